@@ -2,6 +2,9 @@
 
 export const isBlank = (text: string): boolean => /^[\p{White_Space}\u200B\uFEFF]*$/u.test(text);
 
+/** The words between the blank characters. */
+export const wordsIn = (text: string): string[] => text.match(/[^\p{White_Space}\u200B\uFEFF]+/gu) ?? [];
+
 /** Replaces each run of blank characters by one space, and removes those at the ends. */
 export const singleSpaced = (text: string): string =>
   text.replace(/[\p{White_Space}\u200B\uFEFF]+/gu, " ").replace(/^ | $/g, "");

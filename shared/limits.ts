@@ -34,6 +34,7 @@ export const statusesPerCompany = 200;
 export const tagsPerCompany = 500;
 export const tagsPerProspect = 50;
 export const addressLine = 255;
+export const formattedAddress = 4 * addressLine;
 /** Prospects that share one address. The address row lists their ids, so the limit bounds the size of this row. */
 export const prospectsPerAddress = 2_000;
 /** Addresses that one request reads for a user who sees only assigned prospects, and who may therefore see few of them. */

@@ -5,7 +5,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { caseless, folded } from "#shared/caseless.ts";
+import { isBlank } from "#shared/blank.ts";
+import { caseless, folded, searchable } from "#shared/caseless.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DisplayValue } from "#shared/reference/display-value.ts";
 
@@ -45,6 +46,19 @@ test.each([
   ["a b", "ab", false],
 ])("%j equals %j: %j", (a, b, same) => {
   expect(folded(a) === folded(b)).toBe(same);
+});
+
+test("the searchable form of any letter is final, and that of two letters consists of their forms", () => {
+  const form = (text: string): string => searchable(text, 100);
+  const changed = letters.filter(
+    (letter) => letter.normalize("NFKD").toUpperCase() !== letter || /[\p{P}\p{S}]/u.test(letter),
+  );
+  // In upper case, an iota subscript becomes a letter, but searches ignore it.
+  const cased = changed.filter((letter) => !letter.normalize("NFD").includes("\u0345"));
+  const words = changed.filter((letter) => !isBlank(letter));
+  expect(changed.filter((letter) => form(form(letter)) !== form(letter))).toEqual([]);
+  expect(words.filter((letter) => form(`\u03C3${letter}a\u0301`) !== `\u03A3${form(letter)}A`)).toEqual([]);
+  expect(cased.filter((letter) => writings(letter).some((other) => form(other) !== form(letter)))).toEqual([]);
 });
 
 test("two texts have the same uniqueness key exactly if the caseless comparison finds them equal", () => {

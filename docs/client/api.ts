@@ -2149,7 +2149,7 @@ export interface components {
             city?: string;
             /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
             sourceId?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
             territoryId?: string;
@@ -3166,7 +3166,7 @@ export interface components {
             city?: string;
             /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
             sourceId?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description Id of a territory, as a text such as `"412"`. It has the same effect as in `GET /api/prospects`. */
             territoryId?: string;
@@ -3788,7 +3788,7 @@ export interface components {
             city?: string;
             /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
             sourceId?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. */
             search?: string;
             /** @description `lat,lng` in degrees. Orders the matches by their distance from this point on the great circle, then by id. Each item of a list then has `distanceMeters`. Matches only prospects with both coordinates. */
             near?: string;
@@ -3817,7 +3817,7 @@ export interface components {
             city?: string;
             /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. */
             sourceId?: string;
-            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. */
+            /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. */
             search?: string;
             /**
              * Format: int64
@@ -5950,7 +5950,7 @@ export interface operations {
                 city?: string;
                 /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
                 sourceId?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6388,7 +6388,7 @@ export interface operations {
                 city?: string;
                 /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
                 sourceId?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6489,7 +6489,7 @@ export interface operations {
                 city?: string;
                 /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
                 sourceId?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6585,7 +6585,7 @@ export interface operations {
                 city?: string;
                 /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
                 sourceId?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;
@@ -6665,7 +6665,7 @@ export interface operations {
                 city?: string;
                 /** @description Ids in the system that the prospects come from. Comma-separated, compared exactly, but without white space around them; one of them must match. Put a value that contains a comma in double quotes. Example: `crm-1042,crm-1043`. */
                 sourceId?: string;
-                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
+                /** @description Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. `+13035550142` also matches the phone `(303) 555-0142`, which lacks the country code. No character is a wildcard. At most 200 characters. Example: `bannock 0142`. */
                 search?: string;
                 /** @description Id of a territory. Matches prospects inside its polygon by the even-odd rule, those on its boundary included. An id that is unknown in the company matches nothing. Example: `412`. */
                 territoryId?: string;

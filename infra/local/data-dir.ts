@@ -46,7 +46,7 @@ export interface DataDir {
 }
 
 /** The form in which this service stores its data: the first version with this form. Change it with each form that other code cannot read. */
-const FORM = "1.0.0";
+const FORM = "1.1.0";
 
 /** The content of the file `complete` until the first start has loaded all demo data. After that, the content is FORM. */
 const BEGUN = "begun";

@@ -1,6 +1,5 @@
 /** The filters of reads of a company index, and the zone maps that let a read skip segments. */
 import * as z from "zod/mini";
-import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 
 /** Maximum number of values of a column in a zone map. If there are more, the list is null and the segment may contain any value. */
@@ -87,12 +86,25 @@ const coversRange = (map: readonly [number, number], [first, last]: readonly [nu
 const coversSet = (map: readonly (number | null)[] | null, values: readonly (number | null)[] | null): boolean =>
   map === null || values?.every((value) => map.includes(value)) === true;
 
-/** A prospect matches if a text contains `text`, or a phone number contains `digits`. If `digits` is empty, only texts are compared. */
+/** A prospect matches if a text contains `text`, or `phoneDigits` contains one of `digits`. */
 export interface SearchWord {
-  /** Case-folded, not empty, and without a space. */
+  /** In the form of `searchable`, not empty, and without a space. */
   readonly text: string;
-  readonly digits: string;
+  readonly digits: readonly string[];
 }
+
+/** Omits words that each match of a longer or equal word contains, because a search needs time for each word. */
+export function withoutImplied(words: readonly SearchWord[]): SearchWord[] {
+  const kept: SearchWord[] = [];
+  for (const word of words.toSorted((a, b) => b.text.length - a.text.length)) {
+    if (!kept.some((other) => implies(other, word))) kept.push(word);
+  }
+  return kept;
+}
+
+const implies = (word: SearchWord, other: SearchWord): boolean =>
+  word.text.includes(other.text) &&
+  word.digits.every((number) => other.digits.some((digits) => number.includes(digits)));
 
 /** The coordinates of the rows of a segment, in degrees. A missing coordinate is NaN. */
 export interface Places {
@@ -125,7 +137,7 @@ export interface Criteria {
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;
   readonly tagIds?: ReadonlySet<number> | undefined;
-  /** Trimmed and case-folded. */
+  /** In the form of `folded`. */
   readonly cities?: ReadonlySet<string> | undefined;
   /** Exact. */
   readonly sourceIds?: ReadonlySet<string> | undefined;
@@ -171,10 +183,6 @@ export const needsGeo = (criteria: Criteria): boolean =>
 /** Returns true if the criteria need the `text` columns: the searchable texts and the source ids. */
 export const needsText = ({ words, sourceIds }: Criteria): boolean => words.length > 0 || sourceIds !== undefined;
 
-/** A row without its source id cannot be compared. */
-export const sourcesMissing = (): Error =>
-  new IndexUnreadable("some rows lack source ids, because release 1.0.0 has written them: rebuild the index");
-
 function isInPlace(criteria: Criteria, { lat, lng }: IndexRow): boolean {
   if (!hasPlace(criteria)) return true;
   if (lat === null || lng === null) return false;
@@ -194,11 +202,10 @@ export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number
   if (cities !== undefined && (row.city === null || !cities.has(row.city))) return false;
   if (updatedFrom !== undefined && row.updatedAt < updatedFrom) return false;
   if (sourceIds !== undefined) {
-    if (row.sourceId === undefined) throw sourcesMissing();
     if (row.sourceId === null || !sourceIds.has(row.sourceId)) return false;
   }
   return words.every(
     ({ text, digits }, i) =>
-      row.text.includes(text) || (digits !== "" && row.phoneDigits.includes(digits)) || hasWord(i),
+      row.text.includes(text) || digits.some((number) => row.phoneDigits.includes(number)) || hasWord(i),
   );
 }

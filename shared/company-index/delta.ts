@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
-import { sourceIn, UNKNOWN } from "#shared/company-index/segment.ts";
+import { sourceIn } from "#shared/company-index/segment.ts";
 import type { Delta, FlushedVersions } from "#shared/company-index/versions.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -165,7 +165,7 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     const entry =
       row === undefined
         ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, more.updated), sourceId: sourceIn(source ?? UNKNOWN) };
+        : { id, version, ...fieldsOf(row, more.updated), sourceId: sourceIn(source ?? "") };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);
@@ -210,7 +210,7 @@ interface LongText {
   /** The digits of a prospect's phone numbers. Undefined for a note. */
   readonly phoneDigits?: string;
   /** Undefined for a note. */
-  readonly sourceId?: string | null | undefined;
+  readonly sourceId?: string | null;
 }
 
 export type LongTexts = ReadonlyMap<string, LongText>;
@@ -232,7 +232,7 @@ export async function readLongTexts(table: Reads, companyId: number): Promise<Lo
 
 function keepText(item: Item, into: Map<string, LongText>): void {
   const { sk, text, phoneDigits, source } = Stored.parse(item);
-  const ofProspect = phoneDigits !== undefined && { phoneDigits, sourceId: sourceIn(source ?? UNKNOWN) };
+  const ofProspect = phoneDigits !== undefined && { phoneDigits, sourceId: sourceIn(source ?? "") };
   into.set(sk, { text, ...ofProspect });
 }
 

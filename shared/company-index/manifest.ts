@@ -17,7 +17,7 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
 /** Increase it with each incompatible change of the stored data, so that other releases refuse to read the data. */
-export const INDEX_FORMAT = 1;
+export const INDEX_FORMAT = 2;
 
 /** Throws IndexUnreadable, because this release would misread the format of another one. */
 function checkFormat(label: string, format: number): void {

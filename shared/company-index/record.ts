@@ -11,15 +11,14 @@ export interface IndexRow {
   readonly statusId: number | null;
   readonly assignedToUserId: number | null;
   readonly tagIds: readonly number[];
-  /** Trimmed and case-folded. */
+  /** In the form of `folded`. */
   readonly city: string | null;
   readonly lat: number | null;
   readonly lng: number | null;
-  /** Undefined if release 1.0.0 has written the row to the index. A rebuild adds it. */
-  readonly sourceId?: string | null | undefined;
-  /** All searchable text except notes, case-folded and with one field per line. */
+  readonly sourceId: string | null;
+  /** All searchable text except notes, in the form of `searchable` and with one field per line. */
   readonly text: string;
-  /** One number per line. */
+  /** One number per line, between `=` signs. */
   readonly phoneDigits: string;
 }
 
@@ -34,7 +33,7 @@ export type IndexEntry = IndexRow | Tombstone;
 
 export const isTombstone = (entry: IndexEntry): entry is Tombstone => "deleted" in entry;
 
-/** Case-folded. */
+/** `text` is in the form of `searchable`. */
 export interface NoteText {
   readonly prospectId: number;
   readonly noteId: number;

@@ -57,7 +57,7 @@ export interface TextColumns {
   readonly digits: Buffer;
   /** The byte offset of each row's phone digits, and the end of the last row's digits. */
   readonly digitStarts: Uint32Array;
-  readonly sourceId: Coded<string | null | undefined>;
+  readonly sourceId: Coded<string | null>;
 }
 
 export interface SegmentColumns {
@@ -191,19 +191,14 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     }
     const digits = readTexts(from, noteCounts.length);
     const { bytes: texts, starts } = readTexts(from, entries);
-    const sourceId = from.done
-      ? { values: [undefined], codes: new Uint16Array(noteCounts.length) }
-      : readCoded(from, noteCounts.length, () => sourceIn(from.text()));
+    const sourceId = readCoded(from, noteCounts.length, () => sourceIn(from.text()));
     const own = { bytes: texts, starts, rowOf, noteIds, noteVersions, sourceId };
     return { ...own, digits: digits.bytes, digitStarts: digits.starts };
   });
 
-export const UNKNOWN = "?";
-/** Distinguishes an empty source id from a missing and from an unknown one. */
-export const markedSource = (sourceId: string | null | undefined): string =>
-  sourceId === undefined ? UNKNOWN : sourceId === null ? "" : `=${sourceId}`;
-export const sourceIn = (marked: string): string | null | undefined =>
-  marked === UNKNOWN ? undefined : marked === "" ? null : marked.slice(1);
+/** Distinguishes an empty source id from a missing one. */
+export const markedSource = (sourceId: string | null): string => (sourceId === null ? "" : `=${sourceId}`);
+export const sourceIn = (marked: string): string | null => (marked === "" ? null : marked.slice(1));
 
 /** A line break follows each text. Search words contain none, so no match extends over two texts. */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
@@ -246,7 +241,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
         city: main.city.values[main.city.codes[row] ?? 0] ?? null,
         lat: degreesOrNull(geo.lat[row]),
         lng: degreesOrNull(geo.lng[row]),
-        sourceId: text.sourceId.values[text.sourceId.codes[row] ?? 0],
+        sourceId: text.sourceId.values[text.sourceId.codes[row] ?? 0] ?? null,
         text: own,
         phoneDigits: text.digits.toString("utf8", text.digitStarts[row], (text.digitStarts[row + 1] ?? 1) - 1),
       },

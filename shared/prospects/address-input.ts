@@ -17,7 +17,7 @@ export const NewAddress = named(
     city: line,
     state: line,
     zip: line,
-    formattedAddress: z.optional(orNull(text(4 * limits.addressLine))),
+    formattedAddress: z.optional(orNull(text(limits.formattedAddress))),
   }),
   "A new postal address. `formattedAddress` is computed when it is not given.",
 );

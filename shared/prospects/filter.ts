@@ -2,17 +2,17 @@
 
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
-import { trimmed } from "#shared/blank.ts";
-import { caseless, folded } from "#shared/caseless.ts";
+import { trimmed, wordsIn } from "#shared/blank.ts";
+import { folded, searchable } from "#shared/caseless.ts";
 import { circleArea } from "#shared/company-index/areas.ts";
-import type { Area, Criteria, SearchWord } from "#shared/company-index/criteria.ts";
+import { type Area, type Criteria, type SearchWord, withoutImplied } from "#shared/company-index/criteria.ts";
 import type { SnapshotOptions } from "#shared/company-index/read/company-index.ts";
 import { explain } from "#shared/documentation.ts";
 import { FARTHEST_METERS } from "#shared/geometry/distance.ts";
 import { validate } from "#shared/http/validate.ts";
 import { IsoTime, instantOf, isDay } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
-import { digitsOf } from "#shared/prospects/indexed.ts";
+import { digitsOf, wholeNumber } from "#shared/prospects/indexed.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
 import { text } from "#shared/schema.ts";
@@ -30,14 +30,27 @@ export const SearchText = text(limits.search);
 export const Search = z.pipe(
   SearchText,
   z.transform((query): SearchWord[] =>
-    query
-      .split(/\s+/)
-      .filter((word) => word !== "")
-      // A word without letters is also searched in phone numbers.
-      .map((word) => ({ text: caseless(word), digits: /\p{L}/u.test(word) ? "" : digitsOf(word) })),
+    withoutImplied(
+      wordsIn(query)
+        .map((word) => searchable(word, limits.search))
+        .filter((word) => word !== "")
+        .map((word) => ({ text: word, digits: numbersIn(word) })),
+    ),
   ),
 );
 export type Search = z.output<typeof Search>;
+
+/** A country calling code has at most this many digits (ITU-T E.164). */
+const COUNTRY_CODE = 3;
+
+/** A word without letters is also searched in phone numbers. An international number also matches the whole number without its country code. */
+function numbersIn(word: string): string[] {
+  const digits = digitsOf(word);
+  if (digits === "" || /\p{L}/u.test(word)) return [];
+  if (!/^\+[\d()./-]+$/.test(word)) return [digits];
+  const national = Array.from({ length: COUNTRY_CODE }, (_, i) => wholeNumber(digits.slice(i + 1)) ?? []);
+  return [digits, ...national.flat()];
+}
 
 const MS_PER_DAY = 86_400_000;
 
@@ -98,7 +111,7 @@ export const dateBound = (edge: "start" | "end") =>
   );
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
-const numbersIn = (value: string): number[] =>
+const degreesIn = (value: string): number[] =>
   value.split(",").map((part) => (decimal.test(part.trim()) ? Number(part) : Number.NaN));
 
 const Lat = z.number().check(z.minimum(-90), z.maximum(90));
@@ -106,7 +119,7 @@ const Lng = z.number().check(z.minimum(-180), z.maximum(180));
 
 /** `minLng,minLat,maxLng,maxLat`. If minLng is greater than maxLng, the box crosses the 180th meridian. */
 const Bbox = z.pipe(
-  z.pipe(Parameter, z.transform(numbersIn)),
+  z.pipe(Parameter, z.transform(degreesIn)),
   z
     .tuple([Lng, Lat, Lng, Lat], { error: "must be four numbers: minLng,minLat,maxLng,maxLat" })
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
@@ -114,7 +127,7 @@ const Bbox = z.pipe(
 
 /** `lat,lng` */
 const Near = z.pipe(
-  z.pipe(Parameter, z.transform(numbersIn)),
+  z.pipe(Parameter, z.transform(degreesIn)),
   z.pipe(
     z.tuple([Lat, Lng], { error: "must be two numbers: lat,lng" }),
     z.transform(([lat, lng]) => ({ lat, lng })),
@@ -246,7 +259,7 @@ export const filterTexts = () => ({
     example: "crm-1042,crm-1043",
   },
   search: {
-    description: `Words that must all occur in name, phones (also as digits alone), e-mail, address or any note, without case. No character is a wildcard. At most ${limits.search} characters.`,
+    description: `Words that must all occur in name, phones (also as digits alone), e-mail, address or any note. Case, accents, full-width forms, ligatures, and kinds of quotes and hyphens make no difference. \`+13035550142\` also matches the phone \`(303) 555-0142\`, which lacks the country code. No character is a wildcard. At most ${limits.search} characters.`,
     example: "bannock 0142",
   },
   territoryId: {

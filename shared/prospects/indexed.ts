@@ -1,7 +1,8 @@
 /** Converts prospects and notes to the form that the company's search index stores. */
 
-import { caseless, folded } from "#shared/caseless.ts";
+import { folded, searchable } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
+import * as limits from "#shared/limits.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
@@ -9,14 +10,14 @@ const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
 /** The lines are those that the formatted address does not contain. */
 function addressTexts(address: Address): string[] {
-  const whole = caseless(orEmpty(address.formattedAddress));
-  const parts = addressParts.map((part) => caseless(orEmpty(address[part])));
+  const whole = form(address.formattedAddress, limits.formattedAddress);
+  const parts = addressParts.map((part) => form(address[part], limits.addressLine));
   return [whole, ...parts.filter((part) => !whole.includes(part))];
 }
 
 export function indexRow(prospect: StoredProspect): IndexRow {
   const { id, version, createdAt, updatedAt, statusId, assignedToUserId, tagIds, lat, lng, name, address } = prospect;
-  const phones = [prospect.phoneNumber, prospect.secondaryPhoneNumber].map(orEmpty);
+  const phones = [prospect.phoneNumber, prospect.secondaryPhoneNumber].map((phone) => form(phone, limits.phone));
   const addressLines = address === null ? [] : addressTexts(address);
   return {
     id,
@@ -30,8 +31,8 @@ export function indexRow(prospect: StoredProspect): IndexRow {
     lat,
     lng,
     sourceId: prospect.sourceId,
-    text: lines([...[orEmpty(name), ...phones, orEmpty(prospect.emailAddress)].map(caseless), ...addressLines]),
-    phoneDigits: lines(phones.map(digitsOf)),
+    text: lines([form(name, limits.name), ...phones, form(prospect.emailAddress, limits.email), ...addressLines]),
+    phoneDigits: lines(phones.flatMap((phone) => wholeNumber(digitsOf(phone)) ?? [])),
   };
 }
 
@@ -42,12 +43,15 @@ export const indexNote = ({ id: noteId, prospectId, version, body }: StoredNote)
   prospectId,
   noteId,
   version,
-  text: caseless(body),
+  text: searchable(body, limits.note),
 });
 
 /** A search word contains no line break, so it cannot match across two texts. */
 const lines = (texts: readonly string[]): string => texts.filter((text) => text !== "").join("\n");
 
-const orEmpty = (value: string | null): string => value ?? "";
+const form = (value: string | null, limit: number): string => searchable(value ?? "", limit);
+
+/** The signs around the digits let a search compare a part of a number or the whole. Undefined without digits. */
+export const wholeNumber = (digits: string): string | undefined => (digits === "" ? undefined : `=${digits}=`);
 
 export const digitsOf = (value: string): string => value.replace(/[^0-9]/g, "");

@@ -137,7 +137,7 @@ function conditions(criteria: Criteria): string {
   if (tagIds !== undefined) parts.push(`tag_ids && '{${[...tagIds].join()}}'`);
   if (cities !== undefined) parts.push(`city in (${[...cities].map(literal).join()})`);
   for (const { text, digits } of words) {
-    const found = [`words like ${pattern(text)}`, ...(digits === "" ? [] : [`digits like ${pattern(digits)}`])];
+    const found = [`words like ${pattern(text)}`, ...digits.map((number) => `digits like ${pattern(number)}`)];
     parts.push(`(${found.join(" or ")})`);
   }
   return parts.join(" and ");

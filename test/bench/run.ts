@@ -15,6 +15,7 @@ import { compareMap } from "./postgis.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
 import { type Measured, report } from "./report.ts";
+import { searchBudgets } from "./search-budgets.ts";
 import { type Counted, countReads, countWrites } from "./size-budgets.ts";
 import { setStage } from "./stage.ts";
 import { startBudgets } from "./starts.ts";
@@ -51,8 +52,8 @@ const progress = (text: string): void => console.error(`${new Date().toISOString
  */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
 
-/** Numbers of prospects for which the worst polygons are measured. */
-const POLYGON_SIZES = [10_000, 200_000] as const;
+/** Numbers of prospects for which the worst polygons and searches are measured. */
+const WORST_SIZES = [10_000, 200_000] as const;
 
 /** Number of rows in each import that is compared with plain SDK calls. */
 const TURN_ROWS = 10_000;
@@ -117,12 +118,14 @@ async function measureIndex(
       comparisons.push(...(await compare(postgres, stage)), ...(await compareMap(postgres, stage)));
     }
     if (smallest === counted) budgets.push(...(await bulkSpeed(stage, table.endpoint)));
-    if (count === POLYGON_SIZES[0]) budgets.push(...(await polygonBudgets(stage)));
+    if (count === WORST_SIZES[0]) budgets.push(...(await polygonBudgets(stage)));
     progress(`${sizeOf(count)}: writes`);
     budgets.push(...(await countWrites(stage, createsAt(count))));
+    if (count === WORST_SIZES[0]) budgets.push(...(await searchBudgets(stage)));
   }
-  progress(`${sizeOf(POLYGON_SIZES[1])}: polygons`);
-  budgets.push(...(await polygonBudgets(await setStage(table, POLYGON_SIZES[1]))));
+  progress(`${sizeOf(WORST_SIZES[1])}: polygons and searches`);
+  const stage = await setStage(table, WORST_SIZES[1]);
+  budgets.push(...(await polygonBudgets(stage)), ...(await searchBudgets(stage)));
 }
 
 const postgres = options.postgres === true ? await startPostgres() : undefined;

@@ -48,6 +48,7 @@ const rowsOf = (companyId: number): RowWithNotes[] =>
       lat: 39 + i / 10_000,
       lng: -105,
       text: `PERSON ${i} OF ${companyId} AT ${i} A LONG STREET IN DENVER, COLORADO`,
+      sourceId: null,
       phoneDigits: "",
     },
     notes:
@@ -64,7 +65,7 @@ const rowsOf = (companyId: number): RowWithNotes[] =>
   }));
 
 async function read(index: CompanyIndex, companyId: number, word?: string): Promise<number> {
-  return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: "" }] })).total;
+  return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: [] }] })).total;
 }
 
 /** Returns the bytes that the cache holds for one company: first without and then with the searchable texts, which a search loads. */

@@ -138,7 +138,7 @@ export class IndexedCompany {
     const index = openCompanyIndex(table);
     const found = [];
     for (const text of [undefined, ...WORDS]) {
-      const criteria = { words: text === undefined ? [] : [{ text, digits: "" }] };
+      const criteria = { words: text === undefined ? [] : [{ text, digits: [] }] };
       const matches = await findIn(index, this.id, criteria);
       const places = pageOf(matches, 0, 100_000);
       const versions = new Map(places.map(({ id, version }) => [id, version]));

@@ -258,7 +258,16 @@ describe("a replaced part", () => {
       tagIds: [],
       city: null,
     };
-    const row = { id: 9_000_000, version: 1, ...place, lat: 40, lng: -105, text: "IMPORTED", phoneDigits: "" };
+    const row = {
+      id: 9_000_000,
+      version: 1,
+      ...place,
+      lat: 40,
+      lng: -105,
+      text: "IMPORTED",
+      sourceId: null,
+      phoneDigits: "",
+    };
     await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
     const { total } = (await listOf(db.direct, company)).result;
     expect(total).toBe(LARGE + 1);
@@ -313,11 +322,11 @@ describe("a format of a later release", () => {
       const { company, ids } = await companyWithLargePart();
       const { manifest } = await headOf(company);
       const key = damaged === "head" ? keys.indexHead(company.id) : keys.partManifest(company.id, manifest[0] ?? "");
-      const item = { ...(await db.direct.get(key)), ...key, format: 2 };
+      const item = { ...(await db.direct.get(key)), ...key, format: 3 };
       await db.direct.batchPut([item]);
       await writeSome(company, ids, 1);
       const pattern =
-        /the (head of the index|manifest of part \S+ of company \d+) has format 2, and this release reads format 1: a later release has written it/;
+        /the (head of the index|manifest of part \S+ of company \d+) has format 3, and this release reads format 2: a later release has written it/;
       const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(pattern) };
       await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
       await expect(flushAll(company)).rejects.toMatchObject(unreadable);

@@ -19,6 +19,7 @@ const row = (id: number, createdAt: number): IndexRow => ({
   lat: null,
   lng: null,
   text: "",
+  sourceId: null,
   phoneDigits: "",
 });
 

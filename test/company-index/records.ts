@@ -51,6 +51,7 @@ export class Records {
       lat: 39 + (seed % 50) / 50,
       lng: -105 + (seed % 40) / 40,
       text: `NAME ${seed}\nDENVER`,
+      sourceId: null,
       phoneDigits: `303${seed}\n`,
     };
     this.#rows.set(id, row);
@@ -95,7 +96,7 @@ export class Records {
         criteria: { words: [], box: [-105, 39, -104.5, 39.5] as const },
         passes: ({ lat, lng }: IndexRow) => (lat ?? 0) <= 39.5 && (lng ?? 0) <= -104.5,
       },
-      { criteria: { words: [{ text: "DOG", digits: "" }] }, passes: (row: IndexRow) => this.#has(row, "DOG") },
+      { criteria: { words: [{ text: "DOG", digits: [] }] }, passes: (row: IndexRow) => this.#has(row, "DOG") },
     ];
     for (const { criteria, passes } of asked) {
       const ids = rows.filter(passes).map(({ id }) => id);

@@ -79,7 +79,7 @@ const damages: Damage[] = [
   ],
   [
     "the manifest of a part has an unknown format",
-    "the manifest of part \\S+ of company \\d+ has format 9, and this release reads format 1: a later release has written it",
+    "the manifest of part \\S+ of company \\d+ has format 9, and this release reads format 2: a later release has written it",
     (i) => i.table.batchPut([{ ...partManifestItem(i.companyId, partManifestOf(i.oldest, 0, [])), format: 9 }]),
   ],
   ["the head names a part twice", "contains \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.parts])],

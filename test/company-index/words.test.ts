@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
-import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
-import { findWord } from "#shared/company-index/search/text-search.ts";
+import { Patterns, PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import { findAll } from "#shared/company-index/search/text-search.ts";
 import { Words } from "#shared/company-index/search/words.ts";
 import { decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
@@ -53,6 +53,24 @@ test("a search finds each text that contains the word, and no other text", { tag
   );
 });
 
+test("a search for many words finds each of them in each text", { tags: "sized" }, () => {
+  const short = fc.string({ unit: letters, minLength: 1, maxLength: 3 });
+  const patterns = fc.array(fc.array(short, { maxLength: 3 }), { minLength: 1, maxLength: 32, size: "max" });
+  fc.assert(
+    fc.property(texts, patterns, (given, wanted) => {
+      const expected = wanted.map((some) => given.map((text) => some.some((one) => text.includes(one))));
+      for (const stored of [plain(given), new Words(plain(given))]) {
+        const found = given.map(() => 0);
+        stored.visitTextsWithSome(new Patterns(wanted), (text, mask) => {
+          found[text] = (found[text] ?? 0) | mask;
+        });
+        expect(wanted.map((_, i) => found.map((mask) => ((mask >>> i) & 1) === 1))).toEqual(expected);
+      }
+    }),
+    { numRuns: sized({ short: 300, wide: 1_500 }) },
+  );
+});
+
 test("a word index holds more than 65 536 texts, and so many words that its hash table must grow", () => {
   const random = randomSequence(7);
   const name = (): string => Math.floor(random() * 40_000).toString(36);
@@ -77,7 +95,7 @@ const entries = fc.array(fc.record({ text: word, notes: fc.array(note, { maxLeng
 
 const stored = ({ text, notes }: { text: string; notes: Omit<RowWithNotes["notes"][number], "prospectId">[] }) => {
   const none = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
-  const row = { id: 1, version: 1, createdAt: 0, updatedAt: 0, ...none, text, phoneDigits: "\n" };
+  const row = { id: 1, version: 1, createdAt: 0, updatedAt: 0, ...none, text, sourceId: null, phoneDigits: "\n" };
   return { row, notes: notes.map((one) => ({ ...one, prospectId: 1 })) };
 };
 
@@ -111,5 +129,5 @@ test("a search distinguishes rows and notes, with and without a word index", { t
 test.each(["", "A B", "A\nB", " A"])("%j is not one word, and is rejected", (text) => {
   const delta = { prospects: new Map(), notes: new Map() };
   const view = { segments: [], noteVersions: new NewestVersions(), looseNotes: [], delta };
-  expect(() => findWord(view, { text, digits: "" })).toThrow(RangeError);
+  expect(() => findAll(view, [{ text, digits: [] }])).toThrow(RangeError);
 });

@@ -112,6 +112,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   displayValue: { most: field(NewTag, "value") },
   tagsPerProspect: { most: (count) => parses(TagChoice, { tagIds: Array.from({ length: count }, (_, i) => i + 1) }) },
   addressLine: { most: field(NewAddress, "address1", { city: "a", state: "b", zip: "c" }) },
+  formattedAddress: { most: field(NewAddress, "formattedAddress", { address1: "a", city: "b", state: "c", zip: "d" }) },
   prospectsPerAddress: {
     most: (count) =>
       succeeds(() => {

@@ -28,6 +28,7 @@ type Query = { readonly [name in Parameter]: string | undefined };
 /** Normalises a text. It handles only the letters that occur in these tests. */
 const lower = (text: string): string =>
   text.trim().toLowerCase().replaceAll("e\u0301", "é").replaceAll("ß", "ss").replaceAll("ς", "σ");
+const searched = (text: string): string => lower(text).replaceAll("é", "e");
 const listed = (raw: string | undefined): string[] => valuesIn(raw ?? "").map(lower);
 
 /** Returns true if the query finds the prospect. `who` is an admin, a user who sees all prospects, or the rep with the id 201. */
@@ -49,7 +50,7 @@ export function oracle(row: StoredProspect, notes: readonly string[], raw: Query
     isOfSource(row.sourceId, raw.sourceId) &&
     (!isAdmin || oneOf(listed(raw.assignedToUserId), [String(row.assignedToUserId ?? "unassigned")])) &&
     (!isAdmin || oneOf(listed(raw.rep), [rep && `${rep.firstName} ${rep.lastName}`])) &&
-    lower(raw.search ?? "")
+    searched(raw.search ?? "")
       .split(" ")
       .every((word) => isFound(word, row, notes))
   );
@@ -79,7 +80,7 @@ function isFound(word: string, row: StoredProspect, notes: readonly string[]): b
   const digits = (text: string | null): string => (text ?? "").replace(/\D/g, "");
   const isNumber = /^[\d()+ -]*\d[\d()+ -]*$/.test(word);
   return (
-    texts.some((text) => lower(text ?? "").includes(word)) ||
+    texts.some((text) => searched(text ?? "").includes(word)) ||
     (isNumber && phones.some((phone) => digits(phone).includes(digits(word))))
   );
 }

@@ -62,7 +62,7 @@ export interface Found<Names> extends Hits {
 }
 
 /** A placeholder word makes the index load the text columns, which contain the ids of the notes. */
-const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: "" }] });
+const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: [] }] });
 
 /** The polygon of a territory must include all changes that the head row counts in `territoriesVersion`. */
 export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;

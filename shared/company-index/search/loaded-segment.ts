@@ -1,7 +1,7 @@
 /** A segment of a search index in memory: its columns, sort orders, texts and outdated rows. */
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
-import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import { type Patterns, PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 import { type Postings, postingsOf } from "#shared/company-index/search/row-filter.ts";
 import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
@@ -120,9 +120,18 @@ export class SegmentTexts {
     this.#texts.visitTextsWith(word, visit);
   }
 
+  visitTextsWithSome(patterns: Patterns, visit: (text: number, found: number) => void): void {
+    this.#isSearched = true;
+    this.#texts.visitTextsWithSome(patterns, visit);
+  }
+
   /** May visit the same row several times. */
   visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
     this.#digits.visitTextsWith(digits, visit);
+  }
+
+  visitRowsWithSomeDigits(patterns: Patterns, visit: (row: number, found: number) => void): void {
+    this.#digits.visitTextsWithSome(patterns, visit);
   }
 
   /** Returns a position in `noteIds`, or -1 for the text of a prospect. */

@@ -1,13 +1,5 @@
 /** Finds all prospects that pass the criteria, in the segments and unflushed entries of a search index. */
-import {
-  type Area,
-  type Criteria,
-  canMeet,
-  type LatLng,
-  passes,
-  sourcesMissing,
-  withinBox,
-} from "#shared/company-index/criteria.ts";
+import { type Area, type Criteria, canMeet, type LatLng, passes, withinBox } from "#shared/company-index/criteria.ts";
 import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import {
@@ -27,7 +19,7 @@ import {
   type RowFilter,
   type Wanted,
 } from "#shared/company-index/search/row-filter.ts";
-import { buildSomeWords, findWords, type WordHits } from "#shared/company-index/search/text-search.ts";
+import { buildSomeWords, type FoundWords, findWords } from "#shared/company-index/search/text-search.ts";
 import { requireTime } from "#shared/deadline.ts";
 
 export interface SegmentMatches {
@@ -68,7 +60,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   }
   const unflushed: IndexRow[] = [];
   for (const row of liveRows(view.delta)) {
-    if (passes(criteria, row, (word) => words[word]?.unflushed.has(row.id) === true)) unflushed.push(row);
+    if (passes(criteria, row, (word) => words.unflushed[word]?.has(row.id) === true)) unflushed.push(row);
   }
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked, near: criteria.near };
 }
@@ -88,11 +80,11 @@ function sortSome({ segments }: IndexView): void {
 
 class Search {
   readonly #criteria: Criteria;
-  readonly #words: readonly WordHits[];
+  readonly #words: FoundWords;
   #ranges: readonly GeohashRange[] | undefined;
   #looked = 0;
 
-  constructor(criteria: Criteria, words: readonly WordHits[]) {
+  constructor(criteria: Criteria, words: FoundWords) {
     this.#criteria = criteria;
     this.#words = words;
   }
@@ -106,7 +98,7 @@ class Search {
     const { segment, dead } = inView;
     const bbox = this.#bboxFilterIn(segment);
     const filters = codedFilters(segment, this.#criteria);
-    for (const { rows } of this.#words) filters.push(rows[at] ?? noRows);
+    for (const rows of this.#words.searches) filters.push(rows[at] ?? noRows);
     if (bbox !== undefined) filters.push(bbox);
     for (const area of this.#criteria.areas ?? []) filters.push(areaFilter(segment, area));
     if (filters.length > 1) filters.sort((a, b) => a.size - b.size);
@@ -181,7 +173,6 @@ function keepSources(rows: Uint16Array, { text }: LoadedSegment, { sourceIds }: 
   if (sourceIds === undefined) return rows;
   if (text === undefined) throw new Error("the texts of a segment were not loaded");
   const { values, codes } = text.sourceId;
-  if (values.includes(undefined)) throw sourcesMissing();
   const wanted = new Set(values.flatMap((value, code) => (sourceIds.has(value ?? "") && value !== null ? [code] : [])));
   return wanted.size === 0 ? rows.subarray(0, 0) : keepRows(rows, (row) => wanted.has(codes[row] ?? 0));
 }

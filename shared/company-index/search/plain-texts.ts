@@ -1,4 +1,7 @@
-/** Finds the texts that contain a word. Also contains letter sequences and trigram filters, by which a word index compares fewer bytes. */
+/**
+ * Finds the texts that contain a word, or some of many words. Also contains letter sequences and trigram filters, by which a word index
+ * compares fewer bytes.
+ */
 
 /** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
 export class PlainTexts {
@@ -24,6 +27,63 @@ export class PlainTexts {
       if ((starts[text + 1] ?? 0) >= bytes.length) return;
     }
   }
+
+  visitTextsWithSome(patterns: Patterns, visit: (text: number, found: number) => void): void {
+    patterns.visit(this.bytes, this.starts, visit);
+  }
+}
+
+/** Maximum number of words in a bit mask. */
+export const WORDS_IN_MASK = 32;
+
+/** Many words, which are all searched while the bytes are read once. Each word has one or more patterns, and a text must contain one. */
+export class Patterns {
+  readonly #patterns: readonly (readonly Buffer[])[];
+  /** For each pair of bytes, the words with a pattern that begins with it. */
+  readonly #begun = new Uint32Array(0x10000);
+
+  constructor(words: readonly (readonly string[])[]) {
+    this.#patterns = words.map((patterns) => patterns.map((pattern) => Buffer.from(pattern)));
+    for (const [word, patterns] of this.#patterns.entries()) {
+      for (const [first = 0, second] of patterns) {
+        const pairs = first << 8;
+        for (let at = pairs + (second ?? 0); at <= pairs + (second ?? 0xff); at++) {
+          this.#begun[at] = (this.#begun[at] ?? 0) | (1 << word);
+        }
+      }
+    }
+  }
+
+  /** `found` is a bit mask of the words in the piece. A line break must follow each piece. */
+  visit(bytes: Uint8Array, starts: Uint32Array, visit: (piece: number, found: number) => void): void {
+    const begun = this.#begun;
+    let next = bytes[0] ?? 0;
+    for (let piece = 0; piece + 1 < starts.length; piece++) {
+      const end = starts[piece + 1] ?? 0;
+      let found = 0;
+      for (let at = (starts[piece] ?? 0) + 1; at <= end; at++) {
+        const pair = (next << 8) | (bytes[at] ?? 0);
+        next = pair & 0xff;
+        const more = (begun[pair] ?? 0) & ~found;
+        if (more !== 0) found |= this.#wordsAt(more, bytes, at - 1);
+      }
+      if (found !== 0) visit(piece, found);
+    }
+  }
+
+  #wordsAt(words: number, bytes: Uint8Array, from: number): number {
+    let found = 0;
+    for (let left = words; left !== 0; left &= left - 1) {
+      const word = 31 - Math.clz32(left & -left);
+      if (this.#patterns[word]?.some((pattern) => isAt(bytes, from, pattern)) === true) found |= 1 << word;
+    }
+    return found;
+  }
+}
+
+function isAt(bytes: Uint8Array, from: number, pattern: Uint8Array): boolean {
+  for (let i = 0; i < pattern.length; i++) if (bytes[from + i] !== pattern[i]) return false;
+  return true;
 }
 
 /** The result must be at least `from`. Uses exponential search, because the next match is often near the previous one. */

@@ -1,13 +1,20 @@
 /** Finds the prospects whose searchable text or notes contain the words of a search. */
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
-import { type IndexView, isReplaced, type SegmentInView } from "#shared/company-index/search/loaded-segment.ts";
+import {
+  type IndexView,
+  isReplaced,
+  type SegmentInView,
+  type SegmentTexts,
+} from "#shared/company-index/search/loaded-segment.ts";
+import { Patterns, WORDS_IN_MASK } from "#shared/company-index/search/plain-texts.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
+import { requireTime } from "#shared/deadline.ts";
 
 export interface WordHits {
-  /** For each segment of the view, the matching rows. Undefined for a segment without a match. */
+  /** For each segment of the view, the rows with all words. Undefined for a segment without a match. */
   readonly rows: readonly (RowSet | undefined)[];
-  /** Ids of prospects that have an unflushed entry and a note with the word. */
-  readonly unflushed: ReadonlySet<number>;
+  /** For each word, ids of prospects that have an unflushed entry and a note with the word. */
+  readonly unflushed: readonly ReadonlySet<number>[];
 }
 
 /** Maximum bytes of text for which one search builds word indexes, so that it still responds soon. */
@@ -26,98 +33,173 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
+ * Number of words up to which each is searched alone. A rare word then needs a hundredth of the time of reading all texts, but a frequent
+ * one as much. More words are searched together.
+ */
+const FEW_WORDS = 6;
+
+export interface FoundWords {
+  /** A match must be in the rows of each search. */
+  readonly searches: readonly WordHits["rows"][];
+  /** In the order of the criteria. */
+  readonly unflushed: WordHits["unflushed"];
+}
+
+/**
  * The longest word comes first, and each further word is searched only in the rows that match so far. In a segment with outdated rows, each
  * word is searched in all rows. A note may be there with an outdated row of its prospect, whose current row is in another segment.
  */
-export function findWords(view: IndexView, criteria: Criteria): WordHits[] {
-  const { words } = criteria;
-  const found: WordHits[] = [];
-  let before: WordHits | undefined;
-  const longestFirst = [...words.entries()].sort(([, a], [, b]) => b.text.length - a.text.length);
-  for (const [at, word] of longestFirst) {
-    const earlier = before;
-    before = findWord(view, word, ({ segment, dead }, i) => {
+export function findWords(view: IndexView, criteria: Criteria): FoundWords {
+  const searches: WordHits["rows"][] = [];
+  const unflushed: ReadonlySet<number>[] = [];
+  const longestFirst = [...criteria.words.entries()].sort(([, a], [, b]) => b.text.length - a.text.length);
+  const atOnce = longestFirst.length > FEW_WORDS ? WORDS_IN_MASK : 1;
+  while (longestFirst.length > 0) {
+    const some = longestFirst.splice(0, atOnce);
+    const earlier = searches.at(-1);
+    const amongIn = ({ segment, dead }: SegmentInView, i: number): Among => {
       if (dead !== undefined) return "all";
-      if (earlier !== undefined) return earlier.rows[i];
+      if (earlier !== undefined) return earlier[i];
       return canMeet(segment.entry.zone, criteria) ? "all" : undefined;
-    });
-    found[at] = before;
+    };
+    const words = some.map(([, word]) => word);
+    const hits = findAll(view, words, amongIn);
+    searches.push(hits.rows);
+    for (const [i, [at]] of some.entries()) unflushed[at] = hits.unflushed[i] ?? new Set();
   }
-  return found;
+  return { searches, unflushed };
 }
 
-/** The rows in which the current word is searched. Undefined if no row can match. */
+/** The rows in which the words are searched. Undefined if no row can match. */
 type Among = RowSet | "all" | undefined;
 
-/** `amongIn` returns the rows in which the word is searched, for the segment at the position `at`. */
-export function findWord(
+/**
+ * Finds the rows with all of up to `WORDS_IN_MASK` words. `amongIn` returns the rows in which they are searched, for the segment at the
+ * position `at`.
+ */
+export function findAll(
   view: IndexView,
-  word: SearchWord,
+  words: readonly SearchWord[],
   amongIn: (inView: SegmentInView, at: number) => Among = () => "all",
 ): WordHits {
-  if (!/^[^ \n]+$/.test(word.text)) throw new RangeError("a search word must not be empty or contain a blank");
-  const strays = new Set<number>();
-  const bytes = Buffer.from(word.text);
-  const digits = word.digits === "" ? undefined : Buffer.from(word.digits);
-  const rows = view.segments.map((inView, at) => hitsIn(view, inView, { bytes, digits }, amongIn(inView, at), strays));
+  if (!words.every(({ text }) => /^[^ \n]+$/.test(text)))
+    throw new RangeError("a search word must not be empty or contain a blank");
+  const all = words.reduce((mask, _, word) => mask | (1 << word), 0);
+  const strays = new Map<number, number>();
+  const finder = finderOf(words);
+  const stray: Add = (id, found) => strays.set(id, (strays.get(id) ?? 0) | found);
+  const inText = (text: string): number =>
+    words.reduce((mask, word, i) => (text.includes(word.text) ? mask | (1 << i) : mask), 0);
+  const hits = view.segments.map((inView, at) => {
+    requireTime();
+    const among = amongIn(inView, at);
+    return among && hitsIn(view, inView, finder, new RowHits(inView.segment.count, all, among), stray);
+  });
   for (const { prospectId, noteId, version, text, age } of view.looseNotes) {
-    if (text.includes(word.text) && !isReplaced(view, noteId, version, age)) strays.add(prospectId);
+    const found = inText(text);
+    if (found !== 0 && !isReplaced(view, noteId, version, age)) stray(prospectId, found);
   }
-  for (const { prospectId, text } of view.delta.notes.values()) if (text?.includes(word.text)) strays.add(prospectId);
-  const unflushed = new Set<number>();
-  for (const id of strays) {
-    if (view.delta.prospects.has(id)) unflushed.add(id);
-    else mark(view, rows, id);
+  for (const { prospectId, text } of view.delta.notes.values()) stray(prospectId, inText(text ?? ""));
+  const unflushed = words.map(() => new Set<number>());
+  for (const [id, found] of strays) {
+    if (!view.delta.prospects.has(id)) mark(view, hits, all, id, found);
+    else for (const [i, ids] of unflushed.entries()) if ((found & (1 << i)) !== 0) ids.add(id);
   }
-  return { rows, unflushed };
+  return { rows: hits.map((one) => (one === undefined || one.rows.size === 0 ? undefined : one.rows)), unflushed };
 }
 
-interface WordBytes {
-  readonly bytes: Buffer;
-  readonly digits: Buffer | undefined;
+/** `found` is a bit mask of words. */
+type Add = (rowOrId: number, found: number) => void;
+
+interface Finder {
+  readonly inTexts: (texts: SegmentTexts, visit: Add) => void;
+  readonly inDigits: (texts: SegmentTexts, visit: Add) => void;
 }
 
-/** A note may be stored with an outdated row of its prospect. Its prospect is then added to `strays`. */
+function finderOf(words: readonly SearchWord[]): Finder {
+  const [only, second] = words;
+  if (only === undefined || second !== undefined) {
+    const texts = new Patterns(words.map(({ text }) => [text]));
+    const digits = new Patterns(words.map((word) => word.digits));
+    return {
+      inTexts: (stored, visit) => stored.visitTextsWithSome(texts, visit),
+      inDigits: (stored, visit) => stored.visitRowsWithSomeDigits(digits, visit),
+    };
+  }
+  const text = Buffer.from(only.text);
+  const digits = only.digits.map((one) => Buffer.from(one));
+  return {
+    inTexts: (stored, visit) => stored.visitTextsWith(text, (found) => visit(found, 1)),
+    inDigits: (stored, visit) => {
+      for (const one of digits) stored.visitRowsWithDigits(one, (row) => visit(row, 1));
+    },
+  };
+}
+
+/** The rows of a segment, each with the words that are found in it or in its notes. */
+class RowHits {
+  /** The rows with all words. */
+  readonly rows: RowSet;
+  readonly #count: number;
+  readonly #all: number;
+  readonly #among: RowSet | "all";
+  /** Undefined as long as every row with a word has all. */
+  #masks: Int32Array | undefined;
+
+  constructor(count: number, all: number, among: RowSet | "all") {
+    this.rows = new RowSet(count);
+    this.#count = count;
+    this.#all = all;
+    this.#among = among;
+  }
+
+  add(row: number, found: number): void {
+    if (this.#among !== "all" && !this.#among.has(row)) return;
+    this.addStray(row, found);
+  }
+
+  addStray(row: number, found: number): void {
+    let sum = found;
+    if (found !== this.#all) {
+      this.#masks ??= new Int32Array(this.#count);
+      sum |= this.#masks[row] ?? 0;
+      this.#masks[row] = sum;
+    }
+    if (sum === this.#all) this.rows.add(row);
+  }
+}
+
+/** A note may be stored with an outdated row of its prospect. Its prospect is then passed to `stray`. */
 function hitsIn(
   view: IndexView,
   { segment, age, dead }: SegmentInView,
-  word: WordBytes,
-  among: Among,
-  strays: Set<number>,
-): RowSet | undefined {
+  { inTexts, inDigits }: Finder,
+  hits: RowHits,
+  stray: Add,
+): RowHits {
   const { text, main } = segment;
-  if (among === undefined) return undefined;
   if (text === undefined) throw new Error("the texts of a segment were not loaded");
-  const chosen = among === "all" ? undefined : among;
-  let hits: RowSet | undefined;
-  const add = (row: number): void => {
-    if (chosen?.has(row) === false) return;
-    hits ??= new RowSet(main.count);
-    hits.add(row);
-  };
   const isAnyReplaced = view.noteVersions.size + view.delta.notes.size > 0;
-  text.visitTextsWith(word.bytes, (found) => {
-    const row = text.rowOf[found] ?? 0;
-    if (dead === undefined && !isAnyReplaced) return add(row);
-    const note = text.noteOf(found);
+  inTexts(text, (at, found) => {
+    const row = text.rowOf[at] ?? 0;
+    if (dead === undefined && !isAnyReplaced) return hits.add(row, found);
+    const note = text.noteOf(at);
     if (note >= 0 && isReplaced(view, text.noteIds[note] ?? 0, text.noteVersions[note] ?? 0, age)) return;
-    if (dead?.[row] !== 1) add(row);
-    else if (note >= 0) strays.add(main.ids[row] ?? 0);
+    if (dead?.[row] !== 1) hits.add(row, found);
+    else if (note >= 0) stray(main.ids[row] ?? 0, found);
   });
-  if (word.digits !== undefined) {
-    text.visitRowsWithDigits(word.digits, (row) => {
-      if (dead?.[row] !== 1) add(row);
-    });
-  }
+  inDigits(text, (row, found) => {
+    if (dead?.[row] !== 1) hits.add(row, found);
+  });
   return hits;
 }
 
-function mark(view: IndexView, rows: (RowSet | undefined)[], id: number): void {
+function mark(view: IndexView, hits: (RowHits | undefined)[], all: number, id: number, found: number): void {
   for (const [i, { segment, dead }] of view.segments.entries()) {
     const row = segment.rowOf(id);
     if (row < 0 || dead?.[row] === 1) continue;
-    const hits = rows[i] ?? new RowSet(segment.count);
-    hits.add(row);
-    rows[i] = hits;
+    const ofSegment = hits[i] ?? new RowHits(segment.count, all, "all");
+    ofSegment.addStray(row, found);
+    hits[i] = ofSegment;
   }
 }

@@ -5,7 +5,14 @@
  * would be slow if it read all words that occur in only one text. Instead of these words, it reads a second index, which contains only
  * their letter sequences. The second index is smaller, because there are few distinct letter sequences.
  */
-import { areLetters, Grams, letterSpans, PARTS, type PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import {
+  areLetters,
+  Grams,
+  letterSpans,
+  PARTS,
+  type Patterns,
+  type PlainTexts,
+} from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
   /** All words, each followed by a line break. The words that occur in several texts come first. */
@@ -51,6 +58,11 @@ export class Words {
     this.#spans?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
   }
 
+  /** May visit the same text several times, each time with other words. */
+  visitTextsWithSome(patterns: Patterns, visit: (text: number, found: number) => void): void {
+    patterns.visit(this.#bytes, this.#starts, (word, found) => this.#visitTexts(word, visit, found));
+  }
+
   get #shared(): number {
     return this.#textStarts.length - 1;
   }
@@ -74,17 +86,17 @@ export class Words {
     let word = first;
     for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, this.#startOf(word + 1) - from)) {
       word = this.#wordAt(from + at, word, end);
-      this.#visitTexts(word, visit);
+      this.#visitTexts(word, visit, 1);
       if (word + 1 >= end) return;
     }
   }
 
-  #visitTexts(word: number, visit: (text: number) => void): void {
+  #visitTexts(word: number, visit: (text: number, found: number) => void, found: number): void {
     const shared = this.#shared;
     const singles = this.#textStarts[shared] ?? 0;
     const from = word < shared ? (this.#textStarts[word] ?? 0) : singles + word - shared;
     const end = word < shared ? (this.#textStarts[word + 1] ?? 0) : from + 1;
-    for (let at = from; at < end; at++) visit(this.#texts[at] ?? 0);
+    for (let at = from; at < end; at++) visit(this.#texts[at] ?? 0, found);
   }
 
   #startOf(word: number): number {
