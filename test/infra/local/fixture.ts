@@ -83,7 +83,9 @@ const code = {
       const packing = setInterval(() => { for (let i = 0; i < 40; i++) deflateRawSync("a"); });
       body.once("close", () => clearInterval(packing));
     }
-    for (let i = 0; i < (mode === "endless" ? 2_200 : 20); i++) {
+    // The function gives up a reader that takes nothing.
+    if (mode === "impatient") setTimeout(() => body.destroy(new Error("as asked")), 1_000);
+    for (let i = 0; i < (["endless", "impatient"].includes(mode) ? 2_200 : 20); i++) {
       if (mode === "midway" && i === 10) throw new Error("as asked");
       if (!body.write(text)) await new Promise((resolve) => body.once("drain", resolve));
     }

@@ -1,7 +1,7 @@
 /** Tests the local runtime with a small template: the gateway and its limits, the event sources, and a restart. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { request as requestHttp } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -284,57 +284,6 @@ test.each([
   const answer = await fetch(`${service.url}${path}`);
   const timing = "read-units;dur=0, write-units;dur=0, requests;dur=0, rounds;dur=0";
   expect([answer.status, answer.headers.get("server-timing")]).toEqual([status, timing]);
-});
-
-describe("a streamed answer", () => {
-  test("arrives complete, with its own status and headers", async () => {
-    const answer = await fetch(`${service.url}/streamed`);
-    expect([answer.status, answer.headers.get("x-streamed")]).toEqual([201, "yes"]);
-    expect((await answer.text()).length).toBe(2_000_000);
-  });
-
-  test("that fails midway breaks the connection", async () => {
-    const answer = await fetch(`${service.url}/streamed?mode=midway`);
-    expect(answer.status).toBe(201);
-    await expect(answer.text()).rejects.toThrow();
-  });
-
-  test.each([6, 60])("that %i readers of one caller do not take leaves an environment to others", async (count) => {
-    const { hostname, port } = new URL(service.url);
-    const head = "GET /guarded?mode=endless HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\n\r\n";
-    const open = new Set<Socket>();
-    for (let i = 0; i < count; i++) {
-      const socket = connect(Number(port), hostname, () => void socket.write(head)).pause();
-      open.add(socket);
-      socket.on("close", () => open.delete(socket)).on("error", () => undefined);
-    }
-    // The first readers hold their environments before another caller comes.
-    await expect.poll(() => [...open].filter((socket) => socket.bytesWritten > 0).length).toBe(count);
-    await expect.poll(() => service.invocations().stream).toBeGreaterThanOrEqual(count);
-    const headers = { Authorization: "Bearer other" };
-    for (let i = 0; i < 3; i++) {
-      const answer = await fetch(`${service.url}/guarded`, { headers });
-      expect([answer.headers.get("x-principal"), (await answer.text()).length]).toEqual(["somebody else", 2_000_000]);
-    }
-    expect(open.size).toBe(count);
-    for (const socket of open) socket.destroy();
-  });
-
-  test("that its reader breaks off, even while the function computes, ends neither the service nor the environment", async () => {
-    const started = new Set<string | null>();
-    for (let i = 0; i < 30; i++) {
-      const going = new AbortController();
-      const answer = await fetch(`${service.url}/streamed?mode=packing`, { signal: going.signal });
-      started.add(answer.headers.get("x-started"));
-      await answer.body?.getReader().read();
-      going.abort();
-    }
-    const next = await fetch(`${service.url}/streamed`);
-    expect([...started]).toContain(next.headers.get("x-started"));
-    expect((await next.text()).length).toBe(2_000_000);
-    // A reader may break off before the environment of the one before it is free, and up to four environments may start.
-    expect(started.size).toBeLessThanOrEqual(4);
-  });
 });
 
 describe("event sources", () => {
