@@ -24,6 +24,26 @@ describe("a streamed answer", () => {
     await expect(answer.text()).rejects.toThrow();
   });
 
+  test("that a function gives up, because its reader takes nothing, ends the connection, and its environment takes the next request", async () => {
+    const failures = service.failures();
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname).pause();
+    socket.write("GET /streamed?mode=impatient HTTP/1.1\r\nHost: a\r\n\r\n");
+    await expect.poll(() => service.failures()).toBe(failures + 1);
+    const ended = once(socket, "close");
+    let begin = "";
+    socket
+      .on("error", () => undefined)
+      .on("data", (data) => {
+        begin ||= String(data);
+      });
+    socket.resume();
+    await ended;
+    const started = /x-started: (\d+)/i.exec(begin)?.[1];
+    const next = await fetch(`${service.url}/streamed`);
+    expect([next.headers.get("x-started"), (await next.text()).length]).toEqual([started, 2_000_000]);
+  });
+
   test.each([6, 60])("that %i readers of one caller do not take leaves an environment to others", async (count) => {
     const { hostname, port } = new URL(service.url);
     const head = "GET /guarded?mode=endless HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\n\r\n";
@@ -43,26 +63,6 @@ describe("a streamed answer", () => {
     }
     expect(open.size).toBe(count);
     for (const socket of open) socket.destroy();
-  });
-
-  test("that a function gives up, because its reader takes nothing, ends the connection, and its environment takes the next request", async () => {
-    const failures = service.failures();
-    const { hostname, port } = new URL(service.url);
-    const socket = connect(Number(port), hostname).pause();
-    socket.write("GET /streamed?mode=impatient HTTP/1.1\r\nHost: a\r\n\r\n");
-    await expect.poll(() => service.failures()).toBe(failures + 1);
-    const ended = once(socket, "close");
-    let begin = "";
-    socket
-      .on("error", () => undefined)
-      .on("data", (data) => {
-        begin ||= String(data);
-      });
-    socket.resume();
-    await ended;
-    const started = /x-started: (\d+)/i.exec(begin)?.[1];
-    const next = await fetch(`${service.url}/streamed`);
-    expect([next.headers.get("x-started"), (await next.text()).length]).toEqual([started, 2_000_000]);
   });
 
   test("that its reader breaks off, even while the function computes, ends neither the service nor the environment", async () => {
