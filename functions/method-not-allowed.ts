@@ -7,4 +7,9 @@ import { refusingMethods } from "#shared/http/method-not-allowed.ts";
 const Methods = z.record(z.string(), z.array(z.string()));
 const methods = new URL("methods.json", import.meta.url);
 
-export const handler = refusingMethods((path) => Methods.parse(JSON.parse(readFileSync(methods, "utf8")))[path] ?? []);
+let read: z.infer<typeof Methods> | undefined;
+
+export const handler = refusingMethods((path) => {
+  read ??= Methods.parse(JSON.parse(readFileSync(methods, "utf8")));
+  return read[path] ?? [];
+});

@@ -95,6 +95,8 @@ export const operationResultBytes = 4_000_000;
 export const bufferedAnswerBytes = 6 * 1024 * 1024;
 /** A streamed body may take this time in addition to the time-out of an API function, so that a slow phone can load a large map. */
 export const streamBodyMs = 275_000;
+/** A reader that takes no bytes of a streamed body for so long is dropped, because it keeps an environment of the function. */
+export const readerMs = 10_000;
 
 /** A CSV file that is imported within one request. A larger file needs an import job. */
 export const importRows = 10_000;

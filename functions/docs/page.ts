@@ -7,8 +7,11 @@ import * as z from "zod/mini";
 const Page = z.object({ html: z.string(), contentSecurityPolicy: z.string() });
 const page = new URL("page.json", import.meta.url);
 
+let read: z.infer<typeof Page> | undefined;
+
 async function serve({ requestContext }: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> {
-  const { html, contentSecurityPolicy } = Page.parse(JSON.parse(readFileSync(page, "utf8")));
+  read ??= Page.parse(JSON.parse(readFileSync(page, "utf8")));
+  const { html, contentSecurityPolicy } = read;
   return {
     statusCode: 200,
     headers: {

@@ -58,8 +58,11 @@ const Operation = z.strictObject({
   "x-amazon-apigateway-integration": Integration,
 });
 
-const ANY = "x-amazon-apigateway-any-method";
-const verbs = ["get", "put", "post", "delete", "options", "head", "patch", ANY] as const;
+/** The methods that API Gateway means by ANY. A setting of the stage names one of them, because it cannot name ANY. */
+export const ANY: readonly string[] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
+
+const ANY_METHOD = "x-amazon-apigateway-any-method";
+const verbs = ["get", "put", "post", "delete", "options", "head", "patch", ANY_METHOD] as const;
 const PathItem = z.partialRecord(z.enum(verbs), Operation);
 
 const GatewayResponse = z.strictObject({
@@ -160,9 +163,10 @@ export const RestApi = z.strictObject({
 
 /**
  * Returns the name that the settings of API Gateway's stage use for a method, for example `GET /~1api~1prospects`. API Gateway writes `~1`
- * for each slash of the path.
+ * for each slash of the path. CloudFormation writes `/` for the path `/`.
  */
-export const methodSetting = (path: string, verb: string): string => `${verb} /${path.replaceAll("/", "~1")}`;
+export const methodSetting = (path: string, verb: string): string =>
+  `${verb} /${path === "/" ? "" : path.replaceAll("/", "~1")}`;
 
 export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
 
@@ -294,7 +298,7 @@ interface Imported {
 function methodsOf(path: string, item: z.infer<typeof PathItem>): Imported[] {
   return verbs.flatMap((key) => {
     const operation = item[key];
-    return operation === undefined ? [] : [{ path, verb: key === ANY ? "ANY" : key.toUpperCase(), operation }];
+    return operation === undefined ? [] : [{ path, verb: key === ANY_METHOD ? "ANY" : key.toUpperCase(), operation }];
   });
 }
 

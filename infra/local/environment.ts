@@ -18,8 +18,15 @@ export interface Invocation {
   readonly streamed: boolean;
 }
 
-/** A message to the worker thread. `pull` requests the next chunk of a streamed response. */
-export type ToWorker = Invocation | { readonly type: "pull" };
+/**
+ * A message to the worker thread. `pull` requests the next chunk of a streamed response, and `break` says that no further chunk can be
+ * accepted. `exit` ends the thread.
+ */
+export type ToWorker =
+  | Invocation
+  | { readonly type: "pull" }
+  | { readonly type: "break"; readonly reason: string }
+  | { readonly type: "exit" };
 
 interface FunctionFailure {
   readonly errorType: string;
@@ -108,8 +115,27 @@ export async function writeWorker(file: string): Promise<void> {
   await run(here("../../node_modules/.bin/esbuild"), [here("./worker.ts"), ...options]);
 }
 
+/** The thread ends itself within this time. Only a thread that computes without a pause for so long is ended by force. */
+const EXIT_MS = 10_000;
+
+class FunctionThread extends Worker {
+  readonly #exited = new Promise<number>((resolve) => this.once("exit", resolve));
+
+  /**
+   * Lets the thread end itself between two tasks. Node.js aborts the whole process if a thread is ended by force while it creates a stream of
+   * zlib (`close before init` in node_zlib.cc).
+   */
+  override async terminate(): Promise<number> {
+    this.postMessage({ type: "exit" } satisfies ToWorker);
+    const timer = setTimeout(() => void super.terminate(), EXIT_MS);
+    const code = await this.#exited;
+    clearTimeout(timer);
+    return code;
+  }
+}
+
 function startWorker({ worker, data, variables, onOutput }: ThreadOptions): Thread {
-  const thread = new Worker(worker, {
+  const thread = new FunctionThread(worker, {
     env: { ...variables },
     workerData: data,
     stdout: true,
@@ -187,9 +213,13 @@ export class Environment {
     if (message.type === "head") running.sink?.head(message.metadata);
     else if (message.type === "chunk") {
       const passed = running.sink?.chunk(message.data) ?? Promise.resolve();
+      // The function may have given up the response meanwhile, and another invocation may run.
+      const send = (answer: ToWorker): void => {
+        if (this.#running === running) this.#send(answer);
+      };
       passed.then(
-        () => this.#send({ type: "pull" }),
-        (error: unknown) => this.#die("Runtime.StreamClosed", messageOf(error)),
+        () => send({ type: "pull" }),
+        (error: unknown) => send({ type: "break", reason: messageOf(error) }),
       );
     } else {
       this.#running = undefined;
@@ -199,8 +229,7 @@ export class Environment {
   }
 
   /**
-   * Ends the environment after a crash, a time-out or a broken connection to the client, because its state is then unknown. The next
-   * invocation gets another environment.
+   * Ends the environment after a crash or a time-out, because its state is then unknown. The next invocation gets another environment.
    */
   #die(errorType: string, errorMessage: string): void {
     this.alive = false;

@@ -28,6 +28,8 @@ export interface InvokeOptions {
   readonly requestId?: string;
   /** Receives a streamed response. It is undefined if the caller expects the whole response as the result of `invoke`. */
   readonly sink?: ResponseSink;
+  /** The company, or another client, whose slow readers must not hold all environments. */
+  readonly holder?: string;
 }
 
 export interface FunctionHost {
@@ -46,7 +48,9 @@ export interface FunctionHost {
 }
 
 export function createFunction(spec: FunctionSpec, maxEnvironments: number, host: FunctionHost): LocalFunction {
-  const pool = new Pool(spec, Math.min(maxEnvironments, spec.ReservedConcurrentExecutions ?? maxEnvironments), host);
+  const max = Math.min(maxEnvironments, spec.ReservedConcurrentExecutions ?? maxEnvironments);
+  const pool = new Pool(spec, max, host);
+  const turnOf = createTurns(Math.max(1, max - 1));
   const timeoutMs = spec.Timeout * 1000;
   let calls = 0;
   const write = (line: string): void => host.log(spec, line);
@@ -54,11 +58,15 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
     spec,
     calls: () => calls,
     stop: () => pool.stop(),
-    async invoke(event, { requestId = randomUUID(), sink } = {}) {
+    async invoke(event, { requestId = randomUUID(), sink, holder } = {}) {
       calls++;
       const text = JSON.stringify(event);
       if (Buffer.byteLength(text) > PAYLOAD_LIMIT_BYTES) throw tooLarge("RequestTooLargeException", "request");
-      const environment = await pool.take();
+      const endTurn = sink === undefined || holder === undefined ? undefined : await turnOf(holder);
+      const environment = await pool.take().catch((error: unknown) => {
+        endTurn?.();
+        throw error;
+      });
       const started = Date.now();
       const report = (end: InvocationEnd): void =>
         writeReport(spec, { requestId, durationMs: Date.now() - started, ...end }, write);
@@ -78,6 +86,7 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
         throw error;
       } finally {
         pool.giveBack(environment);
+        endTurn?.();
         host.onInvoked(failed);
       }
     },
@@ -97,6 +106,28 @@ function limited(sink: ResponseSink): ResponseSink {
       if (bytes > STREAM_LIMIT_BYTES) throw new Error(`the response is larger than ${STREAM_LIMIT_BYTES} bytes`);
       await sink.chunk(data);
     },
+  };
+}
+
+/**
+ * Lets each holder have at most `most` turns at a time. Lambda has hundreds of environments for a function, but this machine has few, and a
+ * reader that takes no bytes keeps one for seconds. Resolves with the function that ends the turn.
+ */
+function createTurns(most: number): (holder: string) => Promise<() => void> {
+  const held = new Map<string, number>();
+  const waiting = new Map<string, (() => void)[]>();
+  return async (holder) => {
+    const count = held.get(holder) ?? 0;
+    if (count < most) held.set(holder, count + 1);
+    else await new Promise<void>((resolve) => waiting.set(holder, [...(waiting.get(holder) ?? []), resolve]));
+    return () => {
+      // A turn passes to the next one that waits.
+      const [next, ...others] = waiting.get(holder) ?? [];
+      if (others.length > 0) waiting.set(holder, others);
+      else waiting.delete(holder);
+      if (next !== undefined) next();
+      else held.set(holder, (held.get(holder) ?? 1) - 1);
+    };
   };
 }
 

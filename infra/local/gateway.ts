@@ -150,6 +150,10 @@ async function answerTo(
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
+/** A company, or the caller of an API without companies. */
+const holderOf = ({ authorizer }: Call): string =>
+  String(authorizer?.companyId ?? authorizer?.principalId ?? "everybody");
+
 /**
  * Reads and drops the rest of a request's body for at most `DISCARD_MS`, after a response was sent early. Many clients read the response
  * only after they have sent the whole body.
@@ -202,7 +206,7 @@ async function stream(lambda: Lambda, call: Call, response: ServerResponse): Pro
     chunk: (data) => writeChunk(response, data),
   };
   try {
-    await lambda.function.invoke(proxyEvent(call), { requestId: call.requestId, sink });
+    await lambda.function.invoke(proxyEvent(call), { requestId: call.requestId, sink, holder: holderOf(call) });
   } catch (error) {
     if (!response.headersSent) return errorOf(error);
     response.destroy();

@@ -85,6 +85,8 @@ const LOCAL_CAPACITY: Capacity = {
   deliverySenders: 5,
   reserved: {},
   memoryMb: {},
+  // A local function has few environments, which function.ts divides.
+  limitsStreams: false,
 };
 
 const Positive = z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive()));

@@ -2,7 +2,7 @@
  * Finds the API method for a request. Like API Gateway, it prefers a literal path segment to a path parameter. Also implements the
  * throttles of the stage and of the usage plans.
  */
-import { type Api, type ApiMethod, methodSetting, planMethod, type Stage } from "./api-definition.ts";
+import { ANY, type Api, type ApiMethod, methodSetting, planMethod, type Stage } from "./api-definition.ts";
 import type { UsagePlanOfKeys } from "./stack.ts";
 
 export interface Match {
@@ -36,7 +36,7 @@ export function createRouter(api: Api): Router {
 }
 
 const methodFor = (node: Node, verb: string): ApiMethod | undefined =>
-  node.methods.get(verb) ?? node.methods.get("ANY");
+  node.methods.get(verb) ?? (ANY.includes(verb) ? node.methods.get("ANY") : undefined);
 
 function find(node: Node, segments: readonly string[], parameters: Map<string, string>): Node | undefined {
   const [segment, ...rest] = segments;

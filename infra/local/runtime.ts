@@ -36,6 +36,10 @@ class ResponseStream extends Writable {
     pulled?.();
   }
 
+  break(reason: string): void {
+    this.destroy(new Error(reason));
+  }
+
   setContentType(type: string): void {
     this.describe({ statusCode: 200, headers: { "Content-Type": type } });
   }
@@ -43,7 +47,11 @@ class ResponseStream extends Writable {
   override _write(chunk: unknown, _encoding: BufferEncoding, done: () => void): void {
     this.#sendHead();
     this.#pulled = done;
-    this.#send({ type: "chunk", data: chunk instanceof Uint8Array ? chunk : Buffer.from(String(chunk)) });
+    // A copy, because a message contains the whole memory of which a chunk is a part.
+    this.#send({
+      type: "chunk",
+      data: new Uint8Array(chunk instanceof Uint8Array ? chunk : Buffer.from(String(chunk))),
+    });
   }
 
   override _final(done: () => void): void {
@@ -124,7 +132,8 @@ export async function serveInvocations({ port, data, load, during }: Runtime): P
   };
   port.on("message", (message) => {
     if (message.type === "pull") current?.pull();
-    else void during(message.requestId, () => answer(message));
+    else if (message.type === "break") current?.break(message.reason);
+    else if (message.type === "invoke") void during(message.requestId, () => answer(message));
   });
   port.postMessage({ type: "ready" });
 }

@@ -5,7 +5,7 @@
 import path from "node:path";
 import * as z from "zod/mini";
 import { messageOf } from "../command/error.ts";
-import { type Api, methodSetting, planMethod, RestApi, readDefinition, Stage } from "./api-definition.ts";
+import { ANY, type Api, methodSetting, planMethod, RestApi, readDefinition, Stage } from "./api-definition.ts";
 import { faults, LocalError } from "./error.ts";
 import { holds, resolve, type Scope } from "./intrinsics.ts";
 import { nameOfArn, physicalName } from "./names.ts";
@@ -168,7 +168,11 @@ function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
 
 /** Throws if a stage has settings for a method that the API does not have. These settings would have no effect, so they are a mistake. */
 function refuseUnknownMethods({ id, MethodSettings }: Named<typeof Stage>, { methods }: Api): void {
-  const known = new Set(["* /*", ...methods.map(({ path: of, verb }) => methodSetting(of, verb))]);
+  const verbsOf = (verb: string): readonly string[] => (verb === "ANY" ? ANY : [verb]);
+  const known = new Set([
+    "* /*",
+    ...methods.flatMap(({ path: of, verb }) => verbsOf(verb).map((one) => methodSetting(of, one))),
+  ]);
   const [unknown] = MethodSettings.map(({ HttpMethod, ResourcePath }) => `${HttpMethod} ${ResourcePath}`).filter(
     (setting) => !known.has(setting),
   );

@@ -3,7 +3,7 @@ import module from "node:module";
 import { pathToFileURL } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
 import { replaceConsole } from "./console.ts";
-import type { WorkerData } from "./environment.ts";
+import type { ToWorker, WorkerData } from "./environment.ts";
 import { serveInvocations } from "./runtime.ts";
 
 /**
@@ -15,6 +15,9 @@ const data: WorkerData = workerData;
 if (parentPort === null) throw new Error("this file runs in a worker thread only");
 const port = parentPort;
 if (data.compileCache !== null) module.enableCompileCache(data.compileCache);
+port.on("message", ({ type }: ToWorker) => {
+  if (type === "exit") process.exit();
+});
 let requestId: string | undefined;
 // Log lines use the same port as the result of an invocation, so they arrive before the result.
 replaceConsole(

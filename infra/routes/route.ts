@@ -16,7 +16,7 @@ export interface Route {
   readonly public?: true;
   /** A POST that changes nothing takes no idempotency key, so it needs no rights to these rows. */
   readonly isRead?: true;
-  /** Instead of the throttle of the whole API. */
+  /** Instead of the throttle of the whole API. A public route has `WITHOUT_TOKEN`. */
   readonly rate?: Rate;
 }
 
@@ -25,6 +25,12 @@ export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
 }
+
+/**
+ * The limit of each method that needs no token: public routes, wrong methods and preflights. No other method shares it. An answer or refusal
+ * takes one execution some milliseconds, so even one of the ten executions of a new account is enough for most methods at this rate.
+ */
+export const WITHOUT_TOKEN: Rate = { perSecond: 200, burst: 400 };
 
 /** A function without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
 export interface EventFunction {

@@ -4,17 +4,11 @@ import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
 import { reportRoutes } from "./reports.ts";
-import { type Access, type EventFunction, type Rate, type Route, usesSecretsKey } from "./route.ts";
+import { type Access, type EventFunction, type Route, usesSecretsKey } from "./route.ts";
 import { sessionRoutes, signedInUser } from "./session.ts";
 import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
 import { webhookRoutes } from "./webhooks.ts";
-
-/** The throttle is low, because the responses are large and need no token. A client needs each document only once. */
-const PUBLIC_DOCUMENT: Rate = { perSecond: 5, burst: 20 };
-
-/** The throttle of the health check. It is high enough for several load balancers and monitors. */
-const HEALTH: Rate = { perSecond: 10, burst: 20 };
 
 const declared: readonly Route[] = [
   {
@@ -23,7 +17,6 @@ const declared: readonly Route[] = [
     file: "docs/openapi",
     access: { settings: ["WEBHOOK_URL_POLICY"] },
     public: true,
-    rate: PUBLIC_DOCUMENT,
   },
   {
     method: "GET",
@@ -31,10 +24,9 @@ const declared: readonly Route[] = [
     file: "docs/openapi30",
     access: { settings: ["WEBHOOK_URL_POLICY"] },
     public: true,
-    rate: PUBLIC_DOCUMENT,
   },
-  { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true, rate: PUBLIC_DOCUMENT },
-  { method: "GET", path: "/health", file: "health", access: {}, public: true, rate: HEALTH },
+  { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true },
+  { method: "GET", path: "/health", file: "health", access: {}, public: true },
   ...sessionRoutes,
   { method: "GET", path: "/api/me", file: "me", access: { table: named } },
   ...referenceRoutes,

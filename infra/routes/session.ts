@@ -2,10 +2,7 @@
  * The routes for the console's sign-in, refresh and sign-out. They need no access token, because the browser uses them to get a session.
  */
 import { namesChange } from "./access.ts";
-import type { Rate, Route, TableAccess } from "./route.ts";
-
-/** Anybody can call these routes without a token, so this limits the load on the service and on the identity provider. */
-const SIGN_IN: Rate = { perSecond: 15, burst: 100 };
+import type { Route, TableAccess } from "./route.ts";
 
 /** The rights to find a user by the subject of a token, and to accept the invitation of a user who signs in for the first time. */
 export const signedInUser: TableAccess = {
@@ -22,7 +19,6 @@ export const sessionRoutes: readonly Route[] = [
     file: "session/login",
     access: { console: "sign-in" },
     public: true,
-    rate: SIGN_IN,
   },
   {
     method: "GET",
@@ -35,7 +31,6 @@ export const sessionRoutes: readonly Route[] = [
       sessionTokens: "make",
     },
     public: true,
-    rate: SIGN_IN,
   },
   {
     method: "POST",
@@ -52,7 +47,6 @@ export const sessionRoutes: readonly Route[] = [
       sessionTokens: "open",
     },
     public: true,
-    rate: SIGN_IN,
   },
   {
     method: "POST",
@@ -60,6 +54,5 @@ export const sessionRoutes: readonly Route[] = [
     file: "session/logout",
     access: { table: { sessions: ["GetItem", "DeleteItem"] }, console: "sign-in" },
     public: true,
-    rate: SIGN_IN,
   },
 ];

@@ -1,4 +1,5 @@
 /** Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. */
+import * as limits from "#shared/limits.ts";
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
@@ -33,6 +34,8 @@ export interface Capacity {
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
   /** The provisioned concurrency of functions, by file: the number of environments that Lambda keeps ready. */
   readonly provisioned: Readonly<Partial<Record<string, number>>>;
+  /** True if `streamThrottle` limits each company. */
+  readonly limitsStreams: boolean;
 }
 
 interface Plan {
@@ -101,6 +104,23 @@ export function companyThrottle({ perSecond, burst }: Throttle, companyRate = pe
   return { perSecond: companyRate, burst: Math.ceil((companyRate * burst) / perSecond) };
 }
 
+/** The share of a function's concurrency that one company's readers may keep, even if they take no bytes. */
+const READERS_SHARE = 1 / 3;
+const BURST_SECONDS = 2;
+
+/**
+ * Returns the throttle of one company for a method with a streamed response. A reader that takes no bytes keeps an execution for
+ * `limits.readerMs`, in which the company may send the burst and the rate. Undefined for the preset `small`: a third of ten executions would
+ * be one request in three seconds.
+ */
+export function streamThrottle(capacity: Capacity, file: string): Throttle | undefined {
+  const { accountConcurrency, reserved, provisioned, limitsStreams } = capacity;
+  if (!limitsStreams) return undefined;
+  const concurrency = reserved[file] ?? accountConcurrency - sumOf(reserved) - sumOf(provisioned);
+  const perSecond = (concurrency * READERS_SHARE) / (limits.readerMs / 1_000 + BURST_SECONDS);
+  return { perSecond: Math.floor(perSecond * 100) / 100, burst: Math.floor(perSecond * BURST_SECONDS) };
+}
+
 /**
  * A rep most often waits for a new environment of these, according to `npm run simulate`. Reps use the map and status changes every minute,
  * so their environments stay.
@@ -149,7 +169,18 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
     );
   }
   const company = companyThrottle(requests, given.companyRate);
-  return { accountConcurrency, requests, company, deliverySenders, jobs, reserved, memoryMb, provisioned };
+  const limitsStreams = preset === "production";
+  return {
+    accountConcurrency,
+    requests,
+    company,
+    deliverySenders,
+    jobs,
+    reserved,
+    memoryMb,
+    provisioned,
+    limitsStreams,
+  };
 }
 
 const sumOf = (executions: Capacity["reserved"]): number =>

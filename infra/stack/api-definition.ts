@@ -41,7 +41,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
     info: { title: spec.title, version: "1", description: "Canvassing service" },
     paths: {
       ...Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
-      ...unknownPaths([...paths.keys()], spec),
+      ...unknownPaths([...paths.keys()], spec.allowedOrigins),
     },
     components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
     // A key that the client sends is ignored.
@@ -87,6 +87,27 @@ function pathItem(path: string, endpoints: readonly Endpoint[], spec: Definition
   };
 }
 
+/** The methods that API Gateway means by ANY. */
+const VERBS = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
+
+/** Returns the methods that need no token: public routes, methods that a path does not have (405), and preflights. */
+export function openMethods(table: readonly Route[], allowedOrigins: readonly string[]) {
+  const paths = [...Map.groupBy(table, ({ path }) => path)];
+  const preflights = Object.keys(
+    unknownPaths(
+      paths.map(([path]) => path),
+      allowedOrigins,
+    ),
+  );
+  return [
+    ...paths.flatMap(([path, own]) => {
+      const guarded = new Set<string>(own.filter((route) => !route.public).flatMap(methodsOf));
+      return VERBS.filter((method) => !guarded.has(method)).map((method) => ({ path, method }));
+    }),
+    ...preflights.map((path) => ({ path, method: "OPTIONS" }) as const),
+  ];
+}
+
 /** The function of GET also responds to HEAD. */
 export const methodsOf = ({ method }: Pick<Route, "method">): readonly PathMethod[] =>
   method === "GET" ? [method, "HEAD"] : [method];
@@ -107,7 +128,7 @@ const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH
  * CORS preflights for unknown paths. Otherwise a browser would report a CORS error for a mistyped path and hide the 404. `/{proxy+}` does
  * not match `/` and parents of known paths, so these are added one by one.
  */
-function unknownPaths(known: readonly string[], { allowedOrigins }: DefinitionSpec): Record<string, object> {
+function unknownPaths(known: readonly string[], allowedOrigins: readonly string[]): Record<string, object> {
   if (allowedOrigins.length === 0) return {};
   const parents = known.flatMap((path) => {
     const parts = path.split("/");

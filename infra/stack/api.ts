@@ -14,13 +14,13 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, NestedStack, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
-import type { Rate, Route } from "../routes/route.ts";
+import { type Rate, type Route, WITHOUT_TOKEN } from "../routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
-import type { Throttle } from "../settings/capacity.ts";
+import { type Capacity, streamThrottle, type Throttle } from "../settings/capacity.ts";
 import type { DeployConfig, Domain } from "../settings/config.ts";
 import { accessLogFormat } from "./access-log.ts";
 import { alarm } from "./alarms.ts";
-import { apiDefinition, type Invoked, methodsOf } from "./api-definition.ts";
+import { apiDefinition, type Invoked, methodsOf, openMethods } from "./api-definition.ts";
 import { type LimitedMethod, throttleCompanies, throttleKeyVariables } from "./company-throttle.ts";
 import { mapDomain } from "./domain.ts";
 import { called, createFunction, type FunctionSpec, functionLogs, type Platform } from "./function.ts";
@@ -69,7 +69,7 @@ export function createApi(
     ...(route.streamed && { waitSeconds: timeoutOf(route) + GATEWAY_GRACE_SECONDS }),
   }));
   const { stackName: title, partition, region } = Stack.of(scope);
-  const { requests, company } = platform.capacity;
+  const { capacity } = platform;
   const definition = apiDefinition({
     title,
     endpoints,
@@ -82,12 +82,12 @@ export function createApi(
   const api = createRestApi(scope, {
     restApiName: title,
     definition,
-    table,
-    requests,
+    throttles: ownThrottles(table, capacity.requests, allowedOrigins),
+    requests: capacity.requests,
     domain,
     logDays: platform.logDays,
   });
-  throttleCompanies(home, api, { company, routes: limitedRoutes(table, requests) });
+  throttleCompanies(home, api, { company: capacity.company, methods: companyThrottles(table, capacity) });
   if (domain !== undefined) mapDomain(scope, api, domain);
   errorAlarm(api);
   return api;
@@ -96,7 +96,7 @@ export function createApi(
 interface RestApiSpec {
   readonly restApiName: string;
   readonly definition: object;
-  readonly table: readonly Route[];
+  readonly throttles: Record<string, MethodDeploymentOptions>;
   readonly requests: Throttle;
   readonly domain: Domain | undefined;
   readonly logDays: number;
@@ -104,7 +104,7 @@ interface RestApiSpec {
 
 function createRestApi(
   scope: Construct,
-  { restApiName, definition, table, requests, domain, logDays }: RestApiSpec,
+  { restApiName, definition, throttles, requests, domain, logDays }: RestApiSpec,
 ): SpecRestApi {
   // API Gateway's own URL changes if CloudFormation replaces the API, so with a domain name it is switched off, unless the setting
   // `defaultEndpoint` keeps it.
@@ -126,7 +126,7 @@ function createRestApi(
       stageName: STAGE,
       ...settingOf(requests),
       ...LOGGED,
-      methodOptions: ownThrottles(table, requests),
+      methodOptions: throttles,
       accessLogDestination: new LogGroupLogDestination(accessLog),
       accessLogFormat: AccessLogFormat.custom(accessLogFormat),
       tracingEnabled: false,
@@ -161,24 +161,47 @@ function throttleOf({ perSecond, burst }: Rate, method: PathMethod, requests: Th
   };
 }
 
-function limitedRoutes(table: readonly Route[], requests: Throttle): LimitedMethod[] {
-  return table.flatMap((route) => {
-    const { rate, path } = route;
-    if (rate === undefined) return [];
-    const isPublic = route.public === true;
-    return methodsOf(route).map((method) => ({ path, method, isPublic, throttle: throttleOf(rate, method, requests) }));
-  });
-}
-
 /** The throttles of methods repeat `LOGGED`, because a method with its own settings does not inherit those of the stage. */
-function ownThrottles(table: readonly Route[], requests: Throttle): Record<string, MethodDeploymentOptions> {
+function ownThrottles(
+  table: readonly Route[],
+  requests: Throttle,
+  allowedOrigins: readonly string[],
+): Record<string, MethodDeploymentOptions> {
+  const guarded = table.flatMap(({ rate, ...route }) =>
+    rate === undefined
+      ? []
+      : methodsOf(route).map((method) => [`${route.path}/${method}`, throttleOf(rate, method, requests)] as const),
+  );
+  const open = openMethods(table, allowedOrigins).map(
+    ({ path, method }) => [`${path}/${method}`, WITHOUT_TOKEN] as const,
+  );
   return Object.fromEntries(
-    limitedRoutes(table, requests).map(({ path, method, throttle }) => [
-      `${path}/${method}`,
-      { ...LOGGED, ...settingOf(throttle) },
-    ]),
+    [...guarded, ...open].map(([name, throttle]) => [name, { ...LOGGED, ...settingOf(throttle) }]),
   );
 }
+
+/** The share of a method's throttle that one company may use. */
+const COMPANY_SHARE_OF_METHOD = 0.25;
+
+/** The throttles of one company for single methods. A response to HEAD has no body for which a reader could let the function wait. */
+function companyThrottles(table: readonly Route[], capacity: Capacity): LimitedMethod[] {
+  return table.flatMap((route) =>
+    methodsOf(route).flatMap((method) => {
+      const own = route.rate && throttleOf(route.rate, method, capacity.requests);
+      const stream = route.streamed && method !== "HEAD" ? streamThrottle(capacity, route.file) : undefined;
+      if (own === undefined && stream === undefined) return [];
+      return {
+        path: route.path,
+        method,
+        perSecond: least(own && Math.ceil(own.perSecond * COMPANY_SHARE_OF_METHOD), stream?.perSecond),
+        burst: least(own && Math.ceil(own.burst * COMPANY_SHARE_OF_METHOD), stream?.burst),
+      };
+    }),
+  );
+}
+
+const least = (...numbers: readonly (number | undefined)[]): number =>
+  Math.min(...numbers.filter((number) => number !== undefined));
 
 const acceptedFindings = {
   "AwsSolutions-APIG2": "Each function validates path, query and body by its schema and names the invalid field.",

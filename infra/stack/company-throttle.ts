@@ -9,21 +9,16 @@ import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import type { PathMethod } from "./gateway.ts";
 
-/** `throttle` limits the requests of all companies together. */
-export interface LimitedMethod {
+/** The throttle of each company for one method. */
+export interface LimitedMethod extends Throttle {
   readonly path: string;
   readonly method: PathMethod;
-  readonly isPublic: boolean;
-  readonly throttle: Throttle;
 }
 
 interface CompanyThrottles {
   readonly company: Throttle;
-  readonly routes: readonly LimitedMethod[];
+  readonly methods: readonly LimitedMethod[];
 }
-
-/** The share of a method's throttle that one company may use. */
-const COMPANY_SHARE_OF_METHOD = 0.25;
 
 /** The common prefix of all API keys. Their values must be unique in the account and region, so it contains a part of the stack's id. */
 export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
@@ -36,13 +31,13 @@ function keyPrefix(scope: Construct): string {
   return Fn.join("", ["canvassing", Fn.select(0, Fn.split("-", uuid)), "throttle"]);
 }
 
-export function throttleCompanies(home: Construct, api: SpecRestApi, { company, routes }: CompanyThrottles): void {
+export function throttleCompanies(home: Construct, api: SpecRestApi, { company, methods }: CompanyThrottles): void {
   const scope = new Construct(home, "CompanyThrottle");
   // The CDK's class UsagePlan can throttle only methods that are CDK constructs, not those of an OpenAPI document.
   const plan = new CfnUsagePlan(scope, "Plan", {
     description: "Limits the requests of each company",
     throttle: { rateLimit: company.perSecond, burstLimit: company.burst },
-    apiStages: [{ apiId: api.restApiId, stage: api.deploymentStage.stageName, throttle: methodThrottles(routes) }],
+    apiStages: [{ apiId: api.restApiId, stage: api.deploymentStage.stageName, throttle: methodThrottles(methods) }],
   });
   const prefix = keyPrefix(scope);
   let last: CfnUsagePlanKey | undefined;
@@ -56,16 +51,10 @@ export function throttleCompanies(home: Construct, api: SpecRestApi, { company, 
   }
 }
 
-function methodThrottles(routes: readonly LimitedMethod[]): Record<string, { rateLimit: number; burstLimit: number }> {
-  return Object.fromEntries(
-    routes
-      .filter(({ isPublic }) => !isPublic)
-      .map(({ path, method, throttle }) => [
-        `${path}/${method}`,
-        {
-          rateLimit: Math.ceil(throttle.perSecond * COMPANY_SHARE_OF_METHOD),
-          burstLimit: Math.ceil(throttle.burst * COMPANY_SHARE_OF_METHOD),
-        },
-      ]),
+const methodThrottles = (methods: readonly LimitedMethod[]) =>
+  Object.fromEntries(
+    methods.map(({ path, method, perSecond, burst }) => [
+      `${path}/${method}`,
+      { rateLimit: perSecond, burstLimit: burst },
+    ]),
   );
-}

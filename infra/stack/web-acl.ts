@@ -6,12 +6,17 @@ import { Construct } from "constructs";
 import { problems } from "#shared/http/problem.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
+import { WITHOUT_TOKEN } from "../routes/route.ts";
 import type { Throttle } from "../settings/capacity.ts";
 import { CONSOLE_PROOF, consoleProof, VIEWER_ADDRESS } from "./console-origin.ts";
 import { TOO_LARGE_DETAIL } from "./gateway.ts";
 
 /** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
+
+/** The period, and the requests a second, of one address without a token: half of what API Gateway accepts of all addresses for a method. */
+const WITHOUT_TOKEN_SECONDS = 60;
+const WITHOUT_TOKEN_RATE = WITHOUT_TOKEN.perSecond / 2;
 
 /** Every valid URL is shorter: the longest parameter is a search of at most 200 characters of at most 12 bytes each. */
 const MAX_QUERY_BYTES = 8_192;
@@ -82,6 +87,23 @@ export function protectApi(scope: Construct, api: SpecRestApi, { company, isBehi
 function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | undefined): CfnWebACL.RuleProperty[] {
   const action = refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]);
   const counted = { limit, evaluationWindowSec: WINDOW_SECONDS };
+  const notFromConsole = fromConsole && { notStatement: { statement: fromConsole } };
+  const noToken = { notStatement: { statement: longer(header("authorization"), 0) } };
+  const withoutToken = {
+    name: "FloodWithoutToken",
+    priority: 5,
+    statement: {
+      rateBasedStatement: {
+        limit: WITHOUT_TOKEN_RATE * WITHOUT_TOKEN_SECONDS,
+        evaluationWindowSec: WITHOUT_TOKEN_SECONDS,
+        aggregateKeyType: "IP",
+        // All requests through the console's distribution share its addresses. The rule for them counts the address of the user.
+        scopeDownStatement: notFromConsole ? { andStatement: { statements: [noToken, notFromConsole] } } : noToken,
+      },
+    },
+    action,
+    visibilityConfig: visibility("FloodWithoutToken"),
+  };
   const direct = {
     name: "FloodFromOneAddress",
     priority: 0,
@@ -89,13 +111,13 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
       rateBasedStatement: {
         ...counted,
         aggregateKeyType: "IP",
-        ...(fromConsole !== undefined && { scopeDownStatement: { notStatement: { statement: fromConsole } } }),
+        ...(notFromConsole && { scopeDownStatement: notFromConsole }),
       },
     },
     action,
     visibilityConfig: visibility("FloodFromOneAddress"),
   };
-  if (fromConsole === undefined) return [direct];
+  if (fromConsole === undefined) return [direct, withoutToken];
   const throughConsole = {
     name: "FloodThroughConsole",
     priority: 4,
@@ -111,7 +133,7 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
     action,
     visibilityConfig: visibility("FloodThroughConsole"),
   };
-  return [direct, throughConsole];
+  return [direct, throughConsole, withoutToken];
 }
 
 /**

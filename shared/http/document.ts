@@ -9,19 +9,24 @@ const Document = z.looseObject({ info: z.looseObject({}) });
 
 /** @param file the document, which the build puts next to the function */
 export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
+  // To read and write the document takes a hundred times as long as to answer with its text.
+  let text: { readonly prefix: string; readonly body: string } | undefined;
   return async (event) => {
     const { prefix, requestId } = readRequest(event);
-    const { info, ...rest } = Document.parse(JSON.parse(readFileSync(file, "utf8")));
-    const body = {
-      ...rest,
-      info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
-      // The prefix is the stage on API Gateway's own host name, and empty on a custom domain.
-      servers: [{ url: prefix || "/" }],
-    };
+    if (text?.prefix !== prefix) {
+      const { info, ...rest } = Document.parse(JSON.parse(readFileSync(file, "utf8")));
+      const body = {
+        ...rest,
+        info: { ...info, "x-webhook-url-policy": setting("WEBHOOK_URL_POLICY") },
+        // The prefix is the stage on API Gateway's own host name, and empty on a custom domain.
+        servers: [{ url: prefix || "/" }],
+      };
+      text = { prefix, body: JSON.stringify(body) };
+    }
     return {
       statusCode: 200,
       headers: { "Content-Type": "application/json", "Cache-Control": "no-cache", "X-Request-Id": requestId },
-      body: JSON.stringify(body),
+      body: text.body,
     };
   };
 }

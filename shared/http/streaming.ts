@@ -288,8 +288,8 @@ async function* allOf(
 }
 
 /**
- * Resolves when the stream has accepted the whole response. An error destroys it, so that no client mistakes an incomplete response for a
- * complete one.
+ * Resolves when the stream has accepted the whole response. An error, or a reader that takes no part for `limits.readerMs`, destroys it, so
+ * that no client mistakes an incomplete response for a complete one.
  */
 export async function writeAnswer(
   stream: Writable,
@@ -297,12 +297,38 @@ export async function writeAnswer(
 ): Promise<void> {
   const body = awslambda.HttpResponseStream.from(stream, { statusCode, headers });
   const isZipped = headers?.["Content-Encoding"] === "gzip";
+  let timer: NodeJS.Timeout | undefined;
+  const awaitReader = (): void => {
+    timer = setTimeout(() => body.destroy(new Error("the reader takes no bytes")), limits.readerMs);
+  };
+  /** The time in which a piece is made does not count. */
+  async function* watched(pieces: AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
+    for await (const piece of pieces) {
+      for (const part of partsOf(typeof piece === "string" ? Buffer.from(piece) : piece)) {
+        awaitReader();
+        yield part;
+        clearTimeout(timer);
+      }
+    }
+    awaitReader();
+  }
   try {
     // The stream buffers only one piece, because a piece may be several megabytes large.
-    const sent = isZipped ? gzipped(pieces, gzipLevel) : copied(pieces);
-    await pipeline(Readable.from(sent, { highWaterMark: 1 }), body);
+    const sent = Readable.from(isZipped ? gzipped(pieces, gzipLevel) : copied(pieces), { highWaterMark: 1 });
+    await pipeline(watched(sent), body);
   } catch (error) {
     log.error("answer broken off", errorFields(error));
     throw error;
+  } finally {
+    clearTimeout(timer);
   }
+}
+
+/** A reader of 7 KB a second takes such a part within `limits.readerMs`. */
+const PART_BYTES = 64 * 1024;
+
+/** An empty piece gives an empty part, which sends the headers. */
+function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
+  yield bytes.subarray(0, PART_BYTES);
+  for (let at = PART_BYTES; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);
 }

@@ -29,9 +29,9 @@ const service = await startLocal({
   ...(asDeployed ? { asDeployed } : { startThread: sharedProcess() }),
   enforceRights,
   // An environment is a running instance of a Lambda function. A worker thread needs as much processor time for its start as for ten
-  // requests. The tests call all functions again and again, so the service keeps idle environments. Two environments of a function
-  // suffice to run it concurrently with itself.
-  requestEnvironments: 2,
+  // requests. The tests call all functions again and again, so the service keeps idle environments. Three environments of a function
+  // suffice to run it concurrently with itself, because the streams of one company get two of them.
+  requestEnvironments: 3,
   warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },
   onLogLine: ({ file, text }) => {
     logs.add(file, text);

@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { Writable } from "node:stream";
 import timers from "node:timers";
 import { gunzipSync } from "node:zlib";
-import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { requireTime } from "#shared/deadline.ts";
 import { begun, jsonArray, streamText, writeAnswer } from "#shared/http/streaming.ts";
 import * as limits from "#shared/limits.ts";
@@ -131,6 +131,54 @@ test("a fault midway destroys the stream and is thrown; the received part is not
   expect(stream.writableFinished).toBe(false);
   expect(stream.chunks.length).toBeGreaterThan(0);
   expect(() => JSON.parse(text(stream))).toThrow();
+});
+
+describe("a reader", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  /** A stream whose reader takes the first `most` parts, each after `afterMs`, and then nothing. */
+  class Slow extends HttpStream {
+    most = Number.POSITIVE_INFINITY;
+    afterMs = 0;
+    override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+      this.chunks.push(chunk);
+      if (this.chunks.length <= this.most) setTimeout(done, this.afterMs);
+    }
+  }
+
+  test.each([
+    [0, 10],
+    [0, 1_000_000],
+    [3, 1_000_000],
+    [15, 1_000_000],
+  ])("that takes %i parts and then nothing for 10 s is dropped (%i bytes)", async (most, bytes) => {
+    vi.spyOn(process.stderr, "write").mockReturnValue(true);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const stream = Object.assign(new Slow(), { most, afterMs: 5_000 });
+    const ended = vi.fn<(reason: unknown) => void>();
+    writeAnswer(stream, { statusCode: 200, headers: {}, pieces: ["x".repeat(bytes)] }).catch(ended);
+    await vi.advanceTimersByTimeAsync(most * 5_000 + limits.readerMs - 1);
+    expect([ended.mock.calls.length, stream.destroyed]).toEqual([0, false]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ended).toHaveBeenCalledWith(expect.objectContaining({ message: "the reader takes no bytes" }));
+    expect(stream.destroyed).toBe(true);
+  });
+
+  test("that takes a part every 9 s, of pieces that take a minute to make, gets all of them", async () => {
+    async function* late() {
+      for (const letter of "abc") {
+        await new Promise((resolve) => setTimeout(resolve, 60_000));
+        yield letter.repeat(300_000);
+      }
+    }
+    const stream = Object.assign(new Slow(), { afterMs: 9_000 });
+    const written = writeAnswer(stream, { statusCode: 200, headers: {}, pieces: late() });
+    await vi.advanceTimersByTimeAsync(600_000);
+    await written;
+    expect(Buffer.concat(stream.chunks).length).toBe(900_000);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
 
 test("a fault before the first part of the body is thrown before any byte is written", async () => {

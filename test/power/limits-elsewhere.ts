@@ -11,6 +11,7 @@ export const others = {
   polygonBytesPerCompany: "test/territories/territories.test.ts",
   dataKeyKeptMs: "test/secrets/secrets.test.ts",
   streamBodyMs: "test/http/stream-body.test.ts",
+  readerMs: "test/http/stream-body.test.ts",
   bulkSamples: "test/http/answer-limits.long.test.ts",
   uploadMs: "test/jobs/import-jobs.deep.test.ts",
   invitationsPerDay: "test/reference/invitations.test.ts",

@@ -44,17 +44,14 @@ export async function beginImportUndo(
   { events = "summary" }: NewUndo,
 ): Promise<Job> {
   const { companyId } = caller;
-  const [{ state, dryRun, imported, prospectBlocks }, names, id] = await Promise.all([
-    findVisibleImport(context, caller, importId),
-    currentDictionary(context, companyId),
-    context.ids.next(),
-  ]);
+  const { state, dryRun, imported, prospectBlocks } = await findVisibleImport(context, caller, importId);
   if (state !== "completed" || dryRun === true) {
     throw new ApiError(
       "conflict",
       "Only a completed import can be undone. An import that was cancelled or has failed shows no prospects.",
     );
   }
+  const [names, id] = await Promise.all([currentDictionary(context, companyId), context.ids.next()]);
   const chunks = chunksOf(imported);
   const job = {
     id,

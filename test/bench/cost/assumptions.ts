@@ -16,7 +16,7 @@ export const PER_HOUR: Readonly<Record<Exclude<Operation, "authorize">, number>>
  * docs/decisions/2026-11-22-watching.md.
  */
 export const PRODUCTION_DEFAULTS = {
-  webAclRules: 4,
+  webAclRules: 5,
   backupAlarms: 2,
   backupMetrics: 1,
   smokeTestDollars: 2.05,

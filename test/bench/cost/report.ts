@@ -136,7 +136,7 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
     `- The costs of the users of the Cognito user pool (plan Essentials) are not included. Each user who signs in or refreshes a token in a month costs
   about ${cognito.activeUserMonth} dollars. The first ${cognito.freeUsers / 1_000} 000 users are free. This is the price for users who sign in at the user pool itself or with a social
   provider (<${PRICE_PAGES.cognito}>).`,
-    `- The last column of the first table assumes a deployment without the console. With the console, the web ACL has a fifth rule. The column
+    `- The last column of the first table assumes a deployment without the console. With the console, the web ACL has one more rule. The column
   contains the copies of AWS Backup that exist when the first monthly copy expires.`,
     `- The setting \`warmEnvironments\` is not included. With the value 1, it costs ${dollars(warmDollars())} dollars a month in the preset \`production\`.`,
     `- The prices come from these pages: ${Object.values(PRICE_PAGES)

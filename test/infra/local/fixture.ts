@@ -44,6 +44,7 @@ const code = {
     const [api, stage] = event.methodArn.split("/");
     switch (authorizationToken.split(" ")[1]) {
       case "all": return policy("Allow", api + "/" + stage + "/*", { context: { text: "a", number: 1, yes: true, ...event } });
+      case "other": return { ...policy("Allow", "*"), principalId: "somebody else" };
       case "one": return policy("Allow", event.methodArn);
       case "deny": return policy("Deny", "*", { context: { reason: "as asked" } });
       case "first":
@@ -61,17 +62,32 @@ const code = {
       default: throw new Error("Unauthorized: as asked");
     }
   };`,
-  stream: `export const handler = awslambda.streamifyResponse(async (event, stream) => {
+  stream: `import { deflateRawSync } from "node:zlib";
+  let started;
+  const text = "0123456789".repeat(10_000);
+  export const handler = awslambda.streamifyResponse(async (event, stream) => {
     const mode = event.queryStringParameters?.mode;
     if (mode === "throw") throw new Error("as asked");
-    const headers = { "X-Streamed": "yes", "X-Principal": event.requestContext.authorizer?.principalId ?? "" };
+    started ??= Date.now();
+    const headers = {
+      "X-Streamed": "yes",
+      "X-Started": String(started),
+      "X-Principal": event.requestContext.authorizer?.principalId ?? "",
+    };
     const body = awslambda.HttpResponseStream.from(stream, {
       statusCode: 201,
       headers: { ...headers, ...(mode === "headers" && { "WWW-Authenticate": "Bearer", Via: "a", Server: "b" }) },
     });
-    for (let i = 0; i < (mode === "endless" ? 2_200 : 20); i++) {
+    // The function computes while it waits for its reader, as one that compresses the next piece.
+    if (mode === "packing") {
+      const packing = setInterval(() => { for (let i = 0; i < 40; i++) deflateRawSync("a"); });
+      body.once("close", () => clearInterval(packing));
+    }
+    // The function gives up a reader that takes nothing.
+    if (mode === "impatient") setTimeout(() => body.destroy(new Error("as asked")), 1_000);
+    for (let i = 0; i < (["endless", "impatient"].includes(mode) ? 2_200 : 20); i++) {
       if (mode === "midway" && i === 10) throw new Error("as asked");
-      if (!body.write("0123456789".repeat(10_000))) await new Promise((resolve) => body.once("drain", resolve));
+      if (!body.write(text)) await new Promise((resolve) => body.once("drain", resolve));
     }
     body.end();
   });`,
@@ -308,7 +324,8 @@ export function fixtureTemplate(): { Resources: Record<string, { Type: string; P
     }),
     Echo: lambda("echo", SHORT_SECONDS),
     Authorize: lambda("authorize", SHORT_SECONDS),
-    Stream: lambda("stream"),
+    // A reader that takes no bytes holds its environment for so long.
+    Stream: lambda("stream", 120),
     Publish: lambda("publish"),
     Consume: lambda("consume"),
     Tick: lambda("tick"),

@@ -286,28 +286,6 @@ test.each([
   expect([answer.status, answer.headers.get("server-timing")]).toEqual([status, timing]);
 });
 
-describe("a streamed answer", () => {
-  test("arrives complete, with its own status and headers", async () => {
-    const answer = await fetch(`${service.url}/streamed`);
-    expect([answer.status, answer.headers.get("x-streamed")]).toEqual([201, "yes"]);
-    expect((await answer.text()).length).toBe(2_000_000);
-  });
-
-  test("that fails midway breaks the connection", async () => {
-    const answer = await fetch(`${service.url}/streamed?mode=midway`);
-    expect(answer.status).toBe(201);
-    await expect(answer.text()).rejects.toThrow();
-  });
-
-  test("ends when its reader disconnects, and the next request is answered", async () => {
-    const going = new AbortController();
-    const answer = await fetch(`${service.url}/streamed`, { signal: going.signal });
-    await answer.body?.getReader().read();
-    going.abort();
-    expect((await fetch(`${service.url}/streamed`).then((next) => next.text())).length).toBe(2_000_000);
-  });
-});
-
 describe("event sources", () => {
   test("a schedule calls its function at the start, and tells it that messages are lost, because the queues are new", async () => {
     expect(await takeFrom(service, "Seen", 1)).toEqual(['{"ticked":{"assume":"messages-lost"}}']);

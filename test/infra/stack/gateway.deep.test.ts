@@ -238,7 +238,8 @@ describe("methods", () => {
   it("send no CORS header if no origin is configured", async () => {
     const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
     expect(JSON.stringify(closed.resources)).not.toContain("Access-Control");
-    expect(JSON.stringify(closed.resources)).not.toMatch(/options/i);
+    const [api] = closed.all("AWS::ApiGateway::RestApi");
+    expect(JSON.stringify(api?.properties.Body)).not.toMatch(/options/i);
   });
 });
 
@@ -321,37 +322,32 @@ describe("stage", () => {
     expect(deploymentOf(other)).not.toEqual(deploymentOf(template));
   });
 
-  it("has separate throttles for public documents, sign-ins, imports, exports, bulk jobs, work on territories and map pins, so that other routes keep their rate", () => {
-    const [common, ...own] = listed(at(stage(), "MethodSettings"));
+  it("has separate throttles for imports, exports, bulk jobs, work on territories and map pins, so that other routes keep their rate", () => {
+    const [common, ...all] = listed(at(stage(), "MethodSettings"));
     const limited = routes.filter(({ rate }) => rate !== undefined);
     expect(limited.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
       "GET /api/prospects/export",
       "GET /api/prospects/pins",
-      "GET /api/session/callback",
-      "GET /api/session/login",
-      "GET /docs",
-      "GET /health",
-      "GET /openapi-3.0.json",
-      "GET /openapi.json",
       "POST /api/prospects/bulk",
       "POST /api/prospects/exports",
       "POST /api/prospects/import",
       "POST /api/prospects/imports",
-      "POST /api/session/logout",
-      "POST /api/session/refresh",
       "POST /api/territories/import",
       "POST /api/territories/{id}/runs",
       "POST /api/webhooks/{id}/replay",
       "POST /api/webhooks/{id}/test",
     ]);
-    const all = own.reduce<number>((sum, setting) => sum + Number(at(setting, "ThrottlingRateLimit")), 0);
-    expect(all).toBeLessThan(Number(at(common, "ThrottlingRateLimit")) / 2);
+    const own = all.slice(0, limited.flatMap(methodsOf).length);
+    const sum = own.reduce<number>((total, setting) => total + Number(at(setting, "ThrottlingRateLimit")), 0);
+    expect(sum).toBeLessThan(Number(at(common, "ThrottlingRateLimit")) / 2);
     expect(own.map((setting) => `${at(setting, "HttpMethod")} ${at(setting, "ResourcePath")}`)).toEqual(
       limited.flatMap((route) => methodsOf(route).map((method) => `${method} /${route.path.replaceAll("/", "~1")}`)),
     );
     for (const setting of own) {
       expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(Number(at(common, "ThrottlingRateLimit")) / 5);
       expect(at(setting, "ThrottlingBurstLimit")).toBeGreaterThan(0);
+    }
+    for (const setting of all) {
       // A method with its own settings does not inherit the stage's settings, so its settings must repeat them.
       for (const name of ["LoggingLevel", "DataTraceEnabled"]) expect(at(setting, name)).toBe(at(common, name));
     }

@@ -1,7 +1,12 @@
-/** Tests the throttles of API Gateway: those of each company, and the table of all throttles in the README. */
+/**
+ * Tests the throttles of API Gateway: those of each company, those of requests without a token, and the table of all throttles in the README.
+ */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
+import * as z from "zod/mini";
 import { THROTTLE_KEYS } from "#shared/auth/throttle-key.ts";
+import { createThrottle } from "../../../infra/local/router.ts";
+import { type Route, WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
 import { authorizer, routes } from "../../../infra/routes/routes.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
@@ -16,20 +21,39 @@ describe("the throttle of each company", () => {
   const plan = () => template.all("AWS::ApiGateway::UsagePlan")[0]?.properties;
   const stage = () => template.all("AWS::ApiGateway::Stage")[0]?.properties;
 
-  it("is a fifth of the throttle of all companies, and a quarter of the throttle of a single method", () => {
+  it("is a fifth of the throttle of all companies, and a quarter of the throttle of a single method that streams nothing", () => {
     const common = at(stage(), "MethodSettings", 0);
     expect(at(plan(), "Throttle")).toEqual({
       RateLimit: Number(at(common, "ThrottlingRateLimit")) / 5,
       BurstLimit: Number(at(common, "ThrottlingBurstLimit")) / 5,
     });
     const own = at(plan(), "ApiStages", 0, "Throttle");
-    const limited = routes.filter(({ rate, public: open }) => rate !== undefined && open !== true);
-    expect(Object.keys(Object(own))).toEqual(
-      limited.flatMap((route) => methodsOf(route).map((method) => `${route.path}/${method}`)),
+    const names = routes.flatMap((route) =>
+      methodsOf(route)
+        .filter((method) => route.rate !== undefined || (route.streamed && method !== "HEAD"))
+        .map((method) => `${route.path}/${method}`),
     );
-    for (const { method, path, rate } of limited) {
+    expect(Object.keys(Object(own))).toEqual(names);
+    for (const { method, path, rate } of routes.filter(({ rate, streamed }) => rate !== undefined && !streamed)) {
       const expected = { RateLimit: (rate?.perSecond ?? 0) / 4, BurstLimit: (rate?.burst ?? 0) / 4 };
       expect(at(own, `${path}/${method}`), path).toEqual(expected);
+    }
+  });
+
+  it("lets one company's readers keep at most a third of the concurrency of each streamed function, with any quota", async () => {
+    for (const accountConcurrency of [345, 1_000, 7_000]) {
+      const capacity = capacityOf({ preset: "production", accountConcurrency });
+      const made = await synthesized({ ...ownIdentity, capacity });
+      const own = at(made.all("AWS::ApiGateway::UsagePlan")[0]?.properties, "ApiStages", 0, "Throttle");
+      const reserved = (file: string) => at(made.functionOf(file).properties, "ReservedConcurrentExecutions");
+      const all = made.all("AWS::Lambda::Function").map(({ properties }) => properties.ReservedConcurrentExecutions);
+      const unreserved = accountConcurrency - all.reduce<number>((sum, one) => sum + Number(one ?? 0), 0);
+      for (const { method, path, file } of routes.filter(({ streamed }) => streamed)) {
+        const { RateLimit, BurstLimit } = z.parse(Limits, at(own, `${path}/${method}`));
+        const executions = Number(reserved(file) ?? unreserved);
+        expect(BurstLimit + RateLimit * 10, path).toBeLessThanOrEqual(executions / 3);
+        expect(Math.min(BurstLimit, RateLimit), path).toBeGreaterThanOrEqual(1);
+      }
     }
   });
 
@@ -63,7 +87,11 @@ describe("the throttle of each company", () => {
     const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
     const [common, ...own] = listed(at(small.all("AWS::ApiGateway::Stage")[0]?.properties, "MethodSettings"));
     expect(common).toMatchObject({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 });
-    for (const setting of own) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
+    const limited = own.filter((setting) => at(setting, "ThrottlingRateLimit") !== WITHOUT_TOKEN.perSecond);
+    for (const setting of limited) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
+    // Ten executions are too few for a share of each company: only the time limits its readers.
+    const plan = small.all("AWS::ApiGateway::UsagePlan")[0]?.properties;
+    expect(at(plan, "ApiStages", 0, "Throttle", "/api/prospects/GET")).toBeUndefined();
   });
 
   it("waits with each key until the key before it is in the plan, because API Gateway adds only one key at a time", () => {
@@ -76,12 +104,54 @@ describe("the throttle of each company", () => {
   });
 });
 
-it("every throttle of the stage is in the README", () => {
+describe.each(["small", "production"] as const)("with the preset %s", (preset) => {
+  it("no flood without a token makes API Gateway refuse a request with a token, or a refresh of a session", async () => {
+    const made = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset }) });
+    const [stage] = made.all("AWS::ApiGateway::Stage");
+    const settings = z.parse(z.array(Setting), at(stage?.properties, "MethodSettings"));
+    const verbs = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
+    const byPath = Map.groupBy(routes, ({ path }) => path);
+    const guarded = routes.filter((route) => !route.public).flatMap(asMethods);
+    const isGuarded = (name: string) => guarded.some(({ path, method }) => `${method} ${path}` === name);
+    const open = [...byPath.keys(), "/", "/{proxy+}"]
+      .flatMap((path) => verbs.map((method) => ({ path, method })))
+      .filter(({ path, method }) => !isGuarded(`${method} ${path}`) && (byPath.has(path) || method === "OPTIONS"));
+    let now = 0;
+    const throttle = createThrottle(settings, () => now);
+    const refused = { guarded: 0, refresh: 0, open: 0 };
+    // 150 requests a second to each open method, and besides all methods with a token and 15 refreshes.
+    for (; now < 10_000; now += 1_000 / 15) {
+      for (const { path, method } of open) {
+        for (let i = 0; i < 10; i++) if (!throttle(path, method)) refused.open++;
+      }
+      const { path, method } = guarded[Math.floor(now) % guarded.length] ?? { path: "", method: "" };
+      if (!throttle(path, method)) refused.guarded++;
+      if (!throttle("/api/session/refresh", "POST")) refused.refresh++;
+    }
+    expect(refused).toEqual({ guarded: 0, refresh: 0, open: 0 });
+    // A larger flood is refused.
+    expect(Array.from({ length: 1_000 }, () => throttle("/health", "GET"))).toContain(false);
+  });
+});
+
+const Setting = z.object({
+  HttpMethod: z.string(),
+  ResourcePath: z.string(),
+  ThrottlingRateLimit: z.number(),
+  ThrottlingBurstLimit: z.number(),
+});
+const Limits = z.object({ RateLimit: z.number(), BurstLimit: z.int() });
+const asMethods = (route: Route) => methodsOf(route).map((method) => ({ path: route.path, method }));
+
+it("every throttle of the stage is in the README, those of requests without a token in one line", () => {
   const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
   const shown = [
-    ...readme.matchAll(/^\| ((?:`(?:GET|POST) \S+`(?:, )?)+|all others together) \| (\d+) \| (\d+) \|$/gm),
+    ...readme.matchAll(
+      /^\| ((?:`(?:GET|POST) \S+`(?:, )?)+|all others together|each method that [^|]+) \| (\d+) \| (\d+) \|$/gm,
+    ),
   ].flatMap(([, requests = "", rate, burst]) => {
     const paths = [...requests.matchAll(/`(\w+ \S+)`/g)].map(([, path]) => path);
+    if (requests.startsWith("each method")) return [`open ${rate} ${burst}`];
     return (paths.length === 0 ? ["* /*"] : paths).map((path) => `${path} ${rate} ${burst}`);
   });
   const [stage] = template.all("AWS::ApiGateway::Stage");
@@ -91,5 +161,8 @@ it("every throttle of the stage is in the README", () => {
       .replaceAll("~1", "/");
     return `${at(setting, "HttpMethod")} ${path} ${at(setting, "ThrottlingRateLimit")} ${at(setting, "ThrottlingBurstLimit")}`;
   });
-  expect(shown.toSorted()).toEqual(set.filter((line) => !line.startsWith("HEAD")).toSorted());
+  const rate = ` ${WITHOUT_TOKEN.perSecond} ${WITHOUT_TOKEN.burst}`;
+  const isPins = (line: string) => line.startsWith("GET /api/prospects/pins ");
+  const limited = set.filter((line) => isPins(line) || !(line.startsWith("HEAD") || line.endsWith(rate)));
+  expect(shown.toSorted()).toEqual([...limited, `open${rate}`].toSorted());
 });

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
+import { WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { CONSOLE_PROOF, VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
@@ -118,6 +119,19 @@ describe("the web ACL", () => {
     });
   });
 
+  it("allows one address half of the requests without a token that a method accepts in a minute, and counts no others for this", () => {
+    const rule = at(ruleNamed("FloodWithoutToken"), "Statement", "RateBasedStatement");
+    expect(rule).toMatchObject({
+      AggregateKeyType: "IP",
+      EvaluationWindowSec: 60,
+      Limit: WITHOUT_TOKEN.perSecond * 30,
+    });
+    const isCounted = (headers: Record<string, string>) =>
+      isTrue(at(rule, "ScopeDownStatement"), { path: "/live/api/session/refresh", headers });
+    expect([{}, { cookie: "session=a" }, { authorization: "" }].map(isCounted)).toEqual([true, true, true]);
+    expect(isCounted({ authorization: "Bearer a" })).toBe(false);
+  });
+
   it("counts requests through the console by the user's address, which CloudFront sets, and all others by their own", async () => {
     const withConsole = await synthesized({ ...ownIdentity, console: {} });
     const all = listed(at(withConsole.all("AWS::WAFv2::WebACL")[0]?.properties, "Rules"));
@@ -152,6 +166,8 @@ describe("the web ACL", () => {
       AggregateKeyType: "IP",
       ScopeDownStatement: { NotStatement: { Statement: fromConsole } },
     });
+    const withoutToken = listed(at(flood("FloodWithoutToken"), "ScopeDownStatement", "AndStatement", "Statements"));
+    expect(withoutToken).toContainEqual({ NotStatement: { Statement: fromConsole } });
     expect(at(flood("FloodThroughConsole"), "Limit")).toBe(at(flood("FloodFromOneAddress"), "Limit"));
     const priorities = all.map((rule) => at(rule, "Priority"));
     expect(new Set(priorities).size).toBe(priorities.length);
@@ -166,7 +182,7 @@ describe("the web ACL", () => {
       expect(at(answer, "ResponseCode")).toBe(status);
       return `${status} ${code}`;
     });
-    expect(problems).toEqual(["429 rate_limited", "413 payload_too_large"]);
+    expect(problems).toEqual(["429 rate_limited", "429 rate_limited", "413 payload_too_large"]);
     // A 413 response to an import must name the endpoint that creates an import job.
     expect(at(acl(), "CustomResponseBodies", "too-large", "Content")).toContain("POST /api/prospects/imports");
     expect(at(answers[0], "ResponseHeaders")).toEqual([{ Name: "Retry-After", Value: "60" }]);
@@ -196,7 +212,7 @@ describe("the web ACL", () => {
 
   it("keeps no samples of requests, which would contain access tokens", () => {
     const configs = [acl(), ...rules()].map((part) => at(part, "VisibilityConfig"));
-    expect(configs).toHaveLength(5);
+    expect(configs).toHaveLength(6);
     for (const config of configs) expect(at(config, "SampledRequestsEnabled")).toBe(false);
   });
 });
