@@ -17,6 +17,8 @@ export interface IndexRow {
   readonly lng: number | null;
   /** Undefined if release 1.0.0 has written the row to the index. A rebuild adds it. */
   readonly sourceId?: string | null | undefined;
+  /** Number of appointments. Undefined if release 1.0.0 has written the row to the index or the appointments to the table. */
+  readonly appointments?: number | undefined;
   /** All searchable text except notes, case-folded and with one field per line. */
   readonly text: string;
   /** One number per line. */

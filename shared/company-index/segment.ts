@@ -34,6 +34,7 @@ export interface MainColumns {
   readonly assignedToUserId: Coded<number | null>;
   readonly city: Coded<string | null>;
   readonly tagIds: Coded<readonly number[]>;
+  readonly appointments: Coded<number | undefined>;
 }
 
 /** Only some filters need these columns. */
@@ -106,6 +107,12 @@ function encodeMain(rows: readonly IndexRow[]): Uint8Array {
       for (const id of ids) into.integer(id);
     },
   );
+  writeCoded(
+    into,
+    rows.map(({ appointments }) => appointments),
+    (count) => count,
+    (count) => into.integer(count === undefined ? 0 : count + 1),
+  );
   return into.finish();
 }
 
@@ -126,6 +133,12 @@ export const decodeMain = (label: string, compressed: Uint8Array): MainColumns =
         return marked === "" ? null : marked.slice(1);
       }),
       tagIds: readCoded(from, count, () => Array.from({ length: from.integer() }, () => from.integer())),
+      appointments: from.done
+        ? { values: [undefined], codes: new Uint16Array(count) }
+        : readCoded(from, count, () => {
+            const marked = from.integer();
+            return marked === 0 ? undefined : marked - 1;
+          }),
     };
   });
 
@@ -247,6 +260,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
         lat: degreesOrNull(geo.lat[row]),
         lng: degreesOrNull(geo.lng[row]),
         sourceId: text.sourceId.values[text.sourceId.codes[row] ?? 0],
+        appointments: main.appointments.values[main.appointments.codes[row] ?? 0],
         text: own,
         phoneDigits: text.digits.toString("utf8", text.digitStarts[row], (text.digitStarts[row + 1] ?? 1) - 1),
       },

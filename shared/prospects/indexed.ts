@@ -30,6 +30,7 @@ export function indexRow(prospect: StoredProspect): IndexRow {
     lat,
     lng,
     sourceId: prospect.sourceId,
+    appointments: prospect.agendaUntil === undefined ? 0 : prospect.appointments,
     text: lines([...[orEmpty(name), ...phones, orEmpty(prospect.emailAddress)].map(caseless), ...addressLines]),
     phoneDigits: lines(phones.map(digitsOf)),
   };

@@ -33,6 +33,7 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, 
     assignedToUserId: none,
     city: none,
     tagIds: { ...none, values: [[]] },
+    appointments: { ...none, values: [0] },
   };
   const instants = rows.map(({ createdAt }) => createdAt);
   const createdAt: [number, number] = [Math.min(...instants), Math.max(...instants)];

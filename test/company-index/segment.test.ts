@@ -1,7 +1,7 @@
 /** Tests that a segment is read back exactly, and that reading damaged bytes is an error. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { IndexUnreadable } from "#shared/company-index/encoding.ts";
+import { compress, decompress, IndexUnreadable } from "#shared/company-index/encoding.ts";
 import {
   decodeGeo,
   decodeMain,
@@ -43,6 +43,7 @@ const entry: fc.Arbitrary<RowWithNotes> = fc
       lat: degrees(90).map((value) => (value === null ? null : value + 0)),
       lng: degrees(180).map((value) => (value === null ? null : value + 0)),
       sourceId: fc.option(fc.oneof(texts, fc.constantFrom("?", "=", undefined))),
+      appointments: fc.option(fc.nat(200), { nil: undefined }),
       text: texts,
       phoneDigits: fc.constantFrom("\n", "3035550100\n720", "1\n"),
     }),
@@ -57,6 +58,14 @@ test("rows and notes are read back unchanged", { tags: "sized" }, () => {
     }),
     { numRuns: sized({ short: 200, wide: 1_000 }) },
   );
+});
+
+test("a segment of release 1.0.0, which lacks the column, has unknown numbers of appointments", () => {
+  const [{ row, notes } = expect.fail()] = sample;
+  const groups = encodeSegment([{ row: { ...row, appointments: 3 }, notes }]);
+  const main = decompress("main", groups.main, (bytes) => compress(bytes.subarray(0, -2)));
+  const [read] = rowsOf(decoded({ ...groups, main }));
+  expect(read).toEqual({ row: { ...row, appointments: undefined }, notes });
 });
 
 const sample = fc.sample(entry, { numRuns: 50, seed: 3 });

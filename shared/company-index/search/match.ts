@@ -187,6 +187,20 @@ function keepSources(rows: Uint16Array, { text }: LoadedSegment, { sourceIds }: 
 
 export const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
+/** Returns the number of appointments of the matches. Undefined if a row of release 1.0.0 lacks its number. */
+export function appointmentsOf({ segments, unflushed }: Matches): number | undefined {
+  let total: number | undefined = 0;
+  const add = (count: number | undefined): void => {
+    total = total === undefined || count === undefined ? undefined : total + count;
+  };
+  for (const { inView, rows } of segments) {
+    const { values, codes } = inView.segment.main.appointments;
+    for (const row of rows) add(values[codes[row] ?? 0]);
+  }
+  for (const { appointments } of unflushed) add(appointments);
+  return total;
+}
+
 /** Omits deleted prospects. `matches` must be the result of criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);
