@@ -2389,9 +2389,18 @@ export interface components {
             hasMore: boolean;
             /**
              * Format: int64
-             * @description Only in a snapshot: the number of records at its beginning.
+             * @description Only in a snapshot: the number of records at its beginning. If others write during the first request, the number of records of each type is that of one moment of this request.
              */
             total?: number;
+            checksums?: components["schemas"]["Checksums"];
+        };
+        /** @description One checksum for each type, of the records that the client holds after this answer: the XOR of the 64-bit FNV-1a hashes of the texts `type:id:version`, as 16 hexadecimal digits. The version of a prospect is taken without its lowest 24 bits (`version - version % 16777216`). Without records, the digits are zeros. If others write at the same moment, a checksum may already include their change: after a difference, ask once more. If it differs again, begin anew without a cursor. */
+        Checksums: {
+            prospects?: string;
+            territories?: string;
+            statuses?: string;
+            tags?: string;
+            users?: string;
         };
         /** @description Several prospects in one cell of the grid, or the pin of a prospect that is alone in its cell. */
         Cluster: {
@@ -4704,6 +4713,7 @@ export type ChangedTag = components['schemas']['ChangedTag'];
 export type ChangedTerritory = components['schemas']['ChangedTerritory'];
 export type ChangedUser = components['schemas']['ChangedUser'];
 export type ChangesPage = components['schemas']['ChangesPage'];
+export type Checksums = components['schemas']['Checksums'];
 export type Cluster = components['schemas']['Cluster'];
 export type ClusterStatusCount = components['schemas']['ClusterStatusCount'];
 export type Clusters = components['schemas']['Clusters'];
@@ -10360,6 +10370,8 @@ export interface operations {
                 limit?: number;
                 /** @description The cursor of the last page. Leave it out to begin with a snapshot. Example: `AV8kQ0mV2pQmZ2h0`. */
                 cursor?: string;
+                /** @description If true, an answer with `hasMore: false` has `checksums`. Ask once a day, and after an upgrade of the app. Example: `true`. */
+                checksum?: "true" | "false";
             };
             header?: never;
             path?: never;

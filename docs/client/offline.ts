@@ -2,7 +2,8 @@
  * The reference client for phones that are often offline. It pulls the feed of changes into a store and sends the operations of an outbox.
  * docs/offline.md describes the protocol and each failure.
  */
-import type { ChangeItem, SyncOperationResult } from "./api.ts";
+import type { ChangeItem, ChangesPage, SyncOperationResult } from "./api.ts";
+import { checkedTypes, checksumOf } from "./checksum.ts";
 import type { ApiClient } from "./client.ts";
 import {
   type ChangeType,
@@ -23,6 +24,8 @@ export interface OfflineOptions {
   readonly maxAttempts?: number;
   /** Maximum number of records in a page, 1 to 1 000. */
   readonly pageLimit?: number;
+  /** The release of the app. After a change of it, the client compares its records with the service. */
+  readonly release?: string;
   readonly now?: () => number;
   readonly wait?: (ms: number) => Promise<unknown>;
 }
@@ -44,6 +47,7 @@ const BATCH = { operations: 200, bytes: 900_000 };
 const BACKOFF_MS = { first: 500, most: 60_000 };
 const CLOCK_TOLERANCE_MS = 5_000;
 const RESETS_PER_RUN = 3;
+const DAY_MS = 86_400_000;
 
 /** Thrown to end a run of `sync` early. The store contains everything that the next run needs. */
 class Stopped extends Error {
@@ -59,6 +63,7 @@ export function offlineClient({
   store,
   maxAttempts = 6,
   pageLimit = 500,
+  release = "",
   now = Date.now,
   wait = sleep,
 }: OfflineOptions) {
@@ -126,14 +131,16 @@ export function offlineClient({
     }
   }
 
-  async function pull(): Promise<void> {
+  /** Reads all changes. Returns false if the service was asked for checksums, and those of the records in the store differ. */
+  async function pull(isChecking: boolean): Promise<boolean> {
     // The service has already applied these operations, so the pages of this pull contain their effect. The client therefore removes these
     // operations from the outbox when it stores the last page.
     const applied = (await store.outbox()).filter(({ state }) => state === "applied");
     for (let resets = 0; ; ) {
       const state = await store.state();
       const { cursor, generation } = state;
-      const query = { limit: pageLimit, ...(cursor !== null && { cursor }) };
+      const checksum = isChecking && { checksum: "true" as const };
+      const query = { limit: pageLimit, ...(cursor !== null && { cursor }), ...checksum };
       const { data: page, error, response } = await ask(() => api.GET("/api/changes", { params: { query } }));
       if (response.status === 410) {
         if (++resets > RESETS_PER_RUN) throw new Stopped("offline");
@@ -149,10 +156,13 @@ export function offlineClient({
         const key = `${item.type}/${item.id}`;
         if (item.version >= (items.get(key)?.version ?? item.version)) items.set(key, item);
       }
+      const { checksums } = page;
+      const checked = checksums && { checked: { atMs: now(), release } };
+      const clockOffsetMs = offsetOf(serverTime(response) ?? now(), now());
       const isComplete = page.phase === "changes" || !page.hasMore;
       const isWritten = await store.commit({
         ifCursor: cursor,
-        state: { ...state, cursor: page.cursor, clockOffsetMs: offsetOf(serverTime(response) ?? now(), now()) },
+        state: { ...state, cursor: page.cursor, clockOffsetMs, ...checked },
         put: [...items.values()].filter(isUpsert).map((item) => ({ ...item, generation })),
         remove: [...items.values()].flatMap(({ op, type, id, version }) =>
           op === "remove" ? [{ type, id, version, generation }] : [],
@@ -160,8 +170,40 @@ export function offlineClient({
         removeBelow: isComplete ? generation : 0,
         drop: page.hasMore ? [] : applied,
       });
-      if (isWritten && !page.hasMore) return;
+      if (isWritten && !page.hasMore) return checksums === undefined || (await isEqual(checksums, page.cursor));
     }
+  }
+
+  /** Also returns true if another tab has read the next page meanwhile. The records then do not belong to these checksums. */
+  async function isEqual(checksums: NonNullable<ChangesPage["checksums"]>, cursor: string): Promise<boolean> {
+    for (const type of checkedTypes) {
+      const own = checksums[type] !== undefined && checksumOf(await store.records(type));
+      if (own !== false && own !== checksums[type]) return (await store.state()).cursor !== cursor;
+    }
+    return true;
+  }
+
+  /** The comparison is due once a day, and after an upgrade of the app. If the phone's clock was set back, it is due too. */
+  async function isCheckDue(): Promise<boolean> {
+    const { checked } = await store.state();
+    return checked?.release !== release || isPast(checked.atMs);
+  }
+
+  const isPast = (ms: number): boolean => Math.abs(now() - ms) >= DAY_MS;
+
+  /**
+   * Reads a new snapshot, at most once a day, because the records differ from those of the service even after a second comparison. The outbox
+   * is sent first. The old records remain visible until the snapshot is complete.
+   */
+  async function renew(): Promise<void> {
+    const { renewedAtMs } = await store.state();
+    if (renewedAtMs !== undefined && !isPast(renewedAtMs)) return;
+    await push();
+    failures = 0;
+    const state = await store.state();
+    const generation = state.generation + 1;
+    await store.commit({ ifCursor: state.cursor, state: { ...state, cursor: null, generation, renewedAtMs: now() } });
+    await pull(false);
   }
 
   async function namesOf({ type, id = 0, clientRecordId }: NewOperation): Promise<Pick<Entry, "record" | "raises">> {
@@ -187,7 +229,9 @@ export function offlineClient({
         [isAsked, failures] = [false, 0];
         outcome = await push();
         failures = 0;
-        await pull();
+        // A write of another user at the same moment can cause a difference too, so only the second one counts.
+        const isSame = (await pull(await isCheckDue())) || (await pull(true));
+        if (!isSame) await renew();
       }
       return outcome;
     } catch (error) {

@@ -52,6 +52,10 @@ export interface State {
   readonly generation: number;
   /** The service's clock minus the phone's clock, measured when the last page of `GET /api/changes` arrived. */
   readonly clockOffsetMs: number;
+  /** When the client has last compared its records with the service, in milliseconds since 1970, and the release of the app. */
+  readonly checked?: { readonly atMs: number; readonly release: string };
+  /** When the client has last begun anew because its records differed, in milliseconds since 1970. */
+  readonly renewedAtMs?: number;
 }
 
 type Versioned = Pick<StoredRecord, "version" | "generation">;

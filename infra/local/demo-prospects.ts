@@ -60,14 +60,15 @@ export async function demoRows(
     if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
     const notes = random() < 0.35 ? [await demoNote(context, company, prospect, random)] : [];
     rows.push(...notes.flatMap(noteRows));
-    indexed.push({ row: indexRow(prospect), notes: notes.map(indexNote) });
     const appointments = random() < 0.08 ? [await demoAppointment(context, company, prospect, random)] : [];
     rows.push(...appointments.flatMap((appointment) => putsOf(newAppointmentWrites(appointment))));
     facts.push(...factsOf(prospect, notes, appointments));
     const agenda = appointments.reduce((entries: AgendaEntry[], one) => agendaAfter(entries, one.id, one), []);
     const until = agendaUntil(agenda, undefined);
     const upcoming = upcomingFields(appointments, context.clock.now());
-    const whole = { ...prospect, ...upcoming, ...(until !== undefined && { agendaUntil: until }) };
+    const ofAgenda = until !== undefined && { agendaUntil: until, appointments: agenda.length };
+    const whole = { ...prospect, ...upcoming, ...ofAgenda };
+    indexed.push({ row: indexRow(whole), notes: notes.map(indexNote) });
     rows.push({ ...keys.prospect(company.id, id), ...prospectItem(whole) });
     rows.push(...putsOf(agendaWrites(prospect, whole, agenda)));
   }

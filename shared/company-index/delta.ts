@@ -106,6 +106,8 @@ export const DeltaItem = z.object({
   note: z.optional(z.string()),
   /** The source id, as `markedSource` writes it. It is in the separate row if the text is. */
   source: z.optional(z.string()),
+  /** Number of appointments of the prospect. Undefined if it has none. */
+  appointments: z.optional(z.int()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),
   /** Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. */
@@ -162,10 +164,11 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
       changes.push(more.shared);
       return { pk, sk };
     }
+    const { appointments = 0, updated } = more;
     const entry =
       row === undefined
         ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, more.updated), sourceId: sourceIn(source ?? "") };
+        : { id, version, ...fieldsOf(row, updated), sourceId: sourceIn(source ?? ""), appointments };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);

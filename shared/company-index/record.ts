@@ -16,6 +16,8 @@ export interface IndexRow {
   readonly lat: number | null;
   readonly lng: number | null;
   readonly sourceId: string | null;
+  /** Number of appointments. */
+  readonly appointments: number;
   /** All searchable text except notes, in the form of `searchable` and with one field per line. */
   readonly text: string;
   /** One number per line, between `=` signs. */

@@ -34,6 +34,7 @@ export interface MainColumns {
   readonly assignedToUserId: Coded<number | null>;
   readonly city: Coded<string | null>;
   readonly tagIds: Coded<readonly number[]>;
+  readonly appointments: Coded<number>;
 }
 
 /** Only some filters need these columns. */
@@ -106,6 +107,12 @@ function encodeMain(rows: readonly IndexRow[]): Uint8Array {
       for (const id of ids) into.integer(id);
     },
   );
+  writeCoded(
+    into,
+    rows.map(({ appointments }) => appointments),
+    (count) => count,
+    (count) => into.integer(count),
+  );
   return into.finish();
 }
 
@@ -126,6 +133,7 @@ export const decodeMain = (label: string, compressed: Uint8Array): MainColumns =
         return marked === "" ? null : marked.slice(1);
       }),
       tagIds: readCoded(from, count, () => Array.from({ length: from.integer() }, () => from.integer())),
+      appointments: readCoded(from, count, () => from.integer()),
     };
   });
 
@@ -242,6 +250,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
         lat: degreesOrNull(geo.lat[row]),
         lng: degreesOrNull(geo.lng[row]),
         sourceId: text.sourceId.values[text.sourceId.codes[row] ?? 0] ?? null,
+        appointments: main.appointments.values[main.appointments.codes[row] ?? 0] ?? 0,
         text: own,
         phoneDigits: text.digits.toString("utf8", text.digitStarts[row], (text.digitStarts[row + 1] ?? 1) - 1),
       },

@@ -253,10 +253,10 @@ export function prospectAppointmentWrites(
   agenda: readonly AgendaEntry[],
   nowMs: number,
 ): Write[] {
-  const { agendaUntil: before, ...others } = current;
+  const { agendaUntil: before, appointments: _, ...others } = current;
   const until = agendaUntil(agenda, before);
   const changed = { ...others, ...upcoming, appointmentsChangedAt: nowMs, version: current.version + 1 };
-  const next = until === undefined ? changed : { ...changed, agendaUntil: until };
+  const next = until === undefined ? changed : { ...changed, agendaUntil: until, appointments: agenda.length };
   const { id = 0, version = 0 } = after ?? earlier ?? {};
   const isDeleted = after === undefined;
   const heldBy = isDeleted && earlier !== undefined ? holdersOf(current, earlier, nowMs) : undefined;

@@ -17,7 +17,7 @@ import type { ReadContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { Ring } from "#shared/geometry/ring.ts";
 import { criteriaOf, type ProspectFilter, searching } from "#shared/prospects/filter.ts";
-import { type Dictionary, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
+import { type Dictionary, dictionaryAtLeast, freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
 import { territoryArea } from "#shared/reference/territory-areas.ts";
 
 /** Throws `unavailable` if the index is damaged: an incomplete list must not look complete. */
@@ -28,7 +28,10 @@ export async function findProspects(
   options?: SnapshotOptions,
 ): Promise<Found<Dictionary>> {
   const names = {
-    recent: () => recentDictionary(context, companyId),
+    recent: () =>
+      options?.unflushed === undefined
+        ? recentDictionary(context, companyId)
+        : dictionaryAtLeast(context, companyId, options.unflushed.head.dictionaryVersion),
     fresh: () => freshDictionary(context, companyId),
   };
   try {

@@ -31,6 +31,7 @@ export function indexRow(prospect: StoredProspect): IndexRow {
     lat,
     lng,
     sourceId: prospect.sourceId,
+    appointments: prospect.appointments ?? 0,
     text: lines([form(name, limits.name), ...phones, form(prospect.emailAddress, limits.email), ...addressLines]),
     phoneDigits: lines(phones.flatMap((phone) => wholeNumber(digitsOf(phone)) ?? [])),
   };

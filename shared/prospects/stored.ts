@@ -134,6 +134,8 @@ export const StoredProspect = z.object({
   moreUpcomingUntil: unset(Timestamp),
   /** The time in the key of the agenda (see agenda.ts). Undefined if the prospect has no appointments, and never decreasing otherwise. */
   agendaUntil: sometimes,
+  /** Number of appointments. Undefined if there never was one. */
+  appointments: z.optional(count),
   /** Milliseconds since 1970. `updatedAt` does not tell this time, because a change of an appointment leaves it as it is. */
   appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),

@@ -49,6 +49,7 @@ const rowsOf = (companyId: number): RowWithNotes[] =>
       lng: -105,
       text: `PERSON ${i} OF ${companyId} AT ${i} A LONG STREET IN DENVER, COLORADO`,
       sourceId: null,
+      appointments: 0,
       phoneDigits: "",
     },
     notes:

@@ -180,6 +180,7 @@ const fields = fc.record({
   lat: fc.constantFrom(null, -90, 0, 39.7392, 39.73921234567, 90),
   lng: fc.constantFrom(null, -180, 0, -104.9903, 179.9999999, 180),
   sourceId: fc.constantFrom(null, "", "?", "=", "A", "a"),
+  appointments: fc.nat(3),
   text: texts,
   phoneDigits: fc.constantFrom("\n", "3035550100\n", "1\n2"),
 });

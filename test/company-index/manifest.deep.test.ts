@@ -266,6 +266,7 @@ describe("a replaced part", () => {
       lng: -105,
       text: "IMPORTED",
       sourceId: null,
+      appointments: 0,
       phoneDigits: "",
     };
     await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);

@@ -20,6 +20,7 @@ const row = (id: number, createdAt: number): IndexRow => ({
   lng: null,
   text: "",
   sourceId: null,
+  appointments: 0,
   phoneDigits: "",
 });
 
@@ -34,6 +35,7 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, 
     assignedToUserId: none,
     city: none,
     tagIds: { ...none, values: [[]] },
+    appointments: { ...none, values: [0] },
   };
   const instants = rows.map(({ createdAt }) => createdAt);
   const createdAt: [number, number] = [Math.min(...instants), Math.max(...instants)];

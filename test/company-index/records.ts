@@ -52,6 +52,7 @@ export class Records {
       lng: -105 + (seed % 40) / 40,
       text: `NAME ${seed}\nDENVER`,
       sourceId: null,
+      appointments: 0,
       phoneDigits: `303${seed}\n`,
     };
     this.#rows.set(id, row);

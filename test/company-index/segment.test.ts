@@ -43,6 +43,7 @@ const entry: fc.Arbitrary<RowWithNotes> = fc
       lat: degrees(90).map((value) => (value === null ? null : value + 0)),
       lng: degrees(180).map((value) => (value === null ? null : value + 0)),
       sourceId: fc.option(fc.oneof(texts, fc.constantFrom("?", "="))),
+      appointments: fc.nat(200),
       text: texts,
       phoneDigits: fc.constantFrom("\n", "3035550100\n720", "1\n"),
     }),

@@ -95,7 +95,17 @@ const entries = fc.array(fc.record({ text: word, notes: fc.array(note, { maxLeng
 
 const stored = ({ text, notes }: { text: string; notes: Omit<RowWithNotes["notes"][number], "prospectId">[] }) => {
   const none = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
-  const row = { id: 1, version: 1, createdAt: 0, updatedAt: 0, ...none, text, sourceId: null, phoneDigits: "\n" };
+  const row = {
+    id: 1,
+    version: 1,
+    createdAt: 0,
+    updatedAt: 0,
+    ...none,
+    text,
+    sourceId: null,
+    appointments: 0,
+    phoneDigits: "\n",
+  };
   return { row, notes: notes.map((one) => ({ ...one, prospectId: 1 })) };
 };
 

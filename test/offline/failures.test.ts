@@ -2,32 +2,11 @@
  * Tests each failure that docs/offline.md describes, in the order of its headings, with the reference client and a small service in the
  * same process. The client must send and store exactly what the sequence diagrams show.
  */
-import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Entry } from "../../docs/client/store.ts";
+import { arrowsOf, headings, sections } from "./guide.ts";
 import { type Fault, Phone } from "./phone.ts";
 import { SmallService } from "./small-service.ts";
-
-const guide = readFileSync(new URL("../../docs/offline.md", import.meta.url), "utf8");
-
-/** Returns the arrows of a section's sequence diagram, without arrows from the user, which are no part of the protocol. */
-function arrowsOf(section: string): string[] | undefined {
-  const [, diagram] = /^```mermaid\nsequenceDiagram\n(.*?)^```$/ms.exec(section) ?? [];
-  const lines = diagram?.split("\n").map((line) => line.trim());
-  for (const line of lines ?? []) expect(line).toMatch(LINE);
-  return lines?.filter((line) => /^(?:app|service)-/.test(line));
-}
-const LINE =
-  /^(?:|(?:actor|participant) \w+ as [\w ]+|(?:app|service|user)-(?:-?>>|-?x)(?:app|service|store): .+|Note over [\w, ]+: .+|loop .+|end)$/;
-
-const sections = new Map(
-  guide
-    .split(/^#{2,3} /m)
-    .slice(1)
-    .map((section) => [section.split("\n", 1)[0] ?? "", section]),
-);
-const [, described = ""] = /^## Failure by failure\n(.*?)^## /ms.exec(guide) ?? [];
-const headings = [...described.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading);
 
 function newPhone(service: SmallService, { clockErrorMs = 0 } = {}): Phone {
   return new Phone({
@@ -140,6 +119,15 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     const { phone } = await startedPhone(small);
     small.reset("scope_changed");
     await expectSynced(small, phone);
+    return phone;
+  },
+
+  "The records differ from those of the service": async (service) => {
+    const { phone, id } = await startedPhone(service);
+    const { generation } = await phone.store.state();
+    await phone.store.commit({ remove: [{ type: "prospects", id, version: Number.MAX_SAFE_INTEGER, generation }] });
+    service.nowMs += 86_400_000;
+    await expectSynced(service, phone);
     return phone;
   },
 

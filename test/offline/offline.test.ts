@@ -4,18 +4,20 @@
  */
 import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
+import { memoryStore, type Store } from "../../docs/client/store.ts";
 import { FAULTS, type Fault, Phone } from "./phone.ts";
-import { SmallService } from "./small-service.ts";
+import { SmallService, STEP } from "./small-service.ts";
 
 let service: SmallService;
 
-function newPhone({ clockErrorMs = 0 } = {}): Phone {
+function newPhone({ clockErrorMs = 0, ...options }: { clockErrorMs?: number; store?: Store; release?: string } = {}) {
   const of = service;
   return new Phone({
     baseUrl: "http://service.test",
     accessToken: () => "token",
     fetch: (request) => of.fetch(request),
     now: () => of.nowMs + clockErrorMs,
+    ...options,
   });
 }
 
@@ -121,7 +123,7 @@ test("edits of one record that follow each other offline are no conflicts", asyn
   phone.faults.push("none", "lost request", "lost request", "lost request", "lost request");
   expect(await client.sync()).toBe("offline");
   const last = await client.add({ type: "prospect.update", id, baseVersion, fields: { name: "e" } });
-  expect(last.operation.baseVersion).toBe(4);
+  expect(last.operation.baseVersion).toBe(4 * STEP);
   expect(await client.sync()).toBe("synced");
   expect(await client.failed()).toEqual([]);
   expect(service.list()).toEqual([{ id, name: "e" }]);
@@ -158,4 +160,86 @@ test("a call of sync during a run sends what was added meanwhile", async () => {
   expect(client.sync()).toBe(running);
   expect(await running).toBe("synced");
   expect(service.list()).toHaveLength(1);
+});
+
+const HOUR_MS = 3_600_000;
+
+/** What may happen to the data of a phone, for example by a fault of the app or of its database. */
+const damages: Record<string, (store: Store, id: number) => Promise<unknown>> = {
+  "lacks a record": async (store, id) => {
+    const { generation } = await store.state();
+    await store.commit({ remove: [{ type: "prospects", id, version: Number.MAX_SAFE_INTEGER, generation }] });
+  },
+  "has an old version of a record": async (store, id) => {
+    const record = (await store.record("prospects", id)) ?? expect.fail();
+    await damages["lacks a record"]?.(store, id);
+    const data = { ...record.data, name: "old" };
+    await store.commit({ put: [{ ...record, data, version: record.version - STEP }] });
+  },
+  "has a record that does not exist": async (store, id) => {
+    const record = (await store.record("prospects", id)) ?? expect.fail();
+    await store.commit({ put: [{ ...record, id: 99, data: { ...record.data, id: 99 } }] });
+  },
+};
+
+test.each(Object.entries(damages))(
+  "a phone that %s notices it within a day, and at most once a day",
+  async (_, damage) => {
+    for (let i = 0; i < 5; i++) service.write(undefined, { data: { name: i } });
+    const id = service.write(2, { data: { name: "new" } });
+    const phone = newPhone();
+    const isRepaired = async (): Promise<boolean> => {
+      expect(await phone.open().sync()).toBe("synced");
+      return JSON.stringify(await dataOf(phone)) === JSON.stringify(service.list());
+    };
+    expect(await isRepaired()).toBe(true);
+    expect(service.checks).toBe(1);
+    await damage(phone.store, id);
+    service.nowMs += 23 * HOUR_MS;
+    expect(await isRepaired()).toBe(false);
+    expect(service.checks).toBe(1);
+    service.nowMs += HOUR_MS;
+    const { opId } = await phone.open().add({ type: "note.create", id: 1, fields: { body: "kept" } });
+    expect(await isRepaired()).toBe(true);
+    expect(service.effects).toEqual([opId]);
+    expect(await phone.store.outbox()).toEqual([]);
+    // The phone begins anew at most once a day, also if an upgrade of the app makes it compare its records earlier.
+    await damage(phone.store, id);
+    const upgraded = newPhone({ store: phone.store, release: "2" });
+    expect(await upgraded.open().sync()).toBe("synced");
+    expect(service.checks).toBe(5);
+    expect(await isRepaired()).toBe(false);
+    service.nowMs += 24 * HOUR_MS;
+    expect(await isRepaired()).toBe(true);
+  },
+);
+
+test("a phone compares its records at once after an upgrade of the app", async () => {
+  const id = service.write(undefined, { data: { name: "a" } });
+  const store = memoryStore();
+  expect(await newPhone({ store, release: "1" }).open().sync()).toBe("synced");
+  await damages["lacks a record"]?.(store, id);
+  expect(await newPhone({ store, release: "1" }).open().sync()).toBe("synced");
+  expect(await store.records("prospects")).toEqual([]);
+  expect(await newPhone({ store, release: "2" }).open().sync()).toBe("synced");
+  expect(await store.records("prospects")).toMatchObject([{ id }]);
+});
+
+test("a difference that is gone when the phone asks again does not make it begin anew", async () => {
+  service.write(undefined, { data: { name: "a" } });
+  let isWrong = true;
+  const phone = new Phone({
+    baseUrl: "http://service.test",
+    accessToken: () => "token",
+    now: () => service.nowMs,
+    fetch: async (request) => {
+      const answer = await service.fetch(request);
+      const page = Object(await answer.clone().json());
+      if (page.checksums === undefined || !isWrong) return answer;
+      isWrong = false;
+      return Response.json({ ...page, checksums: { ...page.checksums, tags: "f".repeat(16) } }, answer);
+    },
+  });
+  expect(await phone.open().sync()).toBe("synced");
+  expect([service.checks, isWrong, (await phone.store.state()).generation]).toEqual([2, false, 0]);
 });

@@ -28,6 +28,7 @@ export interface PhoneOptions {
   readonly store?: Store;
   readonly pageLimit?: number;
   readonly maxAttempts?: number;
+  readonly release?: string;
   /** Returns what happens to the next request. By default the network works. */
   readonly network?: () => Fault;
 }

@@ -3,6 +3,7 @@
  * client at every call, which would be too slow over HTTP. devices.api.test.ts tests the client against the running service.
  */
 import * as z from "zod/mini";
+import { fnv1a } from "../sync/device.ts";
 
 const Operation = z.object({
   opId: z.string(),
@@ -25,6 +26,8 @@ interface Row {
 }
 
 const PAGE = 3;
+/** The difference between two versions of a record. The numbers between them are versions that grow without a write. */
+export const STEP = 2 ** 24;
 const FACT_AGE_MS = 60 * 86_400_000;
 const problem = (status: number, code: string, pointer?: string) => ({
   type: `urn:problem:${code}`,
@@ -41,6 +44,8 @@ export class SmallService {
   readonly effects: string[] = [];
   /** Names of prospects that the service refuses. A request with an operation that sets such a name gets 400 as a whole. */
   readonly refusedNames = new Set<unknown>();
+  /** Number of answers with checksums. */
+  checks = 0;
   nowMs = Date.UTC(2026, 0, 1);
   #rows = new Map<number, Row>();
   #log: number[] = [];
@@ -59,7 +64,7 @@ export class SmallService {
   write(id: number | undefined, change: Partial<Row> & { readonly isDeleted?: boolean }): number {
     const row = id === undefined ? undefined : this.#rows.get(id);
     const known = row ?? { id: this.#log.length + 1, version: 0, data: {}, isHidden: false };
-    const version = this.#log.push(known.id);
+    const version = this.#log.push(known.id) * STEP;
     const { isDeleted, ...changed } = change;
     const next = { ...known, ...changed, version, data: { ...known.data, ...changed.data, id: known.id } };
     if (isDeleted === true) this.#rows.delete(known.id);
@@ -74,13 +79,16 @@ export class SmallService {
   }
 
   async fetch(request: Request): Promise<Response> {
-    const cursor = new URL(request.url).searchParams.get("cursor");
+    const { searchParams } = new URL(request.url);
+    const isChecked = searchParams.get("checksum") === "true";
     const [status, value] =
-      request.method === "GET" ? this.#page(cursor) : this.#push(z.parse(Push, await request.json()).operations);
+      request.method === "GET"
+        ? this.#page(searchParams.get("cursor"), isChecked)
+        : this.#push(z.parse(Push, await request.json()).operations);
     return Response.json(value, { status, headers: { Date: new Date(this.nowMs).toUTCString() } });
   }
 
-  #page(cursor: string | null): [number, object] {
+  #page(cursor: string | null, isChecked: boolean): [number, object] {
     const begin = { epoch: this.#epoch, from: this.#log.length, after: 0 };
     const at = cursor === null ? begin : z.parse(Cursor, JSON.parse(cursor));
     if (at.epoch !== this.#epoch) {
@@ -99,12 +107,22 @@ export class SmallService {
     const ids = this.#log.slice(from, from + PAGE);
     const items = ids.map((id) => this.#item(id));
     const to = from + ids.length;
-    return [200, { phase: "changes", items, cursor: next({ ...at, from: to }), hasMore: to < this.#log.length }];
+    const hasMore = to < this.#log.length;
+    const checksums = isChecked && !hasMore && { checksums: this.#checksums() };
+    return [200, { phase: "changes", items, cursor: next({ ...at, from: to }), hasMore, ...checksums }];
+  }
+
+  #checksums(): Record<string, string> {
+    this.checks++;
+    const visible = [...this.#rows.values()].filter(({ isHidden }) => !isHidden);
+    const sum = visible.reduce((xor, { id, version }) => xor ^ fnv1a(`prospects:${id}:${version}`), 0n);
+    const none = Object.fromEntries(["territories", "statuses", "tags", "users"].map((type) => [type, "0".repeat(16)]));
+    return { prospects: sum.toString(16).padStart(16, "0"), ...none };
   }
 
   #item(id: number): object {
     const row = this.#rows.get(id);
-    const version = this.#log.lastIndexOf(id) + 1;
+    const version = (this.#log.lastIndexOf(id) + 1) * STEP;
     if (row === undefined) return { type: "prospects", id, version, op: "remove", reason: "deleted" };
     if (row.isHidden) return { type: "prospects", id, version, op: "remove", reason: "hidden" };
     return { type: "prospects", id, version, op: "upsert", data: row.data };
@@ -157,7 +175,7 @@ export class SmallService {
     const data = isNew ? { ...fields, clientRecordId } : fields;
     const written = this.write(isNew ? undefined : id, { data, isDeleted: type === "prospect.delete" });
     if (isNew) this.#clientRecords.set(clientRecordId, written);
-    const result = { opId, id: written, version: this.#log.length };
+    const result = { opId, id: written, version: this.#log.length * STEP };
     this.#receipts.set(opId, { payload, result });
     this.effects.push(opId);
     return { ...result, outcome: "applied" };

@@ -65,6 +65,7 @@ const full: Required<Omit<StoredProspect, "deletedAt">> = {
   upcoming: [appointment],
   moreUpcomingUntil: time,
   agendaUntil: time,
+  appointments: 1,
   appointmentsChangedAt: 5,
   assignedToUserId: 7,
   assignedByUserId: 7,

@@ -34,7 +34,16 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
 
 test("200 000 unflushed rows are all shown as pins, although a call in JavaScript cannot have so many arguments", () => {
   const seen = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: 39.5, lng: -104.5 };
-  const row = { ...seen, version: 1, createdAt: 0, updatedAt: 0, text: "", sourceId: null, phoneDigits: "" };
+  const row = {
+    ...seen,
+    version: 1,
+    createdAt: 0,
+    updatedAt: 0,
+    text: "",
+    sourceId: null,
+    appointments: 0,
+    phoneDigits: "",
+  };
   const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));
   const end = pinEnd('"#9CA3AF"');
   const text = Array.from(

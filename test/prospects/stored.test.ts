@@ -43,6 +43,7 @@ const prospect: fc.Arbitrary<StoredProspect> = fc
       statusId: orNull(id),
       pastStatusChanges: fc.nat(),
       agendaUntil: time,
+      appointments: fc.nat(9),
       moreUpcomingUntil: orNull(time),
       assignedToUserId: orNull(id),
       tagIds: fc.array(id, { maxLength: 3 }),

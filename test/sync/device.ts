@@ -1,10 +1,17 @@
 /** A device that applies the items of `GET /api/changes` to its copies of the records that its user may see. */
 import { expect } from "vitest";
-import type { ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
+import { type ChangesPage, type ChangeType, CheckedType } from "#shared/sync/changes/schema.ts";
 
 interface Copy {
   readonly version: number;
   readonly data: Record<string, unknown>;
+}
+
+/** The 64-bit FNV-1a hash, as in the specification. */
+export function fnv1a(text: string): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash;
 }
 
 export class Device {
@@ -40,6 +47,21 @@ export class Device {
       if (op === "upsert" && data !== undefined) this.#copies.set(name, { version, data });
       else this.#copies.delete(name);
     }
+  }
+
+  /** The checksums of the copies, computed anew with BigInt. */
+  checksums(): Record<string, string> {
+    const checked = CheckedType.options.filter((type) => this.types.includes(type));
+    return Object.fromEntries(checked.map((type) => [type, this.#checksum(type)]));
+  }
+
+  #checksum(type: CheckedType): string {
+    let sum = 0n;
+    for (const [name, { version }] of this.#copies) {
+      const [own, id] = name.split(" ");
+      if (own === type) sum ^= fnv1a(`${type}:${id}:${type === "prospects" ? version - (version % 2 ** 24) : version}`);
+    }
+    return sum.toString(16).padStart(16, "0");
   }
 
   /** Deletes all copies and begins anew, because the service has refused the cursor. */

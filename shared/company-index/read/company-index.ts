@@ -41,6 +41,8 @@ export interface SnapshotOptions {
   readonly searches?: boolean;
   /** Finds the notes of the matches. As a parameter, it is only in the bundles of the functions that need it. */
   readonly notesOf?: NotesOf | undefined;
+  /** The unflushed entries and the head row, if the caller has already read them. The snapshot then has the state of that moment. */
+  readonly unflushed?: Unflushed | undefined;
 }
 
 /** `recent` may return cached names. `fresh` reads them from the table. */
@@ -131,11 +133,11 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   /** If no version of the index is in memory, all part manifests are read at the same time as the head row. */
   async function snapshot(
     companyId: number,
-    { searches = false, notesOf }: SnapshotOptions = {},
+    { searches = false, notesOf, unflushed: known }: SnapshotOptions = {},
   ): Promise<IndexSnapshot> {
     const isCold = !cache.has(companyId);
     const [unflushed, partManifests, texts] = await Promise.all([
-      readUnflushed(table, companyId),
+      known ?? readUnflushed(table, companyId),
       isCold ? readPartManifests(table, companyId, "eventual") : undefined,
       searches && haveLongTexts.has(companyId) ? readLongTexts(table, companyId) : undefined,
     ]);

@@ -2,35 +2,35 @@
 
 import { type IndexView, isReplaced } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
-import { NewestVersions } from "#shared/company-index/versions.ts";
-
-export interface NoteVersion {
-  readonly id: number;
-  readonly version: number;
-}
+import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
 
 export interface LiveNotes {
   count(): number;
   /** `count` is a number of prospects. Only prospects with notes and with an id from `from` to `upTo` (included) are returned. */
-  byProspect(from: number, upTo: number, count: number): Map<number, NoteVersion[]>;
+  byProspect(from: number, upTo: number, count: number): Map<number, Versioned[]>;
 }
 
 export type NotesOf = (view: IndexView, matches: Matches) => LiveNotes;
 
-/** Returns the version of each matching prospect by id. */
-export function versionsOf({ segments, unflushed }: Matches): NewestVersions {
-  const versions = new NewestVersions();
+/** Yields the id and the version of each matching prospect, in no particular order. */
+export function* refsOf({ segments, unflushed }: Matches): Generator<Versioned> {
   for (const { inView, rows } of segments) {
-    const { main } = inView.segment;
-    for (const row of rows) versions.add(main.ids[row] ?? 0, main.versions[row] ?? 0, 0);
+    const { ids, versions } = inView.segment.main;
+    for (const row of rows) yield { id: ids[row] ?? 0, version: versions[row] ?? 0 };
   }
-  for (const { id, version } of unflushed) versions.add(id, version, 0);
+  yield* unflushed;
+}
+
+/** Returns the version of each matching prospect by id. */
+export function versionsOf(matches: Matches): NewestVersions {
+  const versions = new NewestVersions();
+  for (const { id, version } of refsOf(matches)) versions.add(id, version, 0);
   return versions;
 }
 
 export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
   let visible: NewestVersions | undefined;
-  function* all(): Generator<NoteVersion & { readonly prospectId: number }> {
+  function* all(): Generator<Versioned & { readonly prospectId: number }> {
     visible ??= versionsOf(matches);
     for (const note of notesIn(view)) if (visible.versionOf(note.prospectId) > 0) yield note;
   }
@@ -54,7 +54,7 @@ export function liveNotes(view: IndexView, matches: Matches): LiveNotes {
         [...ids]
           .sort(ascending)
           .slice(0, count)
-          .map((id): [number, NoteVersion[]] => [id, []]),
+          .map((id): [number, Versioned[]] => [id, []]),
       );
       for (const { prospectId, id, version } of all()) wanted.get(prospectId)?.push({ id, version });
       return wanted;
@@ -68,7 +68,7 @@ const SPARE = 512;
 const ascending = (a: number, b: number): number => a - b;
 
 /** Yields the newest version of each note that is not deleted. */
-function* notesIn(view: IndexView): Generator<NoteVersion & { readonly prospectId: number }> {
+function* notesIn(view: IndexView): Generator<Versioned & { readonly prospectId: number }> {
   for (const { segment, age } of view.segments) {
     const { text, main } = segment;
     if (text === undefined) throw new Error("the texts of a segment were not loaded");

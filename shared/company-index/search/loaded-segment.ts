@@ -89,7 +89,7 @@ export class LoadedSegment {
     const { geo, text, count, main } = this;
     const columns = [main.statusId, main.assignedToUserId, main.city, main.tagIds];
     const postings = columns.reduce((sum, { values }) => sum + count * 2 + values.length * 80 + 300, 0);
-    return count * (24 + 8 + 4) + (geo === undefined ? 0 : count * 24) + (text?.byteLength ?? 0) + postings + 2_000;
+    return count * (24 + 10 + 4) + (geo === undefined ? 0 : count * 24) + (text?.byteLength ?? 0) + postings + 2_000;
   }
 }
 

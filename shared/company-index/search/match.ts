@@ -179,6 +179,16 @@ function keepSources(rows: Uint16Array, { text }: LoadedSegment, { sourceIds }: 
 
 export const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
+/** Returns the number of appointments of the matches. */
+export function appointmentsOf({ segments, unflushed }: Matches): number {
+  let total = unflushed.reduce((sum, { appointments }) => sum + appointments, 0);
+  for (const { inView, rows } of segments) {
+    const { values, codes } = inView.segment.main.appointments;
+    for (const row of rows) total += values[codes[row] ?? 0] ?? 0;
+  }
+  return total;
+}
+
 /** Omits deleted prospects. `matches` must be the result of criteria without filters. */
 export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<number>): Map<number, number | null> {
   const wanted = new Set(ids);

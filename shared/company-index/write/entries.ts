@@ -39,9 +39,13 @@ export function prospectDelta(
     ...(appointment !== undefined && { appointment: loggedAppointment(appointment) }),
   };
   if (isTombstone(entry)) return [{ put: common }];
-  const { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits, sourceId } =
-    entry;
-  const dated = { ...common, ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }) };
+  const { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
+  const { appointments, sourceId } = entry;
+  const dated = {
+    ...common,
+    ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }),
+    ...(appointments > 0 && { appointments }),
+  };
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
   const source = markedSource(sourceId);
   const bytes = Buffer.byteLength(text) + phoneDigits.length + Buffer.byteLength(source);

@@ -5,6 +5,7 @@
  */
 import type { Change } from "#shared/company-index/change-log.ts";
 import { readLog } from "#shared/company-index/read/chunks.ts";
+import type { NewestVersions } from "#shared/company-index/versions.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { blockOf, type Key, padded } from "#shared/db/keys.ts";
@@ -135,13 +136,14 @@ export interface Agendas {
 /**
  * `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee. If the assignee changes
  * during the reads, the appointments are read from their own rows. The changes after `headVersion`, the version of the head row before this
- * call, show such prospects.
+ * call, show such prospects. A prospect that is not `visible` may have been deleted, and has appointments without an agenda then.
  */
 export async function allAgendas(
   table: Reads,
   companyId: number,
   userIds: readonly number[],
   headVersion: number,
+  visible: NewestVersions,
 ): Promise<Agendas> {
   const assignees = [null, ...userIds];
   const inMonths = new Map<number, number>();
@@ -155,7 +157,7 @@ export async function allAgendas(
     }
   }
   for (const prospectId of await reassignedSince(table, companyId, headVersion)) {
-    if (seen.has(prospectId)) continue;
+    if (seen.has(prospectId) || visible.versionOf(prospectId) === 0) continue;
     for await (const item of table.query(attachedKeys.appointments(companyId, prospectId))) {
       const { id, startAt } = StoredAppointment.parse(item);
       inMonths.set(id, monthOf(Date.parse(startAt)));

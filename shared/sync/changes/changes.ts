@@ -5,9 +5,11 @@
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type Change, POSITION_MS } from "#shared/company-index/change-log.ts";
+import type { Unflushed } from "#shared/company-index/delta.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import { ChunkLost, readLog } from "#shared/company-index/read/chunks.ts";
 import { dictionaryAtLeast } from "#shared/reference/dictionary.ts";
+import { checksumsOf } from "#shared/sync/changes/checksums.ts";
 import {
   byKey,
   type Cursor,
@@ -35,6 +37,8 @@ interface Page {
   readonly hasMore: boolean;
   /** The number of records at the beginning of the snapshot. Undefined after the snapshot. */
   readonly total?: number;
+  /** The state of the log if the page reaches its end. The client then holds what the caller sees. */
+  readonly reached?: Unflushed;
 }
 
 /**
@@ -45,19 +49,22 @@ interface Page {
 export async function readChanges(
   context: ChangesContext,
   caller: Caller,
-  { cursor: text, types, limit }: ChangesQuery,
+  { cursor: text, types, limit, checksum = false }: ChangesQuery,
 ): Promise<ChangesPage> {
   const cursor = text === undefined ? undefined : await openCursor(context.secrets, caller, text);
   if (cursor !== undefined && types !== undefined && !isSame(types, cursor.types)) throw foreignCursor();
   const nowMs = Math.max(context.clock.now(), (cursor?.elapsed.at ?? 1) - 1);
   const making = { context, caller, nowMs };
   if (cursor !== undefined && nowMs - cursor.position.since > POSITION_MS) throw resetRequired("expired", cursor.types);
-  const { items, next, hasMore, total } =
+  const { items, next, hasMore, total, reached } =
     cursor !== undefined && cursor.snapshot === undefined
       ? await changesPage(making, cursor, limit)
       : await snapshotPage(making, cursor, types ?? ChangeType.options, limit);
+  const isChecked = checksum && !hasMore && reached !== undefined;
+  const checksums = isChecked ? await checksumsOf(making, next.types, reached, items) : undefined;
   const sealed = await sealCursor(context.secrets, caller, next);
-  return { phase: total === undefined ? "changes" : "snapshot", items: [...items], cursor: sealed, hasMore, total };
+  const phase = total === undefined ? "changes" : "snapshot";
+  return { phase, items: [...items], cursor: sealed, hasMore, total, checksums };
 }
 
 const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): boolean =>
@@ -157,11 +164,12 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const delivered = deliveredOf(unflushed, isDelivered);
   const isAll = unflushed.every(isDelivered);
   const isQuiet = quietUntil > nowMs;
+  const reached = { items: page.items, reached: log.unflushed };
   if (!isAll || isQuiet || page.room <= 0) {
-    return { items: page.items, next: { ...next, delivered }, hasMore: !(isAll && isQuiet) };
+    return { ...reached, next: { ...next, delivered }, hasMore: !(isAll && isQuiet) };
   }
   const { elapsed, hasMore } = await addElapsed(making, types, cursor.elapsed, await names(), page);
-  return { items: page.items, next: { ...next, delivered, elapsed }, hasMore };
+  return { ...reached, next: { ...next, delivered, elapsed }, hasMore };
 }
 
 /** Adds the items of many records that one change concerns. Returns where the next page continues, or undefined if all items are added. */

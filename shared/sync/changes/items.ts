@@ -141,10 +141,14 @@ export const tagItem = (row: StoredTag): TimedItem => upsert(row, checked(Tag, r
 export const expiresAt = ({ invitedUntil, isWithdrawn }: StoredUser): number | undefined =>
   isWithdrawn === true ? undefined : invitedUntil;
 
+const isExpired = (row: StoredUser, nowMs: number): boolean => (expiresAt(row) ?? Number.POSITIVE_INFINITY) <= nowMs;
+
+export const userVersion = (row: StoredUser, nowMs: number): number =>
+  shownVersion(row.version, isExpired(row, nowMs) ? 1 : 0);
+
 export function userItem(row: StoredUser, nowMs: number): TimedItem {
-  const changesAt = expiresAt(row);
-  const isExpired = changesAt !== undefined && changesAt <= nowMs;
-  return upsert(row, checked(User, presentUser(row, nowMs)), isExpired ? 1 : 0, isExpired ? undefined : changesAt);
+  const hasEnded = isExpired(row, nowMs);
+  return upsert(row, checked(User, presentUser(row, nowMs)), hasEnded ? 1 : 0, hasEnded ? undefined : expiresAt(row));
 }
 
 /** Rows that do not fit into the page are read in vain, so the number is the default limit of a page. */

@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { Id, named, PositiveInteger } from "#shared/schema.ts";
+import { Flag, Id, named, PositiveInteger } from "#shared/schema.ts";
 
 /** The order of the names must not change, because cursors contain their positions. Append new names. */
 export const ChangeType = named(
@@ -27,6 +27,7 @@ export const ChangesQuery = z.object({
     limits.changesDefault,
   ),
   cursor: z.optional(z.string().check(z.maxLength(limits.changesCursor), z.minLength(1))),
+  checksum: z.optional(Flag),
 });
 export type ChangesQuery = z.output<typeof ChangesQuery>;
 
@@ -44,6 +45,11 @@ export type ChangesQuery = z.output<typeof ChangesQuery>;
     cursor: {
       description: "The cursor of the last page. Leave it out to begin with a snapshot.",
       example: "AV8kQ0mV2pQmZ2h0",
+    },
+    checksum: {
+      description:
+        "If true, an answer with `hasMore: false` has `checksums`. Ask once a day, and after an upgrade of the app.",
+      example: "true",
     },
   },
 }));
@@ -68,6 +74,18 @@ export const ChangeItem = named(
 );
 export type ChangeItem = z.infer<typeof ChangeItem>;
 
+export const CheckedType = z.enum(["prospects", "territories", "statuses", "tags", "users"]);
+export type CheckedType = z.infer<typeof CheckedType>;
+
+const Checksum = z.optional(z.string().check(z.regex(/^[0-9a-f]{16}$/)));
+
+export const Checksums = named(
+  "Checksums",
+  z.object({ prospects: Checksum, territories: Checksum, statuses: Checksum, tags: Checksum, users: Checksum }),
+  "One checksum for each type, of the records that the client holds after this answer: the XOR of the 64-bit FNV-1a hashes of the texts `type:id:version`, as 16 hexadecimal digits. The version of a prospect is taken without its lowest 24 bits (`version - version % 16777216`). Without records, the digits are zeros. If others write at the same moment, a checksum may already include their change: after a difference, ask once more. If it differs again, begin anew without a cursor.",
+);
+export type Checksums = z.infer<typeof Checksums>;
+
 export const ChangesPage = named(
   "ChangesPage",
   z.object({
@@ -76,6 +94,7 @@ export const ChangesPage = named(
     cursor: z.string(),
     hasMore: z.boolean(),
     total: z.optional(z.int()),
+    checksums: z.optional(Checksums),
   }),
   "A page of changes. A client applies each item whose `version` is not lower than that of its copy.",
 );
@@ -94,6 +113,8 @@ export type ChangesPage = z.infer<typeof ChangesPage>;
     phase: "`snapshot` while the answer lists what the caller may see, then `changes`.",
     cursor: "For the next request. Valid for 60 days.",
     hasMore: "False if, as of this answer, there is nothing else.",
-    total: "Only in a snapshot: the number of records at its beginning.",
+    total:
+      "Only in a snapshot: the number of records at its beginning. If others write during the first request, the number of records of each type is that of one moment of this request.",
+    checksums: "Only with `checksum=true` and `hasMore: false`.",
   },
 }));

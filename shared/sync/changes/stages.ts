@@ -3,6 +3,7 @@ import { visibleAssignee } from "#shared/auth/caller.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import type { Found } from "#shared/company-index/read/company-index.ts";
 import { type LiveNotes, liveNotes, versionsOf } from "#shared/company-index/search/live-notes.ts";
+import { appointmentsOf } from "#shared/company-index/search/match.ts";
 import { matchesAfter } from "#shared/company-index/search/page.ts";
 import type { NewestVersions } from "#shared/company-index/versions.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
@@ -13,7 +14,6 @@ import type { StoredAppointment } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import {
   type Agendas,
-  agendaEntries,
   allAgendas,
   appointmentsOfCompany,
   appointmentsOfUser,
@@ -94,7 +94,9 @@ export class StageReads {
   async #allAgendas(): Promise<Agendas> {
     const { names, head } = await this.found();
     const { context, caller } = this.making;
-    this.#agendas ??= allAgendas(context.table, caller.companyId, [...names.users.keys()], head.version);
+    const users = [...names.users.keys()];
+    const visible = await this.visible();
+    this.#agendas ??= allAgendas(context.table, caller.companyId, users, head.version, visible);
     return this.#agendas;
   }
 
@@ -105,18 +107,14 @@ export class StageReads {
     return appointmentsOfCompany(context.table, caller.companyId, () => this.#allAgendas(), after, limit);
   }
 
-  /** Returns the number of all records that the caller may see. */
+  /** Returns the number of all records that the caller may see. The number of each type is exact at one moment of this request. */
   async count(): Promise<number> {
     const { context, caller } = this.making;
     const { names, matches } = await this.found();
-    const own = visibleAssignee(caller);
     const counts: Record<ChangeType, () => number | Promise<number>> = {
       prospects: () => matches.total,
       notes: async () => (await this.notes()).count(),
-      appointments: async () =>
-        own === undefined
-          ? (await this.#allAgendas()).count
-          : (await agendaEntries(context.table, caller.companyId, own)).length,
+      appointments: () => appointmentsOf(matches),
       territories: () => countTerritories(context.table, caller.companyId),
       statuses: () => names.statuses.size,
       tags: () => names.tags.size,

@@ -1,0 +1,24 @@
+/** The checksum with which the client compares its records with those of the service. docs/offline.md describes it. */
+import type { ChangesPage } from "./api.ts";
+import type { StoredRecord } from "./store.ts";
+
+export type CheckedType = keyof NonNullable<ChangesPage["checksums"]>;
+
+/** All types that the service has checksums of. */
+export const checkedTypes: readonly CheckedType[] = ["prospects", "territories", "statuses", "tags", "users"];
+
+/** The XOR over the records of the 64-bit FNV-1a hash of the text `type:id:version`, as 16 hexadecimal digits. */
+export function checksumOf(records: readonly Pick<StoredRecord, "type" | "id" | "version">[]): string {
+  const sum = records.reduce((xor, record) => xor ^ fnv1a(textOf(record)), 0n);
+  return sum.toString(16).padStart(16, "0");
+}
+
+/** The lowest 24 bits of a prospect's version also grow without a write, so the service leaves them out. */
+const textOf = ({ type, id, version }: Pick<StoredRecord, "type" | "id" | "version">): string =>
+  `${type}:${id}:${type === "prospects" ? version - (version % 2 ** 24) : version}`;
+
+function fnv1a(text: string): bigint {
+  let hash = 0xcbf29ce484222325n;
+  for (const byte of new TextEncoder().encode(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash;
+}

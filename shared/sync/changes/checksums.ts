@@ -1,0 +1,90 @@
+/**
+ * The checksums of a caller's records, with which a client finds out whether its copies are complete and current. A warm function has all
+ * versions in memory, in the company index and in its caches, so the checksums need no further read.
+ */
+import type { Unflushed } from "#shared/company-index/delta.ts";
+import { refsOf } from "#shared/company-index/search/live-notes.ts";
+import { criteriaOf } from "#shared/prospects/filter.ts";
+import { findProspects } from "#shared/prospects/find.ts";
+import { rowVersionOf, shownVersion } from "#shared/prospects/record-version.ts";
+import type { ChangeKey } from "#shared/sync/changes/cursor.ts";
+import { type Making, userVersion } from "#shared/sync/changes/items.ts";
+import { type ChangeItem, type ChangeType, CheckedType, type Checksums } from "#shared/sync/changes/schema.ts";
+import { territoryVersions } from "#shared/territories/versions.ts";
+
+/**
+ * Returns the checksums of the copies of a client that has applied all items up to `items`, those of the last page. The rows of these items
+ * were read after `unflushed`, so an item may be newer than the index.
+ */
+export async function checksumsOf(
+  { context, caller, nowMs }: Making,
+  types: readonly ChangeType[],
+  unflushed: Unflushed,
+  items: readonly ChangeItem[],
+): Promise<Checksums> {
+  const { companyId } = caller;
+  const options = { unflushed };
+  const found = await findProspects(context, companyId, (names) => criteriaOf({}, caller, names), options);
+  const { statuses, tags, users } = found.names;
+  const sources: Record<CheckedType, () => Iterable<ChangeKey> | Promise<Iterable<ChangeKey>>> = {
+    prospects: () => shown(refsOf(found.matches)),
+    territories: async () => shown(await territoryVersions(context.table, companyId, unflushed.head)),
+    statuses: () => shown(statuses.values()),
+    tags: () => shown(tags.values()),
+    users: () => [...users.values()].map((user) => ({ id: user.id, version: userVersion(user, nowMs) })),
+  };
+  const sums: Checksums = {};
+  for (const type of CheckedType.options) {
+    if (!types.includes(type)) continue;
+    const last = items.filter((item) => item.type === type);
+    sums[type] = checksumOf(type, copies(await sources[type](), last));
+  }
+  return sums;
+}
+
+function* shown(rows: Iterable<ChangeKey>): Generator<ChangeKey> {
+  for (const { id, version } of rows) yield { id, version: shownVersion(version) };
+}
+
+function* copies(records: Iterable<ChangeKey>, items: readonly ChangeItem[]): Generator<ChangeKey> {
+  const newest = new Map<number, ChangeItem>();
+  for (const item of items) if (item.version >= (newest.get(item.id)?.version ?? 0)) newest.set(item.id, item);
+  for (const record of records) if (!newest.has(record.id)) yield record;
+  for (const item of newest.values()) if (item.op === "upsert") yield item;
+}
+
+/**
+ * The checksum of a type is the XOR over its records of the 64-bit FNV-1a hash of the text `type:id:version`, in hexadecimal digits. The
+ * version of a prospect is taken without the number that grows without a write, because this number depends on when the client got it.
+ */
+export function checksumOf(type: CheckedType, records: Iterable<ChangeKey>): string {
+  const begin = fnv1a(OFFSET_BASIS, `${type}:`);
+  let [high, low] = [0, 0];
+  for (const { id, version } of records) {
+    const hash = fnv1a(begin, `${id}:${type === "prospects" ? shownVersion(rowVersionOf(version)) : version}`);
+    high ^= hash.high;
+    low ^= hash.low;
+  }
+  return [high, low].map((half) => (half >>> 0).toString(16).padStart(8, "0")).join("");
+}
+
+/** The halves of a number of 64 bits, as signed integers. BigInt would take ten times as long. */
+interface Halves {
+  readonly high: number;
+  readonly low: number;
+}
+
+const OFFSET_BASIS: Halves = { high: 0xcbf29ce4 | 0, low: 0x84222325 | 0 };
+/** The prime is 2^40 + 0x1b3. */
+const PRIME_LOW = 0x1b3;
+
+/** The text must be ASCII. */
+function fnv1a({ high, low }: Halves, text: string): Halves {
+  for (let i = 0; i < text.length; i++) {
+    const mixed = low ^ text.charCodeAt(i);
+    const carry = ((mixed >>> 16) * PRIME_LOW + (((mixed & 0xffff) * PRIME_LOW) >>> 16)) >>> 16;
+    high = (Math.imul(high, PRIME_LOW) + (mixed << 8) + carry) | 0;
+    low = Math.imul(mixed, PRIME_LOW);
+  }
+  return { high, low };
+}

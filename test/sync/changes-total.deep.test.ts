@@ -1,0 +1,166 @@
+/** Tests the `total` of a snapshot of `GET /api/changes`: what it costs, and that it is exact, also while other users write. */
+import { expect, test } from "vitest";
+import { StoredUser } from "#shared/auth/user-schema.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
+import { contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
+import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
+import { createNote, deleteNote } from "#shared/prospects/notes.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { creationOf, namesChange } from "#shared/reference/dictionary.ts";
+import { createStatus } from "#shared/reference/statuses.ts";
+import { createTag, deleteTag } from "#shared/reference/tags.ts";
+import { newUserWrites } from "#shared/reference/user.ts";
+import { readChanges } from "#shared/sync/changes/changes.ts";
+import { ChangeType } from "#shared/sync/changes/schema.ts";
+import { createTerritory, deleteTerritory } from "#shared/territories/territories.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import type { Stage } from "./changes-law.ts";
+import { newStage, tickingClock } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const all = { least: 1, settleMs: 0 };
+const visit = { title: "Visit", startAt: "2030-01-01T09:00:00.000Z" };
+const first = { types: undefined, cursor: undefined };
+
+/** Adds users with one prospect and some appointments each. */
+async function addTeam({ context, owner }: Stage, users: number, appointments: number): Promise<void> {
+  const { companyId } = owner;
+  const user = StoredUser.parse(await context.table.get(keys.user(companyId, owner.userId)));
+  for (let i = 0; i < users; i++) {
+    const [id, sub] = [await context.ids.next(), `member-${i}-of-${companyId}`];
+    await context.table.transact(newUserWrites({ ...user, id, sub, email: `${sub}@x.test`, role: "sales" }));
+    const prospect = await createProspect(context, owner, { name: "Ann", assignedToUserId: id });
+    for (let n = 0; n < appointments; n++) await createAppointment(context, owner, prospect.id, visit);
+  }
+  await flush(context, companyId, all);
+}
+
+/** Reads all records that the user sees, in pages of `limit`. */
+async function snapshotOf({ context, owner }: Stage, caller = owner, limit = 500) {
+  const held = new Set<number>();
+  const totals = new Set<number | undefined>();
+  for (let cursor: string | undefined, isDone = false; !isDone; ) {
+    const page = await readChanges(context, caller, { ...first, limit, cursor });
+    cursor = page.cursor;
+    isDone = page.phase === "changes";
+    if (!isDone) totals.add(page.total);
+    for (const { id, op } of page.items) if (op === "upsert") held.add(id);
+  }
+  return { held: held.size, totals: [...totals] };
+}
+
+test("the first page of a small limit costs by the limit, and not by the users and appointments of the company", async () => {
+  const costs: number[] = [];
+  for (const [users, appointments] of [
+    [2, 1],
+    [40, 3],
+  ] as const) {
+    const stage = await newStage(db);
+    await addTeam(stage, users, appointments);
+    const page = () => readChanges(stage.context, stage.owner, { ...first, limit: 1 });
+    await page();
+    const { result, usage } = await metered(page);
+    expect(result.total).toBe((await snapshotOf(stage)).held);
+    costs.push(usage.readUnits);
+  }
+  const [small = 0, large] = costs;
+  expect(large).toBe(small);
+  expect(small).toBeLessThanOrEqual(3);
+});
+
+test("appointments of a deleted prospect do not count, although the prospect was reassigned before", async () => {
+  const stage = await newStage(db);
+  const { context, owner, reps } = stage;
+  const kept = await createProspect(context, owner, { name: "Ann" });
+  await createAppointment(context, owner, kept.id, visit);
+  const { id } = await createProspect(context, owner, { name: "Bob" });
+  await createAppointment(context, owner, id, visit);
+  await updateProspect(context, owner, id, { assignedToUserId: reps[0]?.userId });
+  await deleteProspect(context, owner, id);
+  for (let i = 0; i < 2; i++) {
+    const { held, totals } = await snapshotOf(stage);
+    expect(totals).toEqual([held]);
+  }
+});
+
+interface Pair {
+  readonly add: () => Promise<{ readonly id: number }>;
+  readonly remove?: (id: number) => Promise<unknown>;
+}
+
+/** How a record of each type is added and removed by another user, without a change of the number of other records. */
+function pairsOf({ context, owner, reps }: Stage, prospectId: number): Record<ChangeType, Pair> {
+  const { companyId } = owner;
+  const assignedToUserId = reps[0]?.userId;
+  return {
+    prospects: {
+      add: () => createProspect(context, owner, { name: "Eve", assignedToUserId }),
+      remove: (id) => deleteProspect(context, owner, id),
+    },
+    notes: {
+      add: () => createNote(context, owner, prospectId, { body: "Call again" }),
+      remove: (id) => deleteNote(context, owner, id),
+    },
+    appointments: {
+      add: () => createAppointment(context, owner, prospectId, visit),
+      remove: (id) => deleteAppointment(context, owner, id),
+    },
+    territories: {
+      add: () => createTerritory(context, owner, { name: "North", totalProperties: 0, assignedToUserId: null }),
+      remove: (id) => deleteTerritory(context, owner, id),
+    },
+    statuses: { add: () => createStatus(context, companyId, { value: `Later ${statuses++}` }) },
+    tags: {
+      add: () => createTag(context, companyId, { value: `Corner lot ${statuses++}` }),
+      remove: (id) => deleteTag(context, companyId, id),
+    },
+    users: { add: () => addUser(context, owner) },
+  };
+}
+let statuses = 0;
+
+async function addUser(context: Stage["context"], { companyId, userId }: Stage["owner"]): Promise<{ id: number }> {
+  const user = StoredUser.parse(await context.table.get(keys.user(companyId, userId)));
+  const [id, sub] = [await context.ids.next(), `late-${statuses++}-of-${companyId}`];
+  const added = { ...user, id, sub, email: `${sub}@x.test`, version: 1 };
+  await context.table.transact([...newUserWrites(added), ...namesChange(companyId, creationOf(added))]);
+  return { id };
+}
+
+test.each(ChangeType.options)(
+  "while another user adds and removes records between any two reads, the total of %s was exact at one moment of the request",
+  async (type) => {
+    const stage = await newStage(db);
+    const { context, owner, reps } = stage;
+    const { id } = await createProspect(context, owner, { name: "Ann", assignedToUserId: reps[0]?.userId });
+    const { add, remove } = pairsOf(stage, id)[type];
+    const made = [(await add()).id, (await add()).id];
+    await flush(context, owner.companyId, all);
+    for (const caller of [owner, ...reps.slice(0, 1)]) {
+      const seen = async () =>
+        (await readChanges(context, caller, { limit: 500, types: [type], cursor: undefined })).items.length;
+      for (const isLate of [false, true]) {
+        for (const begin of [0, 1]) {
+          let count = await seen();
+          const possible = new Set([count]);
+          let turn = begin;
+          const meanwhile = async () => {
+            const oldest = remove === undefined || turn++ % 2 === 0 ? undefined : made.shift();
+            if (oldest === undefined) made.push((await add()).id);
+            else await remove?.(oldest);
+            count += oldest === undefined ? 1 : -1;
+            possible.add(count);
+          };
+          const busy = contextOn(db.table, tickingClock());
+          db.plan(() => ({ kind: isLate ? "late" : "early", meanwhile }));
+          const { total } = await readChanges(busy, caller, { limit: 1, types: [type], cursor: undefined });
+          db.plan(() => pass);
+          expect([...possible], `late: ${isLate}, begin: ${begin}`).toContain(total);
+        }
+      }
+    }
+  },
+);
