@@ -2394,7 +2394,7 @@ export interface components {
             total?: number;
             checksums?: components["schemas"]["Checksums"];
         };
-        /** @description One checksum for each type, of the records that the client holds after this answer: the XOR of the 64-bit FNV-1a hashes of the texts `type:id:version`, as 16 hexadecimal digits. The version of a prospect is taken without its lowest 24 bits (`version - version % 16777216`). Without records, the digits are zeros. If others write at the same moment, a checksum may already include their change: after a difference, ask once more. If it differs again, begin anew without a cursor. */
+        /** @description One checksum for each type, of the records that the client holds after this answer: the XOR of the 64-bit FNV-1a hashes of the texts `type:id:version`, as 16 hexadecimal digits. Without records, the digits are zeros. If others write at the same moment, a checksum may already include their change: after a difference, ask once more. If it differs again, begin anew without a cursor. */
         Checksums: {
             prospects?: string;
             territories?: string;

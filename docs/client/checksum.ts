@@ -9,13 +9,9 @@ export const checkedTypes: readonly CheckedType[] = ["prospects", "territories",
 
 /** The XOR over the records of the 64-bit FNV-1a hash of the text `type:id:version`, as 16 hexadecimal digits. */
 export function checksumOf(records: readonly Pick<StoredRecord, "type" | "id" | "version">[]): string {
-  const sum = records.reduce((xor, record) => xor ^ fnv1a(textOf(record)), 0n);
+  const sum = records.reduce((xor, { type, id, version }) => xor ^ fnv1a(`${type}:${id}:${version}`), 0n);
   return sum.toString(16).padStart(16, "0");
 }
-
-/** The lowest 24 bits of a prospect's version also grow without a write, so the service leaves them out. */
-const textOf = ({ type, id, version }: Pick<StoredRecord, "type" | "id" | "version">): string =>
-  `${type}:${id}:${type === "prospects" ? version - (version % 2 ** 24) : version}`;
 
 function fnv1a(text: string): bigint {
   let hash = 0xcbf29ce484222325n;

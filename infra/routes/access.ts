@@ -8,8 +8,6 @@ export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] 
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
 /** Rows of an import become visible when it has completed, so a function that reads rows also reads the imports. */
 export const imports: TableAccess = { imports: ["GetItem"] };
-/** If the prospect's row does not contain the next appointment. */
-export const upcoming: TableAccess = { agendas: ["GetItem"] };
 /** The rights to write a prospect's or a note's entry to the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };
 /** The rights to record that the name of a status, tag or user has changed. Functions with cached names then read the names again. */

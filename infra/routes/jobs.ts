@@ -1,5 +1,5 @@
 /** Lists the routes of bulk jobs. */
-import { currentDictionary, imports, indexReads, newIds, upcoming } from "./access.ts";
+import { currentDictionary, imports, indexReads, newIds } from "./access.ts";
 import { LONG_WORK } from "./prospects.ts";
 import type { Access, Route, TableAccess } from "./route.ts";
 
@@ -27,7 +27,6 @@ export const jobRoutes: readonly Route[] = [
         ...indexReads,
         ...currentDictionary,
         ...imports,
-        ...upcoming,
         ...newIds,
         ...newJob,
         prospects: ["BatchGetItem", "Query"],

@@ -8,7 +8,6 @@ import {
   indexReads,
   indexRows,
   newIds,
-  upcoming,
 } from "./access.ts";
 import type { Rate, Route, TableAccess } from "./route.ts";
 
@@ -40,14 +39,14 @@ export const prospectRoutes: readonly Route[] = [
     method: "GET",
     path: "/api/prospects",
     file: "prospects/list",
-    access: { table: { ...indexReads, ...upcoming, prospects: ["BatchGetItem", "Query"] } },
+    access: { table: { ...indexReads, prospects: ["BatchGetItem", "Query"] } },
     streamed: true,
   },
   {
     method: "POST",
     path: "/api/prospects/search",
     file: "prospects/search",
-    access: { table: { ...indexReads, ...upcoming, prospects: ["BatchGetItem", "Query"] } },
+    access: { table: { ...indexReads, prospects: ["BatchGetItem", "Query"] } },
     streamed: true,
     isRead: true,
   },
@@ -192,7 +191,6 @@ export const prospectRoutes: readonly Route[] = [
         ...currentDictionary,
         ...imports,
         ...indexEntries,
-        ...upcoming,
         prospects: ["GetItem", "BatchGetItem", "Query", "PutItem"],
       },
     },
@@ -302,7 +300,6 @@ export const prospectRoutes: readonly Route[] = [
       table: {
         ...dictionary,
         ...imports,
-        ...upcoming,
         prospects: ["GetItem", "BatchGetItem", "Query"],
         webhooks: ["Query"],
       },
@@ -317,7 +314,6 @@ export const prospectRoutes: readonly Route[] = [
       table: {
         ...dictionary,
         ...imports,
-        ...upcoming,
         prospects: ["GetItem", "BatchGetItem", "Query"],
         webhooks: ["Query", "ConditionCheckItem"],
         deliveries: ["PutItem"],

@@ -85,7 +85,6 @@ export const eventFunctions = {
       table: {
         reference: ["Query"],
         prospects: ["GetItem", "BatchGetItem", "Query"],
-        agendas: ["GetItem"],
         webhooks: ["GetItem", "Query"],
         deliveries: ["GetItem", "BatchGetItem", "PutItem", "UpdateItem", "PartiQLInsert"],
       },

@@ -32,7 +32,7 @@ export const syncRoutes: readonly Route[] = [
     access: {
       table: {
         ...indexRows,
-        agendas: ["GetItem", "Query"],
+        agendas: ["Query"],
         calendar: ["Query"],
         territories: ["GetItem", "BatchGetItem", "Query"],
         changeLog: ["Query"],

@@ -1,14 +1,5 @@
 /** Lists the routes of territories. */
-import {
-  currentDictionary,
-  imports,
-  indexReads,
-  indexRows,
-  named,
-  newIds,
-  territoriesChange,
-  upcoming,
-} from "./access.ts";
+import { currentDictionary, imports, indexReads, indexRows, named, newIds, territoriesChange } from "./access.ts";
 import { newJob } from "./jobs.ts";
 import { LONG_WORK } from "./prospects.ts";
 import type { Route } from "./route.ts";
@@ -102,7 +93,6 @@ export const territoryRoutes: readonly Route[] = [
         ...indexReads,
         ...currentDictionary,
         ...imports,
-        ...upcoming,
         ...newIds,
         ...newJob,
         prospects: ["BatchGetItem", "Query"],

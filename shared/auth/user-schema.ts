@@ -47,6 +47,9 @@ export const userFields = {
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
+/** The number of changes of the fields that other records show. Undefined if there were none. */
+export const Renames = z.optional(z.int());
+
 /** `sub` is the subject of the user's tokens. */
 export const StoredUser = z.object({
   ...userFields,
@@ -54,6 +57,7 @@ export const StoredUser = z.object({
   companyId: Id,
   sub: z.string(),
   version: z.int(),
+  renames: Renames,
   /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
   isWithdrawn: z.optional(z.literal(true)),

@@ -44,6 +44,8 @@ export const DeltaFields = z.tuple([
   z.string(),
 ]);
 
+const AheadFields = z.array(z.tuple([z.number(), z.number(), z.number()]));
+
 /** Deletes flushed entries. A long text is deleted before its entry, because no later flush would find a text without an entry. */
 export async function removeUnflushed(
   table: Table,
@@ -62,12 +64,17 @@ const ENTRY_BYTES = 1_024;
 
 /** Returns 1, plus 1 for each `ENTRY_BYTES` of fields and text. A flush starts at a total weight. */
 export function weightOf(item: Item): number {
-  const { row = "", note = "", aside = 0 } = Weighed.parse(item);
-  return 1 + Math.floor((row.length + note.length + aside) / ENTRY_BYTES);
+  const { row = "", note = "", ahead = "", aside = 0 } = Weighed.parse(item);
+  return 1 + Math.floor((row.length + note.length + ahead.length + aside) / ENTRY_BYTES);
 }
 
 /** `aside` is the number of bytes of a text in a separate row. It is undefined if the entry contains its text. */
-const Weighed = z.object({ row: z.optional(z.string()), note: z.optional(z.string()), aside: z.optional(z.number()) });
+const Weighed = z.object({
+  row: z.optional(z.string()),
+  note: z.optional(z.string()),
+  ahead: z.optional(z.string()),
+  aside: z.optional(z.number()),
+});
 
 type DeltaItem = z.infer<typeof DeltaItem>;
 
@@ -108,6 +115,8 @@ export const DeltaItem = z.object({
   source: z.optional(z.string()),
   /** Number of appointments of the prospect. Undefined if it has none. */
   appointments: z.optional(z.int()),
+  /** JSON text. Undefined if no appointment was upcoming. */
+  ahead: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),
   /** Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. */
@@ -164,11 +173,12 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
       changes.push(more.shared);
       return { pk, sk };
     }
-    const { appointments = 0, updated } = more;
+    const { appointments = 0, ahead = "[]", updated } = more;
+    const booked = { appointments, ahead: AheadFields.parse(JSON.parse(ahead)) };
     const entry =
       row === undefined
         ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, updated), sourceId: sourceIn(source ?? ""), appointments };
+        : { id, version, ...fieldsOf(row, updated), sourceId: sourceIn(source ?? ""), ...booked };
     entries.push(entry);
     visitor?.prospect(entry, parsed);
     const isDeleted = isTombstone(entry);

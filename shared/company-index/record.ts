@@ -1,5 +1,8 @@
 /** The records of a company as its search index stores them, and how a rebuild reads them from the table. */
 
+/** An appointment that was upcoming at the last change of an appointment of its prospect. A missing user is 0. */
+export type Ahead = readonly [startMs: number, createdBy: number, assignedTo: number];
+
 /** The index may contain several versions of a prospect, and only the highest version is valid. */
 export interface IndexRow {
   readonly id: number;
@@ -18,6 +21,7 @@ export interface IndexRow {
   readonly sourceId: string | null;
   /** Number of appointments. */
   readonly appointments: number;
+  readonly ahead: readonly Ahead[];
   /** All searchable text except notes, in the form of `searchable` and with one field per line. */
   readonly text: string;
   /** One number per line, between `=` signs. */

@@ -34,7 +34,7 @@ export interface MainColumns {
   readonly assignedToUserId: Coded<number | null>;
   readonly city: Coded<string | null>;
   readonly tagIds: Coded<readonly number[]>;
-  readonly appointments: Coded<number>;
+  readonly appointments: Coded<Pick<IndexRow, "appointments" | "ahead">>;
 }
 
 /** Only some filters need these columns. */
@@ -109,9 +109,13 @@ function encodeMain(rows: readonly IndexRow[]): Uint8Array {
   );
   writeCoded(
     into,
-    rows.map(({ appointments }) => appointments),
-    (count) => count,
-    (count) => into.integer(count),
+    rows.map(({ appointments, ahead }) => ({ appointments, ahead })),
+    ({ appointments, ahead }) => `${appointments}:${ahead.join()}`,
+    ({ appointments, ahead }) => {
+      into.integer(appointments);
+      into.integer(ahead.length);
+      for (const number of ahead.flat()) into.signed(number);
+    },
   );
   return into.finish();
 }
@@ -133,7 +137,10 @@ export const decodeMain = (label: string, compressed: Uint8Array): MainColumns =
         return marked === "" ? null : marked.slice(1);
       }),
       tagIds: readCoded(from, count, () => Array.from({ length: from.integer() }, () => from.integer())),
-      appointments: readCoded(from, count, () => from.integer()),
+      appointments: readCoded(from, count, () => ({
+        appointments: from.integer(),
+        ahead: Array.from({ length: from.integer() }, () => [from.signed(), from.signed(), from.signed()] as const),
+      })),
     };
   });
 
@@ -250,7 +257,7 @@ export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithN
         lat: degreesOrNull(geo.lat[row]),
         lng: degreesOrNull(geo.lng[row]),
         sourceId: text.sourceId.values[text.sourceId.codes[row] ?? 0] ?? null,
-        appointments: main.appointments.values[main.appointments.codes[row] ?? 0] ?? 0,
+        ...(main.appointments.values[main.appointments.codes[row] ?? 0] ?? { appointments: 0, ahead: [] }),
         text: own,
         phoneDigits: text.digits.toString("utf8", text.digitStarts[row], (text.digitStarts[row + 1] ?? 1) - 1),
       },

@@ -5,7 +5,6 @@
  * may therefore return it twice, but cannot miss it.
  */
 import * as z from "zod/mini";
-import { iso } from "#shared/clock.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
@@ -13,7 +12,7 @@ import type { Reads } from "#shared/db/reads.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { factOfAppointment, replaceProspect } from "#shared/prospects/rows.ts";
-import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
+import { type Later, laterOf, StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
 export interface AgendaEntry {
@@ -28,8 +27,6 @@ interface Agenda {
 }
 
 const Stored = z.object({ prospectId: Id, bytes: z.instanceof(Uint8Array) });
-
-export const soonestEntryFirst = (a: AgendaEntry, b: AgendaEntry): number => a.startMs - b.startMs || a.id - b.id;
 
 export function agendaOf(item: Item): Agenda {
   const { prospectId, bytes } = Stored.parse(item);
@@ -54,7 +51,7 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
 
-export type WithAppointments = Owner & Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
+export type WithAppointments = Pick<StoredProspect, "companyId" | "id" | "upcoming" | "later">;
 
 /** Returns undefined if the agenda has got another key since the prospect's row was read. */
 export async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
@@ -110,9 +107,9 @@ const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;
 
-type UpcomingFields = Pick<StoredProspect, "upcoming" | "moreUpcomingUntil">;
+type UpcomingFields = Pick<StoredProspect, "upcoming" | "later">;
 
-export const nothingUpcoming: UpcomingFields = { upcoming: [], moreUpcomingUntil: null };
+export const nothingUpcoming: UpcomingFields = { upcoming: [], later: [] };
 
 /** `before` is undefined for a new appointment, and `after` is undefined for a deleted one. */
 export interface AppointmentChange {
@@ -120,116 +117,76 @@ export interface AppointmentChange {
   readonly after: StoredAppointment | undefined;
 }
 
-/** Selects the soonest upcoming appointments, within the limits `COPIES` and `COPIES_BYTES`. */
-export function upcomingFields(appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields {
-  return fitting(
-    appointments.filter((appointment) => isUpcoming(appointment, nowMs)),
-    null,
-  );
-}
+/** Copies the soonest upcoming appointments, within the limits `COPIES` and `COPIES_BYTES`. */
+export const upcomingFields = (appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields =>
+  fitting(aheadAmong(appointments, [], nowMs), appointments);
 
-/**
- * Usually the current copies and the change are sufficient. If no copy is left although there may be more upcoming appointments, reads the
- * soonest ones. `agenda` must already include the change.
- */
+/** Usually the current copies and the change are sufficient. Otherwise, reads the soonest appointments. */
 export async function upcomingAfter(
   table: Reads,
   prospect: StoredProspect,
-  change: AppointmentChange,
-  agenda: readonly AgendaEntry[],
+  { before, after }: AppointmentChange,
   nowMs: number,
 ): Promise<UpcomingFields> {
-  const fields = changedFields(prospect, change, nowMs);
-  if (fields.upcoming.length > 0 || fields.moreUpcomingUntil === null) return fields;
-  const ahead = entriesAhead(agenda, nowMs);
-  const soonest = await readSome(table, prospect, ahead.slice(0, COPIES), change.after);
-  const last = ahead.length > soonest.length ? ahead.at(-1) : undefined;
-  return fitting(soonest, last === undefined ? null : iso(last.startMs));
+  const copies = prospect.upcoming.filter(({ id }) => id !== before?.id);
+  const known = after === undefined ? copies : [...copies, after];
+  const others = prospect.later.filter(([id]) => id !== before?.id);
+  const ahead = aheadAmong(known, others, nowMs);
+  const [first] = ahead;
+  if (first === undefined || known.some(({ id }) => id === first[0])) return fitting(ahead, known);
+  const read = await readSome(table, prospect, ahead.slice(0, COPIES), after);
+  return fitting(ahead, read);
 }
 
-const entriesAhead = (agenda: readonly AgendaEntry[], nowMs: number): AgendaEntry[] =>
-  agenda.filter(({ isScheduled, startMs }) => isScheduled && startMs >= nowMs).sort(soonestEntryFirst);
+/** Returns the upcoming ones of these appointments and of `others`, soonest first. */
+const aheadAmong = (appointments: readonly StoredAppointment[], others: readonly Later[], nowMs: number): Later[] =>
+  [
+    ...appointments.filter((appointment) => isUpcoming(appointment, nowMs)).map(laterOf),
+    ...others.filter(([, startMs]) => startMs >= nowMs),
+  ].sort(([a, aStart], [b, bStart]) => aStart - bStart || a - b);
 
 /** The appointment `changed` is returned as given, because its new state is not in the table yet. */
 async function readSome(
   table: Reads,
   { companyId, id: prospectId }: Pick<StoredProspect, "companyId" | "id">,
-  entries: readonly AgendaEntry[],
-  changed: StoredAppointment | undefined,
+  entries: readonly Later[],
+  changed?: StoredAppointment,
 ): Promise<StoredAppointment[]> {
-  const others = entries.filter(({ id }) => id !== changed?.id);
-  const items = await table.batchGet(others.map(({ id }) => attachedKeys.appointment(companyId, prospectId, id)));
+  const others = entries.filter(([id]) => id !== changed?.id);
+  const items = await table.batchGet(others.map(([id]) => attachedKeys.appointment(companyId, prospectId, id)));
   const found = items.map((item) => StoredAppointment.parse(item));
   return changed !== undefined && others.length < entries.length ? [...found, changed] : found;
 }
 
-function changedFields(
-  { upcoming, moreUpcomingUntil }: UpcomingFields,
-  { before, after }: AppointmentChange,
-  nowMs: number,
-): UpcomingFields {
-  const last = upcoming.at(-1);
-  const left = upcoming.filter((appointment) => appointment.id !== before?.id && isUpcoming(appointment, nowMs));
-  const more = moreUpcomingUntil !== null && Date.parse(moreUpcomingUntil) >= nowMs ? moreUpcomingUntil : null;
-  if (after === undefined || !isUpcoming(after, nowMs)) return { upcoming: left, moreUpcomingUntil: more };
-  const isBeyond = more !== null && (last === undefined || soonestFirst(after, last) > 0);
-  return isBeyond
-    ? { upcoming: left, moreUpcomingUntil: latest(more, after.startAt) }
-    : fitting([...left, after], more);
-}
-
-/** `more` is the latest start of the upcoming appointments that are not in `appointments`, or null if there are no others. */
-function fitting(appointments: readonly StoredAppointment[], more: string | null): UpcomingFields {
-  const all = appointments.toSorted(soonestFirst);
+/** `known` contains at least the appointments to copy. */
+function fitting(ahead: readonly Later[], known: readonly StoredAppointment[]): UpcomingFields {
   const upcoming: StoredAppointment[] = [];
   let bytes = 0;
-  for (const appointment of all.slice(0, COPIES)) {
-    bytes += Buffer.byteLength(JSON.stringify(appointment));
+  for (const [id] of ahead.slice(0, COPIES)) {
+    const copy = known.find((appointment) => appointment.id === id);
+    if (copy === undefined) break;
+    bytes += Buffer.byteLength(JSON.stringify(copy));
     if (bytes > COPIES_BYTES) break;
-    upcoming.push(appointment);
+    upcoming.push(copy);
   }
-  const last = all.at(-1);
-  const isCut = last !== undefined && upcoming.length < all.length;
-  return { upcoming, moreUpcomingUntil: isCut ? latest(more, last.startAt) : more };
+  return { upcoming, later: ahead.slice(upcoming.length) };
 }
 
-/** Timestamps have a fixed format, so comparing the strings compares the times. */
-const latest = (a: string | null, b: string): string => (a === null || a < b ? b : a);
-
-/** Reads the table only if the times of all copies have passed and there may be more appointments. */
+/** Reads the table only if the times of all copies have passed and there are more appointments. */
 export async function nextAppointment(
   table: Reads,
   prospect: WithAppointments,
   nowMs: number,
 ): Promise<StoredAppointment | undefined> {
-  const { upcoming, moreUpcomingUntil } = prospect;
+  const { upcoming, later } = prospect;
   const copy = upcoming.find((appointment) => isUpcoming(appointment, nowMs));
-  if (copy !== undefined || moreUpcomingUntil === null || Date.parse(moreUpcomingUntil) < nowMs) return copy;
-  const agenda = await readAgenda(table, prospect);
-  const [next] = entriesAhead(agenda ?? [], nowMs);
-  const [found] = next === undefined ? [] : await readSome(table, prospect, [next], undefined);
+  const next = later.find(([, startMs]) => startMs >= nowMs);
+  if (copy !== undefined || next === undefined) return copy;
+  const [found] = await readSome(table, prospect, [next]);
   if (found !== undefined && isUpcoming(found, nowMs)) return found;
-  if (agenda !== undefined && next === undefined) return undefined;
-  // A concurrent write has changed an appointment or the assignee, so the agenda does not match the appointments.
+  // A concurrent write has changed this appointment.
   const all = await readAppointments(table, prospect);
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
-}
-
-/** The result of `begunAppointments` if all have begun or the agenda is not found. It is above `limits.appointmentsPerProspect`. */
-const ALL_BEGUN = 4_096;
-
-/**
- * Returns a number that grows when an appointment begins. The prospect then looks different to a device, although no row was written. `GET
- * /api/changes` therefore adds it to the version. It never decreases while the prospect's row keeps its version.
- */
-export async function begunAppointments(table: Reads, prospect: WithAppointments, nowMs: number): Promise<number> {
-  const { upcoming, moreUpcomingUntil } = prospect;
-  const at = upcoming.findIndex((appointment) => isUpcoming(appointment, nowMs));
-  if (at >= 0) return at;
-  if (moreUpcomingUntil === null) return upcoming.length;
-  if (Date.parse(moreUpcomingUntil) < nowMs) return ALL_BEGUN;
-  const agenda = await readAgenda(table, prospect);
-  return agenda === undefined ? ALL_BEGUN : upcoming.length + agenda.filter(({ startMs }) => startMs < nowMs).length;
 }
 
 async function readAppointments(

@@ -155,7 +155,7 @@ async function prospectWrites(
   return prospectAppointmentWrites(
     prospect,
     change,
-    await upcomingAfter(table, prospect, change, agenda, nowMs),
+    await upcomingAfter(table, prospect, change, nowMs),
     agenda,
     nowMs,
   );

@@ -9,7 +9,7 @@ import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { type AgendaEntry, agendaOf, soonestEntryFirst } from "#shared/prospects/agenda.ts";
+import { type AgendaEntry, agendaOf } from "#shared/prospects/agenda.ts";
 import { Assignees, dateBound } from "#shared/prospects/filter.ts";
 import { presentAppointment, soonestFirst } from "#shared/prospects/present.ts";
 import { isVisible } from "#shared/prospects/read.ts";
@@ -102,7 +102,7 @@ async function readAgendas(
       if (entry.startMs >= from && entry.startMs <= to) found.set(entry.id, { ...entry, prospectId });
     }
   }
-  return [...found.values()].sort(soonestEntryFirst);
+  return [...found.values()].sort((a, b) => a.startMs - b.startMs || a.id - b.id);
 }
 
 async function* ofAgendas(

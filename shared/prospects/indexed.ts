@@ -4,6 +4,7 @@ import { folded, searchable } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
 import * as limits from "#shared/limits.ts";
 import type { Address } from "#shared/prospects/address.ts";
+import { aheadOf } from "#shared/prospects/record-version.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
@@ -32,6 +33,7 @@ export function indexRow(prospect: StoredProspect): IndexRow {
     lng,
     sourceId: prospect.sourceId,
     appointments: prospect.appointments ?? 0,
+    ahead: aheadOf(prospect),
     text: lines([form(name, limits.name), ...phones, form(prospect.emailAddress, limits.email), ...addressLines]),
     phoneDigits: lines(phones.flatMap((phone) => wholeNumber(digitsOf(phone)) ?? [])),
   };

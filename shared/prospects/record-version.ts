@@ -2,6 +2,9 @@
  * The version of a record as devices see it. It also grows without a write of the record's own row: if a name that the record shows
  * changes, if an appointment begins, or if the user may see the record again.
  */
+import type { Ahead, IndexRow } from "#shared/company-index/record.ts";
+import { laterOf, type StoredProspect } from "#shared/prospects/stored.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 /** 2^53 / 2^24 leaves room for 536 million versions of a row. */
 const LOW = 2 ** 24;
@@ -11,3 +14,36 @@ export const shownVersion = (rowVersion: number, low = 0): number => rowVersion 
 
 /** Returns the version of the row. */
 export const rowVersionOf = (version: number): number => Math.floor(version / LOW);
+
+/** A deleted tag counts more than any number of its renames, because these vanish with it. `LOW` has room for `limits.tagsPerProspect`. */
+const DELETED_TAG = 2 ** 18;
+
+export const aheadOf = ({ upcoming, later }: Pick<StoredProspect, "upcoming" | "later">): Ahead[] =>
+  [...upcoming.map(laterOf), ...later].map(([, ...ahead]) => ahead);
+
+/**
+ * Returns functions for the parts of a prospect's `low`. Their sum never decreases while the row keeps its version: statuses and users are
+ * never deleted, and the users of all appointments count, also of those that have begun.
+ */
+export function lowsOf({ statuses, tags, users }: Dictionary, nowMs: number) {
+  const ofUser = (id: number | null): number => users.get(id ?? 0)?.renames ?? 0;
+  const ofTag = (id: number): number => {
+    const tag = tags.get(id);
+    return tag === undefined ? DELETED_TAG : Math.min(tag.renames ?? 0, DELETED_TAG - 1);
+  };
+  const hasBegun = (startMs: number): number => (startMs < nowMs ? 1 : 0);
+  return {
+    ofStatus: (id: number | null): number => statuses.get(id ?? 0)?.renames ?? 0,
+    ofUser,
+    ofTags: (ids: readonly number[]): number => ids.reduce((sum, id) => sum + ofTag(id), 0),
+    ofAhead: (ahead: readonly Ahead[]): number =>
+      ahead.reduce((sum, [start, by, to]) => sum + hasBegun(start) + ofUser(by) + ofUser(to), 0),
+  };
+}
+
+type Shown = Pick<IndexRow, "statusId" | "assignedToUserId" | "tagIds" | "ahead">;
+
+export const prospectLow = (
+  { statusId, assignedToUserId, tagIds, ahead }: Shown,
+  { ofStatus, ofUser, ofTags, ofAhead }: ReturnType<typeof lowsOf>,
+): number => ofStatus(statusId) + ofUser(assignedToUserId) + ofTags(tagIds) + ofAhead(ahead);

@@ -130,8 +130,8 @@ export const StoredProspect = z.object({
   pastStatusChanges: z.optional(count),
   /** Copies of the soonest upcoming appointments (see agenda.ts). */
   upcoming: list(StoredAppointment),
-  /** No upcoming appointment without a copy in this row starts later. Null if every upcoming appointment has a copy. */
-  moreUpcomingUntil: unset(Timestamp),
+  /** The other upcoming appointments, soonest first: id, start in milliseconds since 1970, and the users `createdBy` and `assignedTo` or 0. */
+  later: list(z.tuple([Id, z.int(), count, count])),
   /** The time in the key of the agenda (see agenda.ts). Undefined if the prospect has no appointments, and never decreasing otherwise. */
   agendaUntil: sometimes,
   /** Number of appointments. Undefined if there never was one. */
@@ -166,6 +166,12 @@ export const StoredProspect = z.object({
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;
+
+export type Later = StoredProspect["later"][number];
+
+export const laterOf = ({ id, startAt, createdBy, assignedToUserId: assignedTo }: StoredAppointment): Later => {
+  return [id, Date.parse(startAt), createdBy ?? 0, assignedTo ?? 0];
+};
 
 /** The row of a listed prospect. Lists do not need the import that created it. */
 export type ListedRow = Omit<StoredProspect, "importId">;
@@ -264,7 +270,7 @@ const emptyFields = {
   statusId: null,
   lastStatusChange: null,
   upcoming: [],
-  moreUpcomingUntil: null,
+  later: [],
   assignedByUserId: null,
   tagIds: [],
   source: null,

@@ -12,7 +12,7 @@ import type { Write } from "#shared/db/expression.ts";
 import { all, equals, exists } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed, notFound } from "#shared/errors.ts";
-import { changeOf, namesChange } from "#shared/reference/dictionary.ts";
+import { changeOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
 import { canSignIn, inConstantTime, invitationOf, inviteAgain } from "#shared/reference/invite.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
 import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
@@ -27,7 +27,7 @@ export function updateUser(context: ApiContext, caller: Caller, id: number, patc
     if (JSON.stringify(current) === JSON.stringify(next)) return current;
     requireOwnerFor(caller, current.role, next.role);
     requireNoSelfDemotion(caller, current, next);
-    const written = { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
+    const written = nextVersion(current, { ...next, updatedAt: iso(context.clock.now()) });
     const put: Write = { put: { ...keys.user(caller.companyId, id), ...written }, when: isUnchanged(current) };
     // A transaction may contain each row only once, and the caller's own row already has a condition.
     const office = id === caller.userId ? [] : [callerUnchanged(caller)];

@@ -75,7 +75,14 @@ const loggedNamesChange = (companyId: number, changes: readonly SharedChange[]):
   ...changes.map((change) => sharedDelta(companyId, change)),
 ];
 
-type NamedRecord = StoredStatus | StoredTag | StoredUser;
+type NamedRecord = StoredStatus | StoredTag | Omit<StoredUser, "sub">;
+
+/** Returns `next` with the version that follows that of `current`. The versions of records that show this one contain `renames`. */
+export const nextVersion = <Row extends NamedRecord>(current: NamedRecord, next: Row): Row => ({
+  ...next,
+  version: current.version + 1,
+  ...(shownElsewhere(current) !== shownElsewhere(next) && { renames: (current.renames ?? 0) + 1 }),
+});
 
 export const creationOf = ({ type: kind, id, version }: NamedRecord): SharedChange => ({
   ...{ kind, id, version },

@@ -12,7 +12,7 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { changeOf, namesChange } from "#shared/reference/dictionary.ts";
+import { changeOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
 import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { codePoints, label, text } from "#shared/schema.ts";
 
@@ -58,8 +58,9 @@ export function changeValuedRow<Row extends ValuedRow>(
   const key = kind === "STATUS" ? keys.status : keys.tag;
   const work = async (): Promise<Row> => {
     const current = await read();
-    const next = patched(current);
-    if (next === current) return current;
+    const changed = patched(current);
+    if (changed === current) return current;
+    const next = nextVersion(current, changed);
     const writes: Write[] = [
       { put: { ...key(companyId, next.id), ...next }, when: equals("version", current.version) },
     ];

@@ -13,7 +13,7 @@ import { absent, any, below, type Condition, equals, missing } from "#shared/db/
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { creationOf, namesChange } from "#shared/reference/dictionary.ts";
+import { changeOf, creationOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
 import type { InvitationState, NewUser, User } from "#shared/reference/user.ts";
 import {
   CompanyEmail,
@@ -155,15 +155,11 @@ export function inviteAgain(
     await countInvitation(context, caller.companyId);
     const nowMs = context.clock.now();
     const { sub: known, isWithdrawn: _, ...fields } = next;
-    const user: Unclaimed = {
-      ...fields,
-      version: current.version + 1,
-      updatedAt: iso(nowMs),
-      invitedUntil: invitationEndsAt(nowMs),
-    };
+    const dates = { updatedAt: iso(nowMs), invitedUntil: invitationEndsAt(nowMs) };
+    const user: Unclaimed = nextVersion(current, { ...fields, ...dates });
     return commitInvitation(context, identities, caller, {
       user,
-      renames: true,
+      before: current,
       known,
       address,
       when: equals("version", current.version),
@@ -176,8 +172,8 @@ type Unclaimed = Omit<StoredUser, "sub">;
 
 interface Invitation {
   readonly user: Unclaimed;
-  /** The name of an existing user may have changed, which other records show. */
-  readonly renames?: boolean;
+  /** The user before this invitation. Undefined for a new user. */
+  readonly before?: StoredUser;
   /** The token subject that the caller has chosen. */
   readonly named?: string | undefined;
   /** The token subject before this invitation. */
@@ -192,7 +188,7 @@ async function commitInvitation(
   caller: Caller,
   invitation: Invitation,
 ): Promise<StoredUser> {
-  const { user: unclaimed, named, known, address, when } = invitation;
+  const { user: unclaimed, before, named, known, address, when } = invitation;
   const isOurs = !address.isHeldElsewhere;
   // If another company has the address, nobody can sign in with the random token subject.
   const { sub } =
@@ -209,10 +205,7 @@ async function commitInvitation(
     identityWrite(user, isOurs, nowMs),
     companyEmailWrite(user, address.replaces),
     ...(isOurs ? [claimWrite(user, nowMs)] : []),
-    ...namesChange(
-      caller.companyId,
-      invitation.renames === true ? { ...creationOf(user), isShownElsewhere: true } : creationOf(user),
-    ),
+    ...namesChange(caller.companyId, before === undefined ? creationOf(user) : changeOf(before, user)),
   ];
   try {
     await context.commit(writes, presentUser(user, nowMs));

@@ -1,6 +1,7 @@
 /** The schemas of companies, lead statuses and tags. */
 
 import * as z from "zod/mini";
+import { Renames } from "#shared/auth/user-schema.ts";
 import * as limits from "#shared/limits.ts";
 import { HexColor, Id, named, Timestamp, text } from "#shared/schema.ts";
 
@@ -41,6 +42,7 @@ export type Status = z.infer<typeof Status>;
 export const StoredStatus = z.extend(Status, {
   type: z.literal("status"),
   version: z.int(),
+  renames: Renames,
   createdAt: Timestamp,
   updatedAt: Timestamp,
 });
@@ -66,6 +68,7 @@ export type Tag = z.infer<typeof Tag>;
 export const StoredTag = z.extend(Tag, {
   type: z.literal("tag"),
   version: z.int(),
+  renames: Renames,
   createdAt: Timestamp,
   updatedAt: Timestamp,
 });

@@ -64,7 +64,7 @@ export function updateStatus(
       isActive: patch.isActive ?? current.isActive,
     };
     if (sameStatus(current, next)) return current;
-    return { ...next, version: current.version + 1, updatedAt: iso(context.clock.now()) };
+    return { ...next, updatedAt: iso(context.clock.now()) };
   });
 }
 

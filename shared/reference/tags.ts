@@ -58,7 +58,7 @@ export function updateTag(context: ApiContext, companyId: number, id: number, pa
   return changeValuedRow(context, companyId, "TAG", read, (current) => {
     const { value = current.value, color = current.color } = patch;
     if (value === current.value && color === current.color) return current;
-    return { ...current, value, color, version: current.version + 1, updatedAt: iso(context.clock.now()) };
+    return { ...current, value, color, updatedAt: iso(context.clock.now()) };
   });
 }
 

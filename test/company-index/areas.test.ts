@@ -85,7 +85,7 @@ const unflushed = (places: readonly LatLng[]): IndexRow[] =>
       tagIds: [],
       city: null,
     },
-    ...{ lat, lng, text: "", sourceId: null, appointments: 0, phoneDigits: "" },
+    ...{ lat, lng, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "" },
   }));
 
 test("pages near a point have the nearest matches first, and of equally distant ones the lowest id", () => {

@@ -50,6 +50,7 @@ const rowsOf = (companyId: number): RowWithNotes[] =>
       text: `PERSON ${i} OF ${companyId} AT ${i} A LONG STREET IN DENVER, COLORADO`,
       sourceId: null,
       appointments: 0,
+      ahead: [],
       phoneDigits: "",
     },
     notes:

@@ -72,7 +72,7 @@ test("a search stops between two segments when its time is over", async () => {
   };
   const row = { id: 1, version: 1, createdAt: 0, updatedAt: 0, statusId: null, assignedToUserId: null, tagIds: [] };
   const segment = segmentOf([
-    { ...row, city: null, lat: 0, lng: 0, text: "", sourceId: null, appointments: 0, phoneDigits: "\n" },
+    { ...row, city: null, lat: 0, lng: 0, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "\n" },
   ]);
   const view = {
     segments: Array.from({ length: 5 }, (_, age) => ({ segment, age, dead: undefined })),
@@ -104,7 +104,16 @@ test("filters find each matching row exactly once", { tags: "sized" }, () => {
       (given, asked, anyDead) => {
         const rows = sortedByGeohash(
           given.map(([row], at) => ({
-            row: { ...row, id: at + 1, version: 1, text: "", sourceId: null, appointments: 0, phoneDigits: "\n" },
+            row: {
+              ...row,
+              id: at + 1,
+              version: 1,
+              text: "",
+              sourceId: null,
+              appointments: 0,
+              ahead: [],
+              phoneDigits: "\n",
+            },
             notes: [],
           })),
         ).map(({ row }) => row);

@@ -181,6 +181,14 @@ const fields = fc.record({
   lng: fc.constantFrom(null, -180, 0, -104.9903, 179.9999999, 180),
   sourceId: fc.constantFrom(null, "", "?", "=", "A", "a"),
   appointments: fc.nat(3),
+  ahead: fc.constantFrom(
+    [],
+    [[1_767_312_000_000, 7, 0]] as const,
+    [
+      [1, 7, 8],
+      [1, 0, 0],
+    ] as const,
+  ),
   text: texts,
   phoneDigits: fc.constantFrom("\n", "3035550100\n", "1\n2"),
 });

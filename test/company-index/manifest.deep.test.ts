@@ -267,6 +267,7 @@ describe("a replaced part", () => {
       text: "IMPORTED",
       sourceId: null,
       appointments: 0,
+      ahead: [],
       phoneDigits: "",
     };
     await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);

@@ -21,6 +21,7 @@ const row = (id: number, createdAt: number): IndexRow => ({
   text: "",
   sourceId: null,
   appointments: 0,
+  ahead: [],
   phoneDigits: "",
 });
 
@@ -35,7 +36,7 @@ function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, 
     assignedToUserId: none,
     city: none,
     tagIds: { ...none, values: [[]] },
-    appointments: { ...none, values: [0] },
+    appointments: { ...none, values: [{ appointments: 0, ahead: [] }] },
   };
   const instants = rows.map(({ createdAt }) => createdAt);
   const createdAt: [number, number] = [Math.min(...instants), Math.max(...instants)];

@@ -53,6 +53,7 @@ export class Records {
       text: `NAME ${seed}\nDENVER`,
       sourceId: null,
       appointments: 0,
+      ahead: [],
       phoneDigits: `303${seed}\n`,
     };
     this.#rows.set(id, row);

@@ -23,6 +23,7 @@ function entryOf(id: number, version: number, statusId: number, text: string, no
     text,
     sourceId: null,
     appointments: 0,
+    ahead: [],
     phoneDigits: "\n",
   };
   return { row, notes: notes.map((note, i) => ({ prospectId: id, noteId: 10 * id + i, version: 1, text: note })) };

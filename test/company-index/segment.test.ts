@@ -44,6 +44,7 @@ const entry: fc.Arbitrary<RowWithNotes> = fc
       lng: degrees(180).map((value) => (value === null ? null : value + 0)),
       sourceId: fc.option(fc.oneof(texts, fc.constantFrom("?", "="))),
       appointments: fc.nat(200),
+      ahead: fc.array(fc.tuple(fc.integer({ min: 0, max: 4_102_444_800_000 }), fc.nat(9), id), { maxLength: 4 }),
       text: texts,
       phoneDigits: fc.constantFrom("\n", "3035550100\n720", "1\n"),
     }),

@@ -104,6 +104,7 @@ const stored = ({ text, notes }: { text: string; notes: Omit<RowWithNotes["notes
     text,
     sourceId: null,
     appointments: 0,
+    ahead: [],
     phoneDigits: "\n",
   };
   return { row, notes: notes.map((one) => ({ ...one, prospectId: 1 })) };

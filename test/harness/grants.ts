@@ -147,7 +147,7 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["prospects/bulk", "territories/runs"],
-    grants: ["GetItem agendas", "GetItem imports", "Query prospects"],
+    grants: ["GetItem imports", "Query prospects"],
     reason:
       "A sample of a dry run was imported or has many appointments, as in a list: test/prospects/upcoming.test.ts.",
   },

@@ -17,7 +17,7 @@ export const prospectRow = (fields: Partial<StoredProspect> = {}): StoredProspec
   statusId: null,
   lastStatusChange: null,
   upcoming: [],
-  moreUpcomingUntil: null,
+  later: [],
   assignedToUserId: null,
   assignedByUserId: null,
   tagIds: [],

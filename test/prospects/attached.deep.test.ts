@@ -112,7 +112,7 @@ async function expectWhole(at: Scene, place: string): Promise<void> {
     .toSorted((a, b) => (String(a.startAt) < String(b.startAt) ? -1 : 1))
     .map(({ pk: _, sk: __, ...row }) => row);
   const prospects = ofType("prospect").map(storedProspect);
-  expect(prospects, place).toMatchObject([{ id: at.prospectId, upcoming, moreUpcomingUntil: null }]);
+  expect(prospects, place).toMatchObject([{ id: at.prospectId, upcoming, later: [] }]);
 }
 
 interface Operation {

@@ -13,7 +13,7 @@ const names = { statuses: new Map() };
 const rowsOf = (points: readonly (readonly [number | null, number | null, number | null])[]): IndexRow[] =>
   points.map(([lat, lng, statusId], i) => ({
     ...{ id: i + 1, version: 1, createdAt: i, updatedAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
-    ...{ lat, lng, text: "", sourceId: null, appointments: 0, phoneDigits: "" },
+    ...{ lat, lng, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "" },
   }));
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 85.06, null));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180));

@@ -63,7 +63,7 @@ const full: Required<Omit<StoredProspect, "deletedAt">> = {
   lastStatusChange: { id: 6, status, previousStatus: null, changedBy: 7, source: "api", createdAt: time, version: 3 },
   pastStatusChanges: 1,
   upcoming: [appointment],
-  moreUpcomingUntil: time,
+  later: [[9, 5, 7, 0]],
   agendaUntil: time,
   appointments: 1,
   appointmentsChangedAt: 5,

@@ -42,6 +42,7 @@ test("200 000 unflushed rows are all shown as pins, although a call in JavaScrip
     text: "",
     sourceId: null,
     appointments: 0,
+    ahead: [],
     phoneDigits: "",
   };
   const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));

@@ -44,7 +44,7 @@ const prospect: fc.Arbitrary<StoredProspect> = fc
       pastStatusChanges: fc.nat(),
       agendaUntil: time,
       appointments: fc.nat(9),
-      moreUpcomingUntil: orNull(time),
+      later: fc.array(fc.tuple(id, fc.nat(), fc.nat(), fc.nat()), { maxLength: 2 }),
       assignedToUserId: orNull(id),
       tagIds: fc.array(id, { maxLength: 3 }),
       customFieldData: orNull(fc.json()),

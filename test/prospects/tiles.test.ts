@@ -42,7 +42,7 @@ const rowsOf = (points: readonly Point[], idOf: (i: number) => number): IndexRow
       tagIds: [],
       city: null,
     },
-    ...{ lat, lng, text: "", sourceId: null, appointments: 0, phoneDigits: "" },
+    ...{ lat, lng, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "" },
   }));
 
 function segmentOf(rows: readonly IndexRow[]): LoadedSegment {

@@ -59,9 +59,13 @@ export class Device {
     let sum = 0n;
     for (const [name, { version }] of this.#copies) {
       const [own, id] = name.split(" ");
-      if (own === type) sum ^= fnv1a(`${type}:${id}:${type === "prospects" ? version - (version % 2 ** 24) : version}`);
+      if (own === type) sum ^= fnv1a(`${type}:${id}:${version}`);
     }
     return sum.toString(16).padStart(16, "0");
+  }
+
+  copyOf(name: string): Copy | undefined {
+    return this.#copies.get(name);
   }
 
   /** Deletes all copies and begins anew, because the service has refused the cursor. */

@@ -13,7 +13,7 @@ export interface LiveNotes {
 export type NotesOf = (view: IndexView, matches: Matches) => LiveNotes;
 
 /** Yields the id and the version of each matching prospect, in no particular order. */
-export function* refsOf({ segments, unflushed }: Matches): Generator<Versioned> {
+function* refsOf({ segments, unflushed }: Matches): Generator<Versioned> {
   for (const { inView, rows } of segments) {
     const { ids, versions } = inView.segment.main;
     for (const row of rows) yield { id: ids[row] ?? 0, version: versions[row] ?? 0 };

@@ -184,7 +184,7 @@ export function appointmentsOf({ segments, unflushed }: Matches): number {
   let total = unflushed.reduce((sum, { appointments }) => sum + appointments, 0);
   for (const { inView, rows } of segments) {
     const { values, codes } = inView.segment.main.appointments;
-    for (const row of rows) total += values[codes[row] ?? 0] ?? 0;
+    for (const row of rows) total += values[codes[row] ?? 0]?.appointments ?? 0;
   }
   return total;
 }

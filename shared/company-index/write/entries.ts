@@ -40,11 +40,12 @@ export function prospectDelta(
   };
   if (isTombstone(entry)) return [{ put: common }];
   const { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
-  const { appointments, sourceId } = entry;
+  const { appointments, ahead, sourceId } = entry;
   const dated = {
     ...common,
     ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }),
     ...(appointments > 0 && { appointments }),
+    ...(ahead.length > 0 && { ahead: JSON.stringify(ahead) }),
   };
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
   const source = markedSource(sourceId);

@@ -185,6 +185,7 @@ const withoutLargeFields = (prospect: StoredProspect, isWhole: boolean): StoredP
   customFieldData: isWhole ? prospect.customFieldData : null,
   lastStatusChange: null,
   upcoming: [],
+  later: [],
 });
 
 function bytesOf(rows: Rows | undefined): number {

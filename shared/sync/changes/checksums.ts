@@ -3,10 +3,12 @@
  * versions in memory, in the company index and in its caches, so the checksums need no further read.
  */
 import type { Unflushed } from "#shared/company-index/delta.ts";
-import { refsOf } from "#shared/company-index/search/live-notes.ts";
+import type { Coded } from "#shared/company-index/encoding.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
-import { rowVersionOf, shownVersion } from "#shared/prospects/record-version.ts";
+import { lowsOf, prospectLow, shownVersion } from "#shared/prospects/record-version.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
 import type { ChangeKey } from "#shared/sync/changes/cursor.ts";
 import { type Making, userVersion } from "#shared/sync/changes/items.ts";
 import { type ChangeItem, type ChangeType, CheckedType, type Checksums } from "#shared/sync/changes/schema.ts";
@@ -27,7 +29,7 @@ export async function checksumsOf(
   const found = await findProspects(context, companyId, (names) => criteriaOf({}, caller, names), options);
   const { statuses, tags, users } = found.names;
   const sources: Record<CheckedType, () => Iterable<ChangeKey> | Promise<Iterable<ChangeKey>>> = {
-    prospects: () => shown(refsOf(found.matches)),
+    prospects: () => prospectsIn(found.matches, found.names, nowMs),
     territories: async () => shown(await territoryVersions(context.table, companyId, unflushed.head)),
     statuses: () => shown(statuses.values()),
     tags: () => shown(tags.values()),
@@ -42,6 +44,31 @@ export async function checksumsOf(
   return sums;
 }
 
+/** Computes `low` once for each value of a column. */
+function* prospectsIn({ segments, unflushed }: Matches, names: Dictionary, nowMs: number): Generator<ChangeKey> {
+  const parts = lowsOf(names, nowMs);
+  for (const { inView, rows } of segments) {
+    const { ids, versions, statusId, assignedToUserId, tagIds, appointments } = inView.segment.main;
+    const lows = [
+      lowBy(statusId, parts.ofStatus),
+      lowBy(assignedToUserId, parts.ofUser),
+      lowBy(tagIds, parts.ofTags),
+      lowBy(appointments, ({ ahead }) => parts.ofAhead(ahead)),
+    ];
+    for (const row of rows) {
+      let low = 0;
+      for (const lowAt of lows) low += lowAt(row);
+      yield { id: ids[row] ?? 0, version: shownVersion(versions[row] ?? 0, low) };
+    }
+  }
+  for (const row of unflushed) yield { id: row.id, version: shownVersion(row.version, prospectLow(row, parts)) };
+}
+
+function lowBy<T>({ values, codes }: Coded<T>, lowOf: (value: T) => number): (row: number) => number {
+  const lows = values.map(lowOf);
+  return (row) => lows[codes[row] ?? 0] ?? 0;
+}
+
 function* shown(rows: Iterable<ChangeKey>): Generator<ChangeKey> {
   for (const { id, version } of rows) yield { id, version: shownVersion(version) };
 }
@@ -53,15 +80,12 @@ function* copies(records: Iterable<ChangeKey>, items: readonly ChangeItem[]): Ge
   for (const item of newest.values()) if (item.op === "upsert") yield item;
 }
 
-/**
- * The checksum of a type is the XOR over its records of the 64-bit FNV-1a hash of the text `type:id:version`, in hexadecimal digits. The
- * version of a prospect is taken without the number that grows without a write, because this number depends on when the client got it.
- */
+/** The checksum of a type is the XOR over its records of the 64-bit FNV-1a hash of the text `type:id:version`, in hexadecimal digits. */
 export function checksumOf(type: CheckedType, records: Iterable<ChangeKey>): string {
   const begin = fnv1a(OFFSET_BASIS, `${type}:`);
   let [high, low] = [0, 0];
   for (const { id, version } of records) {
-    const hash = fnv1a(begin, `${id}:${type === "prospects" ? shownVersion(rowVersionOf(version)) : version}`);
+    const hash = fnv1a(begin, `${id}:${version}`);
     high ^= hash.high;
     low ^= hash.low;
   }

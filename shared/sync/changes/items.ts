@@ -5,11 +5,11 @@ import type { Change } from "#shared/company-index/change-log.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { checked } from "#shared/http/chain.ts";
 import * as limits from "#shared/limits.ts";
-import { begunAppointments, nextAppointment } from "#shared/prospects/agenda.ts";
+import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
 import { presentAppointment, presentNote, presentProspect } from "#shared/prospects/present.ts";
 import { isInScope, isVisible } from "#shared/prospects/read.ts";
-import { shownVersion } from "#shared/prospects/record-version.ts";
+import { aheadOf, lowsOf, prospectLow, shownVersion } from "#shared/prospects/record-version.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import type { ListedRow, StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -76,11 +76,8 @@ export async function prospectItem(
   prospect: ListedRow,
   names: Dictionary,
 ): Promise<TimedItem> {
-  const [next, begun] = await Promise.all([
-    nextAppointment(table, prospect, nowMs),
-    begunAppointments(table, prospect, nowMs),
-  ]);
-  const low = names.version + begun;
+  const next = await nextAppointment(table, prospect, nowMs);
+  const low = prospectLow({ ...prospect, ahead: aheadOf(prospect) }, lowsOf(names, nowMs));
   const reason = hiddenBecause(caller, prospect);
   if (reason !== undefined) return removal("prospects", prospect.id, shownVersion(prospect.version, low), reason);
   const data = checked(Prospect, presentProspect(prospect, next, names));

@@ -82,7 +82,7 @@ const Checksum = z.optional(z.string().check(z.regex(/^[0-9a-f]{16}$/)));
 export const Checksums = named(
   "Checksums",
   z.object({ prospects: Checksum, territories: Checksum, statuses: Checksum, tags: Checksum, users: Checksum }),
-  "One checksum for each type, of the records that the client holds after this answer: the XOR of the 64-bit FNV-1a hashes of the texts `type:id:version`, as 16 hexadecimal digits. The version of a prospect is taken without its lowest 24 bits (`version - version % 16777216`). Without records, the digits are zeros. If others write at the same moment, a checksum may already include their change: after a difference, ask once more. If it differs again, begin anew without a cursor.",
+  "One checksum for each type, of the records that the client holds after this answer: the XOR of the 64-bit FNV-1a hashes of the texts `type:id:version`, as 16 hexadecimal digits. Without records, the digits are zeros. If others write at the same moment, a checksum may already include their change: after a difference, ask once more. If it differs again, begin anew without a cursor.",
 );
 export type Checksums = z.infer<typeof Checksums>;
 
