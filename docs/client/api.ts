@@ -3363,7 +3363,7 @@ export interface components {
         NewTerritory: {
             /** @default Untitled Territory */
             name?: string;
-            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
+            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. An edge whose longitudes differ by more than 180 and less than 360 degrees crosses the 180th meridian, unless the ring encloses a pole. */
             polygon?: number[][];
             /**
              * Format: int64
@@ -3840,7 +3840,7 @@ export interface components {
              * @description The largest distance from `near` in metres, as a number. Needs `near`.
              */
             maxMeters?: number;
-            /** @description A ring of 3 to 5000 points `[lng, lat]`. Matches prospects inside it by the even-odd rule, those on its boundary included. It may be closed or open. */
+            /** @description A ring of 3 to 5000 points `[lng, lat]`. Matches prospects inside it by the even-odd rule, those on its boundary included. It may be closed or open. An edge whose longitudes differ by more than 180 and less than 360 degrees crosses the 180th meridian, unless the ring encloses a pole. */
             polygon?: number[][];
         };
         /** @description The new secret; without it the service creates one in the form of the old secret. */
@@ -4037,7 +4037,7 @@ export interface components {
              */
             id: number;
             name: string;
-            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
+            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. An edge whose longitudes differ by more than 180 and less than 360 degrees crosses the 180th meridian, unless the ring encloses a pole. */
             polygon: number[][];
             /**
              * Format: int64
@@ -4116,7 +4116,7 @@ export interface components {
         /** @description Only sent fields change; null as `assignedToUserId` unassigns. */
         TerritoryPatch: {
             name?: string;
-            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. */
+            /** @description Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. An edge whose longitudes differ by more than 180 and less than 360 degrees crosses the 180th meridian, unless the ring encloses a pole. */
             polygon?: number[][];
             /**
              * Format: int64

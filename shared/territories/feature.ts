@@ -131,11 +131,14 @@ function ringOf(polygon: unknown, place: string): unknown[] {
   if (hole !== undefined) {
     throw new Invalid("unsupported_geometry", `${place.split("/")[0]}: has holes, and a territory has one ring`);
   }
-  if (positions.length > limits.polygonPointsMax) {
-    const found = `must have at most ${limits.polygonPointsMax} positions, and has ${positions.length}`;
+  // A closed ring has one position more than points.
+  const isClosed = String(positions.at(0)) === String(positions.at(-1));
+  const points = isClosed && positions.length === limits.polygonPointsMax + 1 ? positions.slice(0, -1) : positions;
+  if (points.length > limits.polygonPointsMax) {
+    const found = `must have at most ${limits.polygonPointsMax} positions, and has ${points.length}`;
     throw new Invalid("validation_failed", `${place}/0: ${found}`);
   }
-  return positions.map((position) => (Array.isArray(position) ? position.slice(0, 2) : position));
+  return points.map((position) => (Array.isArray(position) ? position.slice(0, 2) : position));
 }
 
 const listIn = (value: unknown, place: string, what: string): unknown[] =>

@@ -80,7 +80,8 @@ export type TerritoryPatch = z.output<typeof TerritoryPatch>;
 
 /* @__PURE__ */ explain([Territory, NewTerritory, TerritoryPatch], () => ({
   fields: {
-    polygon: "Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent.",
+    polygon:
+      "Ring of `[lng, lat]` points, open or closed. The service returns it exactly as it was sent. An edge whose longitudes differ by more than 180 and less than 360 degrees crosses the 180th meridian, unless the ring encloses a pole.",
     totalProperties: "An estimate of the client; the service does not compute it.",
     assignedToUserId: ASSIGNEE_TEXT,
   },

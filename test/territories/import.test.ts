@@ -50,6 +50,7 @@ const faultsOf = ({ results }: TerritoryImport) => results.map(({ outcome, code 
 test("a file is imported feature by feature, and a wrong feature does not stop the others", async () => {
   const { caller, repId } = await newCompany(direct());
   const tooMany = Array.from({ length: limits.polygonPointsMax + 1 }, (_, i) => [i / 100, 0]);
+  const closed = [...tooMany.slice(1), [0.01, 0]];
   const bowTie = [
     [0, 0],
     [1, 1],
@@ -66,6 +67,7 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
     [feature("heights", [ring(3).map(([lng, lat]) => [lng, lat, 1_600])]), "created"],
     [feature("one of many", [[ring(5)]], "MultiPolygon"), "created"],
     [feature("crossing itself", [bowTie]), "created"],
+    [feature("most points", [closed]), "created"],
     [feature("two", [[ring(5)], [ring(9)]], "MultiPolygon"), "created"],
     [feature("hole in one", [[ring(5)], [ring(9), ring(9)]], "MultiPolygon"), "unsupported_geometry"],
     [feature("nothing", [], "MultiPolygon"), "unsupported_geometry"],

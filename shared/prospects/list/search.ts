@@ -38,7 +38,7 @@ export const SearchBody = named(
     ...filterTexts(),
     territoryId: "Id of a territory, as a number. The rules are those of the list.",
     maxMeters: "The largest distance from `near` in metres, as a number. Needs `near`.",
-    polygon: `A ring of ${limits.polygonPointsMin} to ${limits.polygonPointsMax} points \`[lng, lat]\`. Matches prospects inside it by the even-odd rule, those on its boundary included. It may be closed or open.`,
+    polygon: `A ring of ${limits.polygonPointsMin} to ${limits.polygonPointsMax} points \`[lng, lat]\`. Matches prospects inside it by the even-odd rule, those on its boundary included. It may be closed or open. An edge whose longitudes differ by more than 180 and less than 360 degrees crosses the 180th meridian, unless the ring encloses a pole.`,
   },
 }));
 /* @__PURE__ */ explain([SearchBody], () => ({
