@@ -11,7 +11,7 @@ export const LIMIT = 250_000;
 
 type Columns = NonNullable<ImportOutcome["columns"]>;
 
-/** What is kept of a file that is too large. */
+/** A draft with a file that is too large keeps only these of it. */
 interface Kept {
   readonly name: string;
   readonly options: ImportOptions;
