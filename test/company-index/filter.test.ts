@@ -81,6 +81,8 @@ test("a search stops between two segments when its time is over", async () => {
   const search = async () => findMatches(view, { areas: [area], words: [] });
   await expect(beginningBefore(() => remainingMs, search)).rejects.toThrow(DeadlinePassed);
   expect(searched).toBe(2);
+  const searchWords = async () => findMatches(view, { words: [{ text: "ann", digits: [] }] });
+  await expect(beginningBefore(() => 0, searchWords)).rejects.toThrow(DeadlinePassed);
 });
 
 function segmentOf(rows: readonly IndexRow[]): LoadedSegment {

@@ -68,7 +68,7 @@ const Progress = z.object({
    * the first checkpoint of the step.
    */
   report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
-  /** Faulty values below synonyms of columns in the rows up to `row`. Absent in rows of release 1.0.0. */
+  /** Number of warnings for the rows up to `row`. Undefined if none were counted yet. */
   warnings: z.optional(z.int()),
   /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),

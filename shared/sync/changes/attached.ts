@@ -128,8 +128,7 @@ export async function agendaEntries(
 const QUERIES_AT_ONCE = 25;
 
 export interface Agendas {
-  readonly count: number;
-  /** The months in which these appointments begin, in order. */
+  /** The months in which the appointments of the company begin, in order. */
   readonly months: readonly (readonly [month: number, count: number])[];
 }
 
@@ -165,7 +164,6 @@ export async function allAgendas(
   }
   const months = Map.groupBy(inMonths.values(), (month) => month);
   return {
-    count: inMonths.size,
     months: [...months].map(([month, own]) => [month, own.length] as const).sort(([a], [b]) => a - b),
   };
 }
