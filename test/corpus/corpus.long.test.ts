@@ -1,6 +1,6 @@
 /**
  * Compares the answers to accepted files, queries and polygons with recorded answers, so that a change of the reader cannot change them
- * unnoticed. After an intended change, `CORPUS_RECORD=1 vitest run --project deep test/corpus` writes the answers anew. The difference
+ * unnoticed. After an intended change, `CORPUS_RECORD=1 vitest run --project long test/corpus` writes the answers anew. The difference
  * of `recorded.jsonl` then shows which cases changed.
  */
 import { readFileSync, writeFileSync } from "node:fs";
