@@ -8,6 +8,11 @@ import { expectHelp, expectNamedTarget, expectRefusedOption, failing, runFile } 
 
 const files = new Map(commandFiles());
 
+test("each admin command that has a target is in the list of failing commands", () => {
+  const admin = [...files].filter(([name, file]) => file.startsWith("infra/cli/") && name !== "release");
+  expect(admin.map(([name]) => name).toSorted()).toEqual(Object.keys(failing).toSorted());
+});
+
 describe.each(commandFiles())("npm run %s", (name, file) => {
   test.concurrent("answers --help with its usage, its purpose and its exit codes", () => expectHelp(name, file));
 
