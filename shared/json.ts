@@ -4,8 +4,10 @@ import * as z from "zod/mini";
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** For objects that `readJson` has made: the keys of integers beyond 2^53 - 1, most of which a double does not represent exactly. */
-const inexact = new WeakMap<object, Set<string>>();
+/**
+ * For objects that `readJson` has made: the keys and texts of integers beyond 2^53 - 1, most of which a double does not represent exactly.
+ */
+const inexact = new WeakMap<object, Map<string, string>>();
 
 const Source = z.object({ source: z.string() });
 
@@ -16,9 +18,9 @@ const Source = z.object({ source: z.string() });
 export function readJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   return JSON.parse(text, function (this: object, ...[key, value, context]: readonly unknown[]) {
-    if (typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(Source.parse(context).source)) {
-      inexact.set(this, (inexact.get(this) ?? new Set()).add(String(key)));
-    }
+    if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
+    const { source } = Source.parse(context);
+    if (/^-?\d+$/.test(source)) inexact.set(this, (inexact.get(this) ?? new Map()).set(String(key), source));
     return value;
   });
 }
@@ -26,22 +28,23 @@ export function readJson(text: string): unknown {
 interface Entry {
   readonly value: unknown;
   readonly path: readonly (string | number)[];
-  /** True for an integer beyond 2^53 - 1 in an object that `readJson` has made. */
-  readonly isInexact: boolean;
+  /** The text of an integer beyond 2^53 - 1 in an object that `readJson` has made. */
+  readonly source?: string | undefined;
 }
 
-/** Only for values of limited size and depth. */
+/** Only for values of limited size and depth. The parameter `found` of an issue is the number, as it was sent if it is inexact. */
 const numbers = (faultOf: (value: number, isInexact: boolean) => string | undefined) =>
   z.check<Record<string, unknown>>(({ value: object, issues }) => {
-    const entries: Entry[] = [{ value: object, path: [], isInexact: false }];
-    for (const { value, path, isInexact } of entries) {
-      const message = typeof value === "number" ? faultOf(value, isInexact) : undefined;
-      if (message !== undefined) issues.push({ code: "custom", input: value, path: [...path], message });
+    const entries: Entry[] = [{ value: object, path: [] }];
+    for (const { value, path, source } of entries) {
+      const message = typeof value === "number" ? faultOf(value, source !== undefined) : undefined;
+      const params = { found: source ?? value };
+      if (message !== undefined) issues.push({ code: "custom", input: value, path: [...path], message, params });
       if (typeof value !== "object" || value === null) continue;
       const marked = inexact.get(value);
       const children = Array.isArray(value) ? value.entries() : Object.entries(value);
       for (const [step, child] of children) {
-        entries.push({ value: child, path: [...path, step], isInexact: marked?.has(String(step)) === true });
+        entries.push({ value: child, path: [...path, step], source: marked?.get(String(step)) });
       }
     }
   });

@@ -118,11 +118,21 @@ export type Timestamp = z.infer<typeof Timestamp>;
 export const HexColor = z.string().check(z.regex(/^#[0-9a-fA-F]{6}$/, "must be a colour such as #1D4ED8"));
 
 /** Latitude or longitude in degrees. A value closer to 0 than 1e-9 becomes 0, because DynamoDB cannot store numbers below 1e-130. */
-export function degrees(limit: number) {
-  return z.pipe(
-    z.number().check(z.minimum(-limit), z.maximum(limit)),
+export const degrees = (limit: 90 | 180, shown?: "withoutValue") =>
+  z.pipe(
+    coordinate(limit, shown),
     z.transform((value) => (Math.abs(value) < 1e-9 ? 0 : value)),
   );
+
+/** Usual faults are exchanged coordinates, and those of a map projection. A CSV row shows the value itself. */
+export function coordinate(limit: 90 | 180, shown?: "withoutValue") {
+  const name = limit === 90 ? "a latitude from -90 to 90 degrees" : "a longitude from -180 to 180 degrees";
+  const error = ({ input }: { readonly input?: unknown }): string => {
+    const size = Math.abs(Number(input));
+    const cause = size <= 180 ? " (a longitude may be in its place)" : size > 360 ? " (metres are not accepted)" : "";
+    return `must be ${name}${cause}${shown === undefined ? `, and is ${input}` : ""}`;
+  };
+  return z.number().check(z.minimum(-limit, { error }), z.maximum(limit, { error }));
 }
 
 /** Default descriptions of fields in docs/openapi.json, by name. */

@@ -21,6 +21,7 @@ test("one changed character of a name still finds it, without regard to case", (
 test("a name that is not similar finds none, and the work is bounded", () => {
   expect(nearestOf("Sold", ["New", "Not Home"])).toBeUndefined();
   expect(nearestOf("", ["New"])).toBeUndefined();
+  expect(nearestOf("?", ["."])).toBeUndefined();
   let taken = 0;
   function* names(): Generator<string> {
     for (;;) {

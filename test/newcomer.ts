@@ -8,8 +8,8 @@
  * - `sh aws` needs an AWS account and does not run.
  * - `sh slow` does not run in CI.
  * - `ts FILE` is appended to this file of the clone.
- * - `json` is compared with the last line that the previous block has printed. The value `"…"` matches any value. The key `"…"` matches
- * any other fields.
+ * - `json`, as the next block, is compared with the last line that the block has printed. The value `"…"` matches any value. The key
+ * `"…"` matches any other fields.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -156,6 +156,7 @@ async function follow(document: string): Promise<void> {
       await step(name, () => {
         if (!matches(JSON.parse(code), JSON.parse(answer))) throw new Error(`the answer is another one: ${answer}`);
       });
+      printed = undefined;
     }
   }
 }

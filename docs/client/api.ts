@@ -4367,7 +4367,7 @@ export interface components {
                  *         {
                  *           "pointer": "/lat",
                  *           "code": "too_big",
-                 *           "message": "must be at most 90"
+                 *           "message": "must be a latitude from -90 to 90 degrees (a longitude may be in its place), and is 91"
                  *         },
                  *         {
                  *           "parameter": "stauts",

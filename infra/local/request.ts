@@ -12,7 +12,10 @@ export interface RawRequest {
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Reads a request without its body. Returns undefined if the path or the query contains an invalid percent escape. */
+/**
+ * Reads a request without its body. Returns undefined if the path or the query contains an invalid percent escape, such as `%zz`, or one
+ * that is not UTF-8, such as `%ff`.
+ */
 export function readRequest(request: IncomingMessage): RawRequest | undefined {
   const target = originForm(request.url ?? "/");
   const [path = "/", search = ""] = splitOnce(target, "?");
@@ -52,6 +55,18 @@ function readQuery(search: string): Map<string, string[]> {
     append(query, name ?? "", value ?? "");
   }
   return query;
+}
+
+/** Returns the first query parameter, as it was sent, that makes `readRequest` return undefined. */
+export function unreadableParameter(target = ""): string | undefined {
+  for (const part of splitOnce(target, "?")[1].split("&")) {
+    try {
+      readQuery(part);
+    } catch {
+      return splitOnce(part, "=")[0];
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -53,7 +53,11 @@ const descriptions: Readonly<Record<number, string>> = {
 };
 const exampleFaults: Partial<Record<ProblemCode, readonly Fault[]>> = {
   validation_failed: [
-    { pointer: "/lat", code: "too_big", message: "must be at most 90" },
+    {
+      pointer: "/lat",
+      code: "too_big",
+      message: "must be a latitude from -90 to 90 degrees (a longitude may be in its place), and is 91",
+    },
     { parameter: "stauts", code: "unknown_parameter", message: "is not known. Did you mean status?" },
   ],
 };

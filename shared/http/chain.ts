@@ -74,8 +74,7 @@ const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
     if (allow === "public") return;
     const caller = callerOf(event);
     addLogContext({ companyId: caller.companyId, userId: caller.userId });
-    if (!isAllowed(caller, allow))
-      throw new ApiError("permission_denied", "Your role or permissions do not allow this.");
+    if (!isAllowed(caller, allow)) throw new ApiError("permission_denied", missing(allow));
     event.caller = caller;
   },
 });
@@ -97,6 +96,11 @@ function isAllowed(caller: Caller, allow: Allow): boolean {
   if (allow === "public" || allow === "everyone") return true;
   return allow === "admin" ? isAdmin(caller) : may(caller, allow);
 }
+
+const missing = (allow: Allow): string =>
+  allow === "admin"
+    ? "Only admins and owners may do this."
+    : `You lack the permission ${allow}, which an admin can give you.`;
 
 /** A successful request is logged if it used at least this number of read and write units. */
 const LOGGED_UNITS = 500;

@@ -12,18 +12,26 @@ export const parameterNames = ({ query, ignoredQuery = [] }: Pick<Contract, "que
   ...ignoredQuery,
 ];
 
+/** Maximum characters of a list of the known names, which an error shows if no name is similar. */
+const LISTED = 200;
+
 /** Names that begin with `_` are free for clients, for example to bypass a cache. Throws `validation_failed`. */
 export function requireKnown(sent: Iterable<string>, known: readonly string[]): void {
   const unknown = [...sent].filter((name) => !name.startsWith("_") && !known.includes(name));
   if (unknown.length === 0) return;
   const faults = unknown.slice(0, NAMED).map((name) => {
     const parameter = [...name].slice(0, NAME).join("");
-    const message =
-      known.length === 0
-        ? "is not known"
-        : `is not known. Did you mean ${nearestOf(parameter, known, Number.POSITIVE_INFINITY)}?`;
-    return { parameter, code: "unknown_parameter", message };
+    return { parameter, code: "unknown_parameter", message: `is not known${helpFor(parameter, known)}` };
   });
-  const texts = faults.map(({ parameter, message }) => `${parameter} ${message}`.replace(/\?$/, "")).join("; ");
+  const texts = faults.map(({ parameter, message }) => `${parameter} ${message}`.replace(/[?.]$/, "")).join("; ");
   throw new ApiError("validation_failed", `The query of the request is not valid: ${texts}.`, { faults });
+}
+
+/** The beginning of a known name is similar too, for example `tag` for `tagId`. */
+function helpFor(name: string, known: readonly string[]): string {
+  const begun = (other: string): boolean => name.length > 2 && other.toLowerCase().startsWith(name.toLowerCase());
+  const nearest = nearestOf(name, known) ?? known.find(begun);
+  if (nearest !== undefined) return `. Did you mean ${nearest}?`;
+  const list = known.join(", ");
+  return list === "" || list.length > LISTED ? "" : `. The parameters are ${list}.`;
 }

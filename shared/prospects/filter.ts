@@ -15,7 +15,7 @@ import * as limits from "#shared/limits.ts";
 import { digitsOf, wholeNumber } from "#shared/prospects/indexed.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { fullName } from "#shared/reference/users.ts";
-import { text } from "#shared/schema.ts";
+import { coordinate, text } from "#shared/schema.ts";
 
 /** One value of a comma-separated list and its comma. A value in double quotes may contain commas, and doubled quotes, as in CSV. */
 const entry = /\s*(?:"((?:[^"]|"")*)"\s*|([^,]*)),/gy;
@@ -114,8 +114,7 @@ const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const degreesIn = (value: string): number[] =>
   value.split(",").map((part) => (decimal.test(part.trim()) ? Number(part) : Number.NaN));
 
-const Lat = z.number().check(z.minimum(-90), z.maximum(90));
-const Lng = z.number().check(z.minimum(-180), z.maximum(180));
+const [Lat, Lng] = [coordinate(90), coordinate(180)];
 
 /** `minLng,minLat,maxLng,maxLat`. If minLng is greater than maxLng, the box crosses the 180th meridian. */
 const Bbox = z.pipe(

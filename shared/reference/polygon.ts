@@ -5,15 +5,19 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as limits from "#shared/limits.ts";
+import { coordinate } from "#shared/schema.ts";
 
 /** `[lng, lat]` in degrees. Not rounded, because the API returns a polygon exactly as it was sent. */
-const Point = z.tuple([
-  z.number().check(z.minimum(-180), z.maximum(180)),
-  z.number().check(z.minimum(-90), z.maximum(90)),
-]);
+const Point = z.tuple([coordinate(180), coordinate(90)], { error: "must be a point [lng, lat] of two numbers" });
 
+const [FEWEST, MOST] = [limits.polygonPointsMin, limits.polygonPointsMax];
 export const Ring = z.array(Point);
-export const RingInput = Ring.check(z.minLength(limits.polygonPointsMin), z.maxLength(limits.polygonPointsMax));
+export const RingInput = Ring.check(
+  z.minLength(FEWEST, { error: ({ input }) => `must have at least ${FEWEST} points, and has ${lengthOf(input)}` }),
+  z.maxLength(MOST, { error: ({ input }) => `must have at most ${MOST} points, and has ${lengthOf(input)}` }),
+);
+
+const lengthOf = (input: unknown): number => (Array.isArray(input) ? input.length : 0);
 
 export type Polygon = readonly (readonly [number, number])[];
 

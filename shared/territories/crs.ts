@@ -16,4 +16,7 @@ export const isKnownCrs = (crs: unknown): boolean => crs == null || known.test(n
 
 /** Follows the name of the value. */
 export const foreignCrs = (crs: unknown): string =>
-  `is ${(nameOf(crs) ?? "without a name").slice(0, 100)}, and the service reads only CRS84 and EPSG:4326`;
+  `${found(nameOf(crs))}, and the service reads only CRS84 and EPSG:4326`;
+
+const found = (name: string | undefined): string =>
+  name === undefined ? "has no text in properties/name" : `is ${name.slice(0, 100)}`;

@@ -55,6 +55,14 @@ test("names the field once for the same fault in several of its parts", () => {
   expect(textsOf({ polygon: swapped })).toEqual(["polygon must be at least -90."]);
 });
 
+test("names the field once for different values with the same fault", () => {
+  const errors = [1, 2].map((at) => ({
+    pointer: `/polygon/${at}/1`,
+    message: `must be a latitude, and is ${90 + at}.5`,
+  }));
+  expect(faultsIn({ errors })).toEqual([{ field: "polygon", text: "must be a latitude, and is 91.5." }]);
+});
+
 test("adds a full stop to a message, unless the message ends with one", () => {
   expect(sentence("does not name an active user of this company")).toBe(
     "does not name an active user of this company.",

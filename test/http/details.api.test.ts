@@ -37,7 +37,7 @@ const bodies: readonly (readonly [body: string, code: string, detail: string])[]
   [
     '{"lat":91,"name":7,"addressId":1.5,"lng":"1"}',
     "validation_failed",
-    "The body of the request is not valid: /name: must be a text; /lat: must be at most 90; /lng: must be a number.",
+    "The body of the request is not valid: /name: must be a text; /lat: must be a latitude from -90 to 90 degrees (a longitude may be in its place), and is 91; /lng: must be a number.",
   ],
 ];
 

@@ -85,7 +85,7 @@ test("a fault names the value, and the similar name of an active status or user"
     `${fault} 'Intrested' (the nearest is 'Interested')`,
     `${fault} 'Old'`,
     `${fault} '${"ab".repeat(20)}...'`,
-    "lng: must be a number, but is 'north'; status: must be the value of an active status, but is 'x'; lat: must be at most 90, but is '91'",
+    "lng: must be a number, but is 'north'; status: must be the value of an active status, but is 'x'; lat: must be a latitude from -90 to 90 degrees (a longitude may be in its place), but is '91'",
   ]);
 });
 

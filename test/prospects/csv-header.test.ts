@@ -69,7 +69,9 @@ describe("a header", () => {
     expect(await cityOf({ "city (3)": "city" })).toBe("Aurora");
     expect(await cityOf({ "City (2)": "city" })).toBe("Salida");
     expect(await cityOf({ City: null })).toBe("Aurora");
-    await expect(cityOf({ City: "city", "City (2)": "city" })).rejects.toThrow("names the column city twice");
+    await expect(cityOf({ City: "city", "City (2)": "city" })).rejects.toThrow(
+      'two headers to the column city: "City" and "City (2)"',
+    );
     expect(await only("Full Name,Nick", "Bo,Cy", { Nick: "name" })).toMatchObject({
       name: "Cy",
       ignoredColumns: ["Full Name"],
@@ -103,7 +105,7 @@ describe("a value", () => {
     expect(drafts[0]?.address).toMatchObject({ address1: '1 "A" St', zip: "02108" });
   });
 
-  test.each(["3.03556E+09", "3,03556e+9", " 1E10 "])(
+  test.each(["3.03556E+09", "3,03556e+9", " 1E10 ", "1E5"])(
     "%j is no phone, so its row is an error, or the cell is left empty below a synonym",
     async (phone) => {
       const rows = (header: string) => [
@@ -111,7 +113,7 @@ describe("a value", () => {
         [phone, "1", "2"],
       ];
       expect((await read(rows("phone"))).faults).toMatchObject([
-        { message: expect.stringMatching(/^phone: must not be a number with an exp/) },
+        { message: expect.stringMatching(/^phone: must have all its digits and no exponent \(.* as text/) },
       ]);
       expect(await read(rows("Phone Number"))).toMatchObject({
         faults: [],
@@ -139,6 +141,50 @@ describe("a value", () => {
         { message: expect.stringMatching(/^customFieldData: /) },
       ]);
     }
+    expect((await read(rows('{"a":[{"b":-9007199254740993}]}'))).faults).toMatchObject([
+      {
+        message:
+          "customFieldData: has a value that is an integer beyond 2^53 - 1: send it as a text ('/a/0/b: -9007199254740993')",
+      },
+    ]);
+    expect((await read(rows('["a"]'))).faults).toMatchObject([
+      { message: "customFieldData: must be a JSON object, but is '['a']'" },
+    ]);
+  });
+
+  test.each([
+    ["lat,lng,Email Address,name", `1,2,x,${"n".repeat(256)}`, "name"],
+    ["Address,Town,Province,Zip Code,name", `1 Main,Denver,CO,80202,${"n".repeat(256)}`, "name"],
+    ["lat,lng,Lead Status,email", "1,2,x,y", "email"],
+    ["Latitude,Longitude,Email Address", "x,2,y", "lat; must have address1, city, state and zip, or both lat and lng"],
+  ])("below the synonyms in %s is no fault of the row, unless the row lacks a place without it", async (...row) => {
+    const [header, cells, expected] = row;
+    const { faults } = await read([header.split(","), cells.split(",")]);
+    const columns = faults.flatMap(({ message }) => message.split("; ").map((one) => one.split(": ")[0]));
+    expect(columns.join("; ")).toBe(expected);
+  });
+
+  test.each([
+    ["name", "Bo", ", but the file has none of these columns"],
+    ["name,lng", "Bo,1", ", but the file has no column lat"],
+    ["address1,city,zip", "1 Main St,,1", ", but city is empty, and the file has no column state"],
+    ["address1,city,state,zip", "1 Main St,,,1", ", but city, state are empty"],
+  ])("below the header %s of a row without a place has a fault that names what is missing", async (...row) => {
+    const [header, cells, missing] = row;
+    const message = `must have address1, city, state and zip, or both lat and lng${missing}`;
+    expect((await read([header.split(","), cells.split(",")])).faults).toEqual([{ row: 2, message }]);
+  });
+
+  test("is not read from a binary file, which a dry run refuses too", async () => {
+    const text = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n";
+    const compressed = Buffer.concat([Buffer.from(`${text}stream\n`), Buffer.from([0x78, 0x9c, 0, 1, 2, 0xff])]);
+    const icon = Buffer.from([0, 0, 1, 0, 1, 0, 16, 16]);
+    for (const bytes of [Buffer.from(text), Buffer.from("Nom\nx\u0001\n"), compressed, icon]) {
+      await expect(readFile(bytes, names, { showsColumns: true })).rejects.toMatchObject({ code: "validation_failed" });
+    }
+    expect(await readFile(Buffer.from("Nom\nZoé\n"), names, { showsColumns: true })).toMatchObject({
+      columns: [{ header: "Nom", samples: ["Zoé"] }],
+    });
   });
 });
 

@@ -330,13 +330,13 @@ describe("a row", () => {
 
   test.each([
     [[[2, "north"]], "lat: must be a number"],
-    [[[2, "91"]], "lat: must be at most 90"],
-    [[[3, "-180.5"]], "lng: must be at least -180"],
+    [[[2, "91"]], "lat: must be a latitude from -90 to 90 degrees (a longitude may be in its place)"],
+    [[[3, "-181000"]], "lng: must be a longitude from -180 to 180 degrees (metres are not accepted)"],
     [[[3, "1e999"]], "lng: must be a number"],
     [[[1, "bo@"]], "email: must be a valid e-mail address"],
     [[[8, "Sold"]], "status: must be the value of an active status"],
     [[[9, "Ravi Rep"]], "assignedTo: must be the e-mail of an active user"],
-    [[[3, ""]], "must have address1, city, state and zip, or both lat and lng"],
+    [[[3, ""]], "must have address1, city, state and zip, or both lat and lng, but lng is empty"],
     [[[0, "x".repeat(256)]], "name: must have at most 255 characters"],
     [
       [

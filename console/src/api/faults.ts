@@ -25,13 +25,17 @@ export class FieldError extends Error {
   }
 }
 
-/** Returns each fault once. A fault in a part of a field, such as `/polygon/0/1`, belongs to the whole field. */
+/**
+ * Returns each fault once, with the first value that has it. A fault in a part of a field, such as `/polygon/0/1`, belongs to the whole
+ * field.
+ */
 export function faultsIn(problem: { readonly errors?: readonly Fault[] } | undefined): FieldFault[] {
   const faults = new Map<string, FieldFault>();
   for (const { pointer, parameter, message } of problem?.errors ?? []) {
     const field = parameter ?? pointer?.split("/")[1] ?? "";
     const text = sentence(message);
-    faults.set(`${field} ${text}`, { field, text });
+    const key = `${field} ${text.replace(/, and is .*$/, "")}`;
+    faults.set(key, faults.get(key) ?? { field, text });
   }
   return [...faults.values()];
 }

@@ -52,7 +52,7 @@ const rowsOf = ({ result, features }: Imported): Row[] =>
       : [{ place: index + 1, name: nameIn(features[index]), outcome, reason: reasonOf(detail ?? "") }],
   );
 
-/** Rewrites a reason such as `geometry/coordinates/0: must have at least 3 items`, whose path is for developers. */
+/** Rewrites a reason such as `geometry/coordinates/0: must have at least 3 points`, whose path is for developers. */
 function reasonOf(detail: string): string {
   const [, path, fault] = /^([\w/]+): (.*)$/s.exec(detail) ?? [];
   return path === undefined || fault === undefined ? detail : `${path.split("/")[0]} ${sentence(fault)}`;

@@ -11,6 +11,8 @@ import { findJob, findUndo, isFruitless, undoableUntilMs } from "#shared/jobs/bu
 import { readResults } from "#shared/jobs/bulk/results.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
+import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import * as limits from "#shared/limits.ts";
 import { commonFields, equalling, isEmpty } from "#shared/prospects/bulk-write.ts";
 import type { BulkEvents } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
@@ -59,7 +61,7 @@ async function begin(
   }
   const until = undoableUntilMs(stored);
   if (until === undefined || until <= context.clock.now()) {
-    throw new ApiError("conflict", "This job cannot be undone: it has not ended, is an undo, or ended a month ago.");
+    throw new ApiError("conflict", `This job cannot be undone: ${whyNotUndoable(stored)}.`);
   }
   if (undoneBy !== undefined) await requireFruitless(context, companyId, undoneBy);
   const undoId = await context.ids.next();
@@ -70,6 +72,13 @@ async function begin(
   };
   const job = { id: undoId, kind: "undo" as const, events, total: changed, chunks: done, undoes: id };
   return startJob(context, jobs, caller, names, { ...job, ...(action !== undefined && { action }) }, [mark]);
+}
+
+export function whyNotUndoable({ kind, endedAt, undoes }: Pick<StoredBulk, "kind" | "endedAt" | "undoes">): string {
+  if (kind === "import_undo") return `it is the undo of the import ${undoes}`;
+  if (kind === "undo") return `it is the undo of the job ${undoes}`;
+  if (endedAt === undefined) return "it has not ended. Wait for its end, or cancel it";
+  return `it ended at ${endedAt}, over ${limits.bulkKeptMs / 86_400_000} days ago`;
 }
 
 /** Throws `conflict` unless the earlier undo was cancelled or has failed. */

@@ -3,7 +3,7 @@ import { isBlank } from "#shared/blank.ts";
 import type { FileColumn } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
-import { textOf } from "#shared/prospects/csv/format.ts";
+import { BadFile, textOf } from "#shared/prospects/csv/format.ts";
 import { alternativesIn, type Header, shortened, titlesOf } from "#shared/prospects/csv/header.ts";
 import { openCsv } from "#shared/prospects/csv/read.ts";
 
@@ -40,16 +40,29 @@ export class LostColumns {
 /** Rows in which samples are searched. */
 const SAMPLED_ROWS = 1_000;
 
-/** Returns the columns that have a header, each with its first values, so that a user can choose a mapping. */
+/** Neither a header nor a value has such characters. Some PDF files have only text in their first rows. */
+const notText = /^%PDF-|[[\p{Cc}&&\p{ASCII}]--[\t-\r]]|\p{Cn}|\uFFFD/v;
+
+function requireText(cells: readonly string[]): void {
+  if (!cells.some((cell) => notText.test(cell))) return;
+  throw new BadFile("The file is binary, such as a PDF or a picture, and not CSV. Save the table as CSV UTF-8.");
+}
+
+/**
+ * Returns the columns that have a header, each with its first values, so that a user can choose a mapping. Throws BadFile if the file is not
+ * text.
+ */
 export async function columnsOf(bytes: Bytes, encoding: Encoding): Promise<FileColumn[]> {
   const { rows } = await openCsv(decoded(bytes, encoding));
   const { value: first } = await rows.next();
+  requireText(first?.cells ?? []);
   const columns = titlesOf(first?.cells ?? [])
     .map((title, position) => ({ position, header: title.slice(0, limits.csvHeader), samples: [] as string[] }))
     .filter(({ header }) => header !== "")
     .slice(0, limits.mappedColumns);
   let count = 0;
   for await (const { cells } of rows) {
+    requireText(cells);
     for (const { position, samples } of columns) {
       const cell = cells[position];
       if (samples.length < limits.columnSamples && isFilled(cell))

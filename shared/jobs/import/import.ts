@@ -188,15 +188,19 @@ export async function readFile(
     }
     return { drafts, changes, faults, newTags: tags.values, encoding, warnings, ...findings };
   } catch (error) {
-    if (error instanceof UnknownHeader && showsColumns) {
-      const columns = await columnsOf([bytes], encoding);
-      const found = { ...noFindings(), ignoredColumns: namesOf(columns), columns };
-      return { drafts, changes, faults, newTags: [], encoding, warnings, ...found };
-    }
-    if (!(error instanceof BadFile)) throw error;
-    const pointers = [{ pointer: "/file", code: "invalid_file", message: error.message }];
-    throw new ApiError("validation_failed", error.message, { faults: pointers });
+    if (!(error instanceof UnknownHeader && showsColumns)) throw refused(error);
+    const columns = await columnsOf([bytes], encoding).catch((reason: unknown) => {
+      throw refused(reason);
+    });
+    const found = { ...noFindings(), ignoredColumns: namesOf(columns), columns };
+    return { drafts, changes, faults, newTags: [], encoding, warnings, ...found };
   }
+}
+
+function refused(error: unknown): unknown {
+  if (!(error instanceof BadFile)) return error;
+  const pointers = [{ pointer: "/file", code: "invalid_file", message: error.message }];
+  return new ApiError("validation_failed", error.message, { faults: pointers });
 }
 
 /** The row of the import holds the messages of all rows, and different values cannot be compressed. */

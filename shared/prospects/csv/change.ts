@@ -114,7 +114,8 @@ function addressOf(
   if (isSame) return undefined;
   if (address1 === undefined || city === undefined || state === undefined || zip === undefined) {
     if (leftOut(current, filled, lenient) > 0) return undefined;
-    throw new ApiError("conflict", "must have address1, city, state and zip, because the prospect has no address");
+    const missing = Object.entries({ address1, city, state, zip }).flatMap(([part, value]) => (value ? [] : [part]));
+    throw new ApiError("conflict", `must also have ${missing.join(", ")}, because the prospect has no address`);
   }
   return { address1, address2, city, state, zip };
 }

@@ -40,8 +40,8 @@ export const Draft = z.object({
   phoneNumber: z.nullable(text(limits.phone)),
   secondaryPhoneNumber: z.nullable(text(limits.phone)),
   emailAddress: z.nullable(Email),
-  lat: z.nullable(degrees(90)),
-  lng: z.nullable(degrees(180)),
+  lat: z.nullable(degrees(90, "withoutValue")),
+  lng: z.nullable(degrees(180, "withoutValue")),
   address: z.nullable(NewAddress),
   statusId: z.nullable(Id),
   assignedToUserId: z.nullable(Id),
@@ -79,12 +79,28 @@ type Read<T> = T & { readonly warnings?: number };
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Read<Draft> | Fault =>
   read(cells, header, Draft, (cell, faults) => {
     const address = addressOf(cell);
-    const hasPoint = cell("lat") !== "" && cell("lng") !== "";
+    const hasPoint = point.every((column) => cell(column) !== "");
     if (address === null && !hasPoint) {
-      faults.push({ message: "must have address1, city, state and zip, or both lat and lng" });
+      const message = `must have address1, city, state and zip, or both lat and lng${lacking(cellsOf(cells, header), header)}`;
+      faults.push({ message });
     }
     return { ...fieldsOf(cell, header, names, faults), address };
   });
+
+/** Says which part is missing of an address, or else of coordinates, of which the row has another part. */
+function lacking(cell: Cell, { positions }: Header): string {
+  const isAbsent = (column: Column): boolean => positions[column] === undefined;
+  const isEmpty = (column: Column): boolean => cell(column) === "";
+  if ([...wholeAddress, ...point].every(isAbsent)) return ", but the file has none of these columns";
+  const begun = [wholeAddress, point].find((columns) => columns.some(isEmpty) && !columns.every(isEmpty)) ?? [];
+  const absent = begun.filter(isAbsent);
+  const empty = begun.filter((column) => isEmpty(column) && !isAbsent(column));
+  const parts = [
+    ...(empty.length > 0 ? [`${empty.join(", ")} ${empty.length === 1 ? "is" : "are"} empty`] : []),
+    ...(absent.length > 0 ? [`the file has no column ${absent.join(", ")}`] : []),
+  ];
+  return parts.length === 0 ? "" : `, but ${parts.join(", and ")}`;
+}
 
 /**
  * Returns the cells of a row that changes a prospect, or the faults of the row as `draftOf` does. `all` also has the names of inactive
@@ -132,7 +148,7 @@ function read<S extends z.ZodMiniType<object>>(
   }
   const cell = cellsOf(cells, header);
   const left = new Set<Column>();
-  const all: CellFault[] = [];
+  const ofPlace: CellFault[] = [];
   for (;;) {
     const faults: CellFault[] = [];
     const parsed = z.safeParse(
@@ -143,12 +159,17 @@ function read<S extends z.ZodMiniType<object>>(
     if (parsed.success && faults.length === 0) {
       return left.size === 0 ? parsed.data : { ...parsed.data, warnings: left.size };
     }
-    all.push(...faults);
+    ofPlace.push(...faults.filter(({ column }) => placeColumns.some((part) => part === column)));
     const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
     const own = faults.flatMap(({ column }) => column ?? []).filter(isLeft);
     // An incomplete address is left out, but a synonym can complete one with a faulty part.
-    const columns = own.length > 0 ? own : addressColumns.filter((column) => isLeft(column) && cell(column) !== "");
-    if (columns.length === 0) return faultIn(all.map((fault) => withValue(fault, cell)));
+    const isOfAddress = faults.every(({ column }) => addressColumns.some((part) => part === column));
+    const columns = own.length > 0 || !isOfAddress ? own : addressColumns.filter((it) => isLeft(it) && cell(it) !== "");
+    if (columns.length === 0) {
+      // A value that was left empty is a reason only if the row lacks a place without it.
+      const causes = faults.some(({ column }) => column === undefined) ? [...ofPlace, ...faults] : faults;
+      return faultIn(causes.map((fault) => withValue(fault, cell)));
+    }
     for (const column of columns) left.add(column);
   }
 }
@@ -161,21 +182,22 @@ const SHOWN_VALUE = 40;
 
 function withValue(fault: CellFault, cell: Cell): CellFault {
   const { column, item } = fault;
-  if (column === undefined) return fault;
+  if (column === undefined || fault.value !== undefined) return fault;
   return { ...fault, value: item === undefined ? cell(column) : tagsOf(cell(column))[item] };
 }
 
-/** Values and names of a company are quoted without characters that JSON would escape. */
+/** Values and names of a company are quoted without characters that JSON would escape: `{"a":1}` is shown as `{'a':1}`. */
 export const quoted = (text: string): string => {
   const letters = [...text];
   const cut = letters.length > SHOWN_VALUE ? `${letters.slice(0, SHOWN_VALUE).join("")}...` : text;
-  return `'${cut.replace(/["\\\p{C}\p{Zl}\p{Zp}]/gu, "?")}'`;
+  return `'${cut.replaceAll('"', "'").replace(/[\\\p{C}\p{Zl}\p{Zp}]/gu, "?")}'`;
 };
 
 function shownFault(fault: CellFault): string {
   const { value = "", nearest } = fault;
   const text = textOfFault(fault);
   if (value === "") return text;
+  if (!fault.message.startsWith("must")) return `${text} (${quoted(value)})`;
   return `${text}, but is ${quoted(value)}${nearest === undefined ? "" : ` (the nearest is ${quoted(nearest)})`}`;
 }
 
@@ -243,7 +265,10 @@ const exponential = /^\s*[+-]?\d+(?:[.,]\d*)?e[+-]?\d+\s*$/i;
 function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, faults: CellFault[]): string | null {
   const phone = cell(column);
   if (exponential.test(phone)) {
-    faults.push({ column, message: "must not be a number with an exponent, so save the column as text" });
+    faults.push({
+      column,
+      message: "must have all its digits and no exponent (format the column as text and save again)",
+    });
   }
   return phone || null;
 }
@@ -259,6 +284,9 @@ function degreesOf(column: Column, given: string, faults: CellFault[]): number |
 }
 
 export const addressColumns = ["address1", "address2", "city", "state", "zip"] as const;
+const wholeAddress = addressColumns.filter((column) => column !== "address2");
+const point = ["lat", "lng"] as const;
+const placeColumns = [...addressColumns, ...point] as const;
 
 /** Null if a required field is missing. The row may still be valid, because coordinates are enough. */
 function addressOf(cell: Cell): NewAddress | null {
@@ -298,13 +326,11 @@ function faultOf(issue: z.core.$ZodIssue): CellFault {
   const [field = "", part] = issue.path.map(String);
   const name = field === "address" ? part : (columnOf[field] ?? field);
   const column = knownColumns.find((known) => known === name);
+  const place = column === undefined ? {} : { column };
+  if (field === "customFieldData" && part !== undefined && issue.code === "custom") {
+    const value = `/${issue.path.slice(1).map(String).join("/")}: ${issue.params?.found}`;
+    return { ...place, message: `has a value that ${issue.message}`, value };
+  }
   const item = field === "tags" && part !== undefined ? { item: Number(part) } : {};
-  return { ...(column !== undefined && { column }), ...item, message: messageOf(issue) };
-}
-
-/** The schemas have no message for numbers that are too high or too low. */
-function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === "too_big" && issue.origin === "number") return `must be at most ${issue.maximum}`;
-  if (issue.code === "too_small" && issue.origin === "number") return `must be at least ${issue.minimum}`;
-  return issue.message;
+  return { ...place, ...item, message: issue.message };
 }

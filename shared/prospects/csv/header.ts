@@ -171,7 +171,11 @@ function exactColumns(cells: readonly string[], titles: readonly string[], mappi
     mapped.add(position);
     missing.delete(folded(title));
     if (given.column === null) continue;
-    if (exact[given.column] !== undefined) throw new BadFile(`The mapping names the column ${given.column} twice.`);
+    const [other] = exact[given.column] ?? [];
+    if (other !== undefined) {
+      const headers = `"${shortened(titles[other] ?? "")}" and "${shortened(title)}"`;
+      throw new BadFile(`The mapping gives two headers to the column ${given.column}: ${headers}. Map one of them.`);
+    }
     exact[given.column] = [position];
   }
   for (const { header } of missing.values()) {

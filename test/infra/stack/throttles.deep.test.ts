@@ -1,5 +1,5 @@
 /**
- * Tests the throttles of API Gateway: those of each company, those of requests without a token, and the table of all throttles in the README.
+ * Tests the throttles of API Gateway: those of each company, those of requests without a token, and the table of all throttles in docs/limits.md.
  */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -143,10 +143,10 @@ const Setting = z.object({
 const Limits = z.object({ RateLimit: z.number(), BurstLimit: z.int() });
 const asMethods = (route: Route) => methodsOf(route).map((method) => ({ path: route.path, method }));
 
-it("every throttle of the stage is in the README, those of requests without a token in one line", () => {
-  const readme = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+it("every throttle of the stage is in docs/limits.md, those of requests without a token in one line", () => {
+  const document = readFileSync(new URL("../../../docs/limits.md", import.meta.url), "utf8");
   const shown = [
-    ...readme.matchAll(
+    ...document.matchAll(
       /^\| ((?:`(?:GET|POST) \S+`(?:, )?)+|all others together|each method that [^|]+) \| (\d+) \| (\d+) \|$/gm,
     ),
   ].flatMap(([, requests = "", rate, burst]) => {
