@@ -65,7 +65,7 @@ export function createStacks(
   createJobs(service, platform);
   const api = createApi(service, platform, config, table);
   const { console } = config;
-  const consoleUrl = console && createConsole(service, api, platform, { ...config, console });
+  const served = console && createConsole(service, api, platform, { ...config, console });
   const apiUrl =
     config.domain !== undefined
       ? urlOf(config.domain)
@@ -84,7 +84,7 @@ export function createStacks(
   outputs(service, {
     // The URL has no slash at its end, because clients append the paths of the OpenAPI document.
     ApiUrl: apiUrl,
-    ...(consoleUrl !== undefined && { ConsoleUrl: consoleUrl }),
+    ...(served !== undefined && { ConsoleUrl: served.url }),
     TableName: data.table.tableName,
     // After a switch to a restored table, this one still contains the companies' data, so `npm run company` erases a company there, too.
     OwnTableName: data.ownTable.tableName,
@@ -106,6 +106,7 @@ export function createStacks(
     }),
   });
   return { data: data.stack, service };
+  served?.publish();
 }
 
 function outputs(stack: Stack, values: Readonly<Record<string, string>>): void {
