@@ -57,6 +57,7 @@ export function createStacks(
       WEBHOOK_URL_POLICY: config.webhookUrlPolicy,
       TIME_SCALE: String(config.timeScale),
       DELIVERY_SENDERS: String(config.capacity.deliverySenders),
+      CHANGES_AT_ONCE: String(config.capacity.changesAtOnce),
     },
     capacity: config.capacity,
     logDays: config.retention.logDays,
