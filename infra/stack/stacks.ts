@@ -6,7 +6,7 @@ import { routes } from "../routes/routes.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { retentionOutput } from "../settings/retention.ts";
-import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
+import { concurrencyAlarm, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import { createCanary } from "./canary.ts";
 import { createConsole } from "./console.ts";
@@ -78,7 +78,7 @@ export function createStacks(
   }
   unreadableAlarm(service, "IndexUnreadable");
   unreadableAlarm(service, "ActivityUnreadable");
-  accountAlarms(service, config.capacity.accountConcurrency);
+  concurrencyAlarm(service);
   if (config.rollout === "canary") moveStepByStep(service);
   sendAlarms(service, data.alarms, config.watch.runbook);
   createDashboard(service, platform, data.stack);
@@ -106,8 +106,8 @@ export function createStacks(
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,
     }),
   });
-  return { data: data.stack, service };
   served?.publish();
+  return { data: data.stack, service };
 }
 
 function outputs(stack: Stack, values: Readonly<Record<string, string>>): void {
