@@ -104,10 +104,7 @@ function createFlusher(scope: Construct, platform: Platform): void {
 }
 
 const readsStream = (table: ServedTable): PolicyStatement =>
-  allow(
-    ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
-    [streamOf(table)],
-  );
+  allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], [streamOf(table)]);
 
 /** Reads the stream in order, from the oldest record. Lambda sends a message to `failed` for records that it gives up. */
 const streamSource = (table: ServedTable, failed: Queue) => ({
