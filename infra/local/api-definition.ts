@@ -134,6 +134,15 @@ function isPattern(text: string): boolean {
 const Definition = z.strictObject({
   openapi: z.literal("3.0.1"),
   info: z.strictObject({ title: z.string(), version: z.string(), description: z.optional(z.string()) }),
+  servers: z._default(
+    z.array(
+      z.strictObject({
+        url: z.literal("/"),
+        "x-amazon-apigateway-endpoint-configuration": z.strictObject({ disableExecuteApiEndpoint: z.boolean() }),
+      }),
+    ),
+    [],
+  ),
   paths: z.record(z.string(), PathItem),
   components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
     securitySchemes: {},
@@ -154,6 +163,7 @@ export const RestApi = z.strictObject({
   Mode: Ignored,
   Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
   EndpointConfiguration: Ignored,
+  // API Gateway prefers the setting in the definition.
   DisableExecuteApiEndpoint: Ignored,
   SecurityPolicy: Ignored,
   EndpointAccessMode: Ignored,
@@ -221,6 +231,8 @@ export interface ApiAuthorizer {
 }
 
 export interface Api {
+  /** True if API Gateway's own URL, which is the only one of the local service, answers 403. */
+  readonly isDefaultEndpointOff: boolean;
   readonly methods: readonly ApiMethod[];
   readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
@@ -236,7 +248,7 @@ export interface Api {
 export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
-  const { paths, components, ...rest } = parsed.data;
+  const { paths, components, servers, ...rest } = parsed.data;
   const methods = Object.entries(paths).flatMap(([path, item]) => methodsOf(path, item));
   const schemes = Object.entries(components.securitySchemes);
   const authorizers = schemes.flatMap(([name, scheme]) => {
@@ -250,6 +262,9 @@ export function readDefinition(id: string, body: unknown): Api {
   const wrong = [...methods.flatMap((imported) => importFaults(imported, known)), ...siblingFaults(Object.keys(paths))];
   if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
   return {
+    isDefaultEndpointOff: servers.some(
+      (server) => server["x-amazon-apigateway-endpoint-configuration"].disableExecuteApiEndpoint,
+    ),
     methods: methods.map(({ path, verb, operation }) => ({
       name: `${verb} ${path}`,
       path,

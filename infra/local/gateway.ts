@@ -121,6 +121,7 @@ async function answerTo(
   requestId: string,
   response: ServerResponse,
 ): Promise<Answer | GatewayError | Denied | undefined> {
+  if (api.isDefaultEndpointOff) return "ACCESS_DENIED";
   // The HTTP server of the local service accepts requests without a Host header (`requireHostHeader: false`). So the gateway can respond
   // with its own error body.
   if (request.headers.host === undefined && request.httpVersion === "1.1") return "BAD_REQUEST_PARAMETERS";

@@ -74,6 +74,7 @@ export const importJob: Access = {
     imports: ["PutObject", "GetObject", "DeleteObject", "AbortMultipartUpload"],
   },
   bucket: "list",
+  settings: ["CHANGES_AT_ONCE"],
 };
 
 export const bulkJob: Access = {
@@ -91,6 +92,7 @@ export const bulkJob: Access = {
   bulkQueue: "send",
   files: { bulk: ["PutObject", "GetObject"] },
   bucket: "list",
+  settings: ["CHANGES_AT_ONCE"],
 };
 
 /** The file contains only prospects that the user who started the export may see. */

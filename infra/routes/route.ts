@@ -52,7 +52,7 @@ export type TableAction =
   | "ConditionCheckItem"
   | "PartiQLInsert";
 
-export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS";
+export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS" | "CHANGES_AT_ONCE";
 
 /** Files that users upload, other files of imports, exported files, and files of bulk jobs. */
 export const folderNames = ["uploads", "imports", "exports", "bulk"] as const;

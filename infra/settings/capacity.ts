@@ -1,4 +1,5 @@
 /** Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. */
+import { CHANGES_AT_ONCE } from "#shared/jobs/changes-at-once.ts";
 import * as limits from "#shared/limits.ts";
 
 export const presets = ["small", "production"] as const;
@@ -29,6 +30,8 @@ export interface Capacity {
   readonly deliverySenders: number;
   /** Concurrent imports, and as many exports and bulk jobs. */
   readonly jobs: number;
+  /** Records that an import or bulk job changes at the same time. */
+  readonly changesAtOnce: number;
   /** Reserved executions by file. Other functions cannot use these, and the function cannot use more. Empty for a small account. */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
@@ -49,7 +52,10 @@ interface Plan {
 
 /** `jobs` is at least 2, because Lambda requires this maximum concurrency for a queue. */
 const plans: Record<Preset, Plan> = {
-  /** A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them. */
+  /**
+   * A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them, and the functions that
+   * read the stream up to `STREAM_EXECUTIONS`, so jobs change records slowly.
+   */
   small: {
     accountConcurrency: 10,
     // Ten executions of 100 ms each handle 100 requests per second. Beyond, Lambda would refuse, and API Gateway respond with 500 instead
@@ -96,6 +102,18 @@ const plans: Record<Preset, Plan> = {
 const KINDS_OF_JOBS = 3;
 /** Executions that senders and jobs must leave for API requests. */
 const FOR_REQUESTS = 2;
+/**
+ * Lambda runs the publisher and the index flush once for each shard of the stream. The stream of a new on-demand table has about four
+ * shards, one for each partition.
+ */
+const STREAM_EXECUTIONS = 2 * 4;
+
+/**
+ * If few executions are left for the functions that read the stream, a job changes few records at the same time, so that these functions
+ * are idle most of the time. No setting of Lambda limits them in an account that can reserve nothing.
+ */
+const changesAtOnceWith = (left: number): number =>
+  Math.max(1, Math.floor(CHANGES_AT_ONCE * Math.min(1, left / STREAM_EXECUTIONS)));
 
 /** One company's share of the rate. With `production`, each of 200 reps can send one request per second. */
 const COMPANY_SHARE = 0.2;
@@ -176,6 +194,7 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
     company,
     deliverySenders,
     jobs,
+    changesAtOnce: changesAtOnceWith(accountConcurrency - background - FOR_REQUESTS),
     reserved,
     memoryMb,
     provisioned,

@@ -80,7 +80,7 @@ const size = {
     description: "the account's quota of concurrent executions",
     default: "10; 1000 with the preset `production`",
     effect:
-      "an alarm goes off at 80 % of it. `cdk synth` refuses reservations that do not fit in it. Give each deployment in the account its part",
+      "`cdk synth` refuses reservations that do not fit in it, and with less than 18, jobs change records slowly. Give each deployment in the account its part",
     cost: "none",
   }),
   deliverySenders: count(2, 1_000).register(settingTexts, {

@@ -1,5 +1,13 @@
 /** Alarms of CloudWatch, the metrics that some of them read from logs, and the topic that mails alarms to an operator. */
-import { Alarm, CfnAlarm, ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import {
+  Alarm,
+  CfnAlarm,
+  ComparisonOperator,
+  type IMetric,
+  MathExpression,
+  Metric,
+  TreatMissingData,
+} from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
 import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { Key } from "aws-cdk-lib/aws-kms";
@@ -19,7 +27,7 @@ export interface Meaning {
 }
 
 export interface AlarmSpec extends Meaning {
-  readonly metric: Metric;
+  readonly metric: IMetric;
   readonly threshold: number;
   /** How the metric is compared with the threshold. By default, the alarm goes off if the value is above the threshold. */
   readonly comparison?: ComparisonOperator;
@@ -151,25 +159,29 @@ export function unreadableAlarm(stack: Stack, damage: Damage): Alarm {
   });
 }
 
-/** Lambda refuses invocations when all concurrency of the account is in use. */
-const CONCURRENCY_SHARE = 0.8;
-
-export function accountAlarms(scope: Stack, accountConcurrency: number): void {
-  const accountMetric = (metricName: string, statistic: string): Metric =>
-    new Metric({ namespace: "AWS/Lambda", metricName, period: Duration.minutes(1), statistic });
+/**
+ * Lambda refuses invocations when all concurrency of the account is in use. CloudWatch reads the quota itself, because the setting
+ * `accountConcurrency` may be the part of one deployment in an account that several share.
+ */
+export function concurrencyAlarm(scope: Stack): void {
+  const period = Duration.minutes(1);
+  const running = new Metric({
+    namespace: "AWS/Lambda",
+    metricName: "ConcurrentExecutions",
+    period,
+    statistic: "Maximum",
+  });
   alarm(scope, "ConcurrencyNearLimit", {
-    metric: accountMetric("ConcurrentExecutions", "Maximum"),
-    threshold: Math.floor(accountConcurrency * CONCURRENCY_SHARE),
+    metric: new MathExpression({
+      expression: "100 * running / SERVICE_QUOTA(running)",
+      usingMetrics: { running },
+      label: "percent of the quota",
+      period,
+    }),
+    threshold: 80,
     periods: 3,
     title: "Concurrency near limit",
     impact: "Requests will fail soon, because the account runs almost as many functions at once as its quota allows.",
-  });
-  alarm(scope, "FunctionsThrottled", {
-    metric: accountMetric("Throttles", "Sum"),
-    threshold: 0,
-    periods: 3,
-    title: "Functions throttled",
-    impact: "Requests of users fail and background work is late, because too many functions run at once.",
   });
 }
 

@@ -29,6 +29,8 @@ export interface DefinitionSpec {
   readonly partition: string;
   readonly region: string;
   readonly allowedOrigins: readonly string[];
+  /** True if API Gateway's own URL answers 403. */
+  readonly isDefaultEndpointOff: boolean;
 }
 
 /** A shorter response could grow by compression. Functions compress streamed responses themselves. */
@@ -39,6 +41,14 @@ export function apiDefinition(spec: DefinitionSpec): object {
   return {
     openapi: "3.0.1",
     info: { title: spec.title, version: "1", description: "Canvassing service" },
+    // API Gateway prefers this to the property of the CloudFormation resource. `/` is the server of a definition without servers.
+    // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-apigateway-restapi.html
+    servers: [
+      {
+        url: "/",
+        "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: spec.isDefaultEndpointOff },
+      },
+    ],
     paths: {
       ...Object.fromEntries([...paths].map(([path, endpoints]) => [path, pathItem(path, endpoints, spec)])),
       ...unknownPaths([...paths.keys()], spec.allowedOrigins),

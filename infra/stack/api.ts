@@ -17,7 +17,7 @@ import * as limits from "#shared/limits.ts";
 import { type Rate, type Route, WITHOUT_TOKEN } from "../routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
 import { type Capacity, streamThrottle, type Throttle } from "../settings/capacity.ts";
-import type { DeployConfig, Domain } from "../settings/config.ts";
+import type { DeployConfig } from "../settings/config.ts";
 import { accessLogFormat } from "./access-log.ts";
 import { alarm } from "./alarms.ts";
 import { apiDefinition, type Invoked, methodsOf, openMethods } from "./api-definition.ts";
@@ -70,6 +70,9 @@ export function createApi(
   }));
   const { stackName: title, partition, region } = Stack.of(scope);
   const { capacity } = platform;
+  // API Gateway's own URL changes if CloudFormation replaces the API, so with a domain name it is switched off, unless the setting
+  // `defaultEndpoint` keeps it.
+  const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const definition = apiDefinition({
     title,
     endpoints,
@@ -78,13 +81,14 @@ export function createApi(
     partition,
     region,
     allowedOrigins,
+    isDefaultEndpointOff,
   });
   const api = createRestApi(scope, {
     restApiName: title,
     definition,
     throttles: ownThrottles(table, capacity.requests, allowedOrigins),
     requests: capacity.requests,
-    domain,
+    isDefaultEndpointOff,
     logDays: platform.logDays,
   });
   throttleCompanies(home, api, { company: capacity.company, methods: companyThrottles(table, capacity) });
@@ -98,17 +102,14 @@ interface RestApiSpec {
   readonly definition: object;
   readonly throttles: Record<string, MethodDeploymentOptions>;
   readonly requests: Throttle;
-  readonly domain: Domain | undefined;
+  readonly isDefaultEndpointOff: boolean;
   readonly logDays: number;
 }
 
 function createRestApi(
   scope: Construct,
-  { restApiName, definition, throttles, requests, domain, logDays }: RestApiSpec,
+  { restApiName, definition, throttles, requests, isDefaultEndpointOff, logDays }: RestApiSpec,
 ): SpecRestApi {
-  // API Gateway's own URL changes if CloudFormation replaces the API, so with a domain name it is switched off, unless the setting
-  // `defaultEndpoint` keeps it.
-  const isDefaultEndpointOff = domain !== undefined && !domain.keepsDefaultEndpoint;
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
@@ -137,8 +138,6 @@ function createRestApi(
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
   // The stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
-  // API Gateway switches its own URL only when the API is deployed, so a change of the setting must deploy it again.
-  api.latestDeployment?.addToLogicalId({ isDefaultEndpointOff });
   keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);
   return api;

@@ -1,9 +1,12 @@
-/** Copies the console's files into the console's bucket during a deployment. */
+/**
+ * Copies the console's files into the console's bucket during a deployment, after everything else: CloudFormation cannot delete a bucket
+ * with files, so a first deployment that failed after the copy could not be undone.
+ */
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IBucket } from "aws-cdk-lib/aws-s3";
 import { BucketDeployment, CacheControl, Source } from "aws-cdk-lib/aws-s3-deployment";
-import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
-import type { Construct } from "constructs";
+import { CfnResource, CustomResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import type { Construct, IConstruct } from "constructs";
 import * as z from "zod/mini";
 import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../build/edge.ts";
 import { accept } from "./rules.ts";
@@ -17,6 +20,7 @@ interface Files {
 
 const ASSET_DAYS = 365;
 
+/** Call it when the stack has all its other resources. */
 export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays }: Files): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };
@@ -34,8 +38,15 @@ export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays
     exclude: [`${ASSETS}*`],
     cacheControl: [CacheControl.noCache()],
   });
+  const copies = [assets, pages].flatMap(({ node }) =>
+    node.children.filter((child) => child instanceof CustomResource),
+  );
+  const [copyOfAssets, copyOfPages] = copies;
+  const isCopy = (made: IConstruct): boolean => copies.some((copy) => made.node.scopes.includes(copy));
+  const others = Stack.of(home).node.findAll();
+  copyOfAssets?.node.addDependency(...others.filter((made) => CfnResource.isCfnResource(made) && !isCopy(made)));
   // A browser with the new page finds its assets. Older assets stay, because browsers with an older page may still load them.
-  pages.node.addDependency(assets);
+  if (copyOfAssets !== undefined) copyOfPages?.node.addDependency(copyOfAssets);
   // Both bucket deployments use the same function of the CDK.
   const findings = findingsOf(home, bucket);
   for (const made of Stack.of(home).node.children) {

@@ -35,22 +35,32 @@ import { CONSOLE_PROOF, consoleProof } from "./console-origin.ts";
 import type { Platform } from "./function.ts";
 import { accept } from "./rules.ts";
 
-/** Returns the URL. For a local start, it creates no bucket and no distribution, because the local service serves the console. */
+interface Served {
+  readonly url: string;
+  /** Call it when the stack has all its other resources. */
+  readonly publish: () => void;
+}
+
+/** For a local start, it creates no bucket and no distribution, because the local service serves the console. */
 export function createConsole(
   scope: Stack,
   api: SpecRestApi,
   platform: Platform,
   config: DeployConfig & { readonly console: Console },
-): string {
+): Served {
   const { console } = config;
   const home = new Construct(scope, "Console");
-  const url = console.localUrl ?? serve(home, api, platform, config);
+  const served =
+    console.localUrl === undefined
+      ? serve(home, api, platform, config)
+      : { url: console.localUrl, publish: () => undefined };
+  const { url } = served;
   const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
   const stage = api.deploymentStage.node.defaultChild;
   // These are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the API, and
   // the API to its functions.
   if (stage instanceof CfnStage) stage.variables = { consoleUrl: url, consoleClient: clientId };
-  return url;
+  return served;
 }
 
 function serve(
@@ -58,7 +68,7 @@ function serve(
   api: SpecRestApi,
   platform: Platform,
   config: DeployConfig & { readonly console: Console },
-): string {
+): Served {
   const { basemap, domain, logDays } = { ...config.console, logDays: config.retention.logDays };
   const bucket = createBucket(home);
   const forApi = apiBehavior(home, api, config);
@@ -88,8 +98,10 @@ function serve(
     priceClass: PriceClass.PRICE_CLASS_100,
   });
   accept(distribution, acceptedFindings);
-  publishFiles(home, { bucket, issuer: platform.issuer, basemap, logDays });
-  return `https://${domain?.name ?? distribution.distributionDomainName}`;
+  return {
+    url: `https://${domain?.name ?? distribution.distributionDomainName}`,
+    publish: () => publishFiles(home, { bucket, issuer: platform.issuer, basemap, logDays }),
+  };
 }
 
 /**
@@ -101,7 +113,7 @@ const uncachedErrors = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504] as con
 const acceptedFindings = {
   "AwsSolutions-CFR1": "Users may travel, so no country is refused.",
   "AwsSolutions-CFR2":
-    "The files are public, and the web ACL of the API checks requests to it. A web ACL of CloudFront must be in us-east-1.",
+    "The files are public. Requests to the API pass its throttles, and its web ACL if the deployment has one (setting webAcl). A web ACL of CloudFront must be in us-east-1.",
   "AwsSolutions-CFR3": "API Gateway logs each request to the API, and the files are the same for everybody.",
   "AwsSolutions-CFR4":
     "CloudFront's own certificate also permits TLS 1.0. A deployment with the setting consoleDomain requires TLS 1.2.",

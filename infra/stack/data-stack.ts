@@ -203,7 +203,8 @@ function createBucket(
   // The construct's own method would deploy an additional function.
   if (resource instanceof CfnBucket) resource.notificationConfiguration = uploadNotifications(uploads);
   accept(bucket, {
-    "AwsSolutions-S1": "Only the service's functions reach the bucket, and their request logs name each access.",
+    "AwsSolutions-S1":
+      "The service's functions reach the bucket, and users by URLs for single files, whose creation is in the access log of the API. The use of a URL is not logged.",
   });
   return bucket;
 }

@@ -81,7 +81,7 @@ export const otherReasons: readonly { readonly action: RegExp; readonly reason: 
   { action: /^sqs:SendMessage$/, reason: "sends work to another function, or a failed record to a dead-letter queue" },
   { action: /^sqs:/, reason: "its event source reads the queue" },
   {
-    action: /^dynamodb:(?:DescribeStream|GetRecords|GetShardIterator|ListStreams)$/,
+    action: /^dynamodb:(?:DescribeStream|GetRecords|GetShardIterator)$/,
     reason: "its event source reads the stream",
   },
   { action: /^cognito-idp:AdminCreateUser$/, reason: "invites a user" },

@@ -6,7 +6,7 @@ import { routes } from "../routes/routes.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { retentionOutput } from "../settings/retention.ts";
-import { accountAlarms, sendAlarms, unreadableAlarm } from "./alarms.ts";
+import { concurrencyAlarm, sendAlarms, unreadableAlarm } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import { createCanary } from "./canary.ts";
 import { createConsole } from "./console.ts";
@@ -57,6 +57,7 @@ export function createStacks(
       WEBHOOK_URL_POLICY: config.webhookUrlPolicy,
       TIME_SCALE: String(config.timeScale),
       DELIVERY_SENDERS: String(config.capacity.deliverySenders),
+      CHANGES_AT_ONCE: String(config.capacity.changesAtOnce),
     },
     capacity: config.capacity,
     logDays: config.retention.logDays,
@@ -65,7 +66,7 @@ export function createStacks(
   createJobs(service, platform);
   const api = createApi(service, platform, config, table);
   const { console } = config;
-  const consoleUrl = console && createConsole(service, api, platform, { ...config, console });
+  const served = console && createConsole(service, api, platform, { ...config, console });
   const apiUrl =
     config.domain !== undefined
       ? urlOf(config.domain)
@@ -77,14 +78,14 @@ export function createStacks(
   }
   unreadableAlarm(service, "IndexUnreadable");
   unreadableAlarm(service, "ActivityUnreadable");
-  accountAlarms(service, config.capacity.accountConcurrency);
+  concurrencyAlarm(service);
   if (config.rollout === "canary") moveStepByStep(service);
   sendAlarms(service, data.alarms, config.watch.runbook);
   createDashboard(service, platform, data.stack);
   outputs(service, {
     // The URL has no slash at its end, because clients append the paths of the OpenAPI document.
     ApiUrl: apiUrl,
-    ...(consoleUrl !== undefined && { ConsoleUrl: consoleUrl }),
+    ...(served !== undefined && { ConsoleUrl: served.url }),
     TableName: data.table.tableName,
     // After a switch to a restored table, this one still contains the companies' data, so `npm run company` erases a company there, too.
     OwnTableName: data.ownTable.tableName,
@@ -105,6 +106,7 @@ export function createStacks(
       ImportsDeadLettersUrl: importQueue.deadLetterQueue.queue.queueUrl,
     }),
   });
+  served?.publish();
   return { data: data.stack, service };
 }
 

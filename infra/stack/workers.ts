@@ -5,7 +5,7 @@ import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction }
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 import { flushTypes } from "#shared/company-index/write/flush-stream.ts";
-import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
+import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
 import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { FLUSH_WINDOW_SECONDS } from "../settings/capacity.ts";
@@ -49,7 +49,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
     batchSize: 100,
     maximumRetryAttempts: STREAM_RETRIES,
     functionResponseTypes: ["ReportBatchItemFailures"],
-    filterCriteria: typeFilter(publishedTypes),
+    filterCriteria: filterOf(publishedPatterns()),
   });
   batchErrorAlarms(
     publish,
@@ -83,7 +83,7 @@ function createFlusher(scope: Construct, platform: Platform): void {
     maximumBatchingWindowInSeconds: FLUSH_WINDOW_SECONDS,
     maximumRetryAttempts: FLUSH_RETRIES,
     functionResponseTypes: ["ReportBatchItemFailures"],
-    filterCriteria: typeFilter(flushTypes),
+    filterCriteria: filterOf([{ dynamodb: { NewImage: { type: { S: flushTypes } } } }]),
   });
   batchErrorAlarms(
     flush,
@@ -104,10 +104,7 @@ function createFlusher(scope: Construct, platform: Platform): void {
 }
 
 const readsStream = (table: ServedTable): PolicyStatement =>
-  allow(
-    ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams"],
-    [streamOf(table)],
-  );
+  allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], [streamOf(table)]);
 
 /** Reads the stream in order, from the oldest record. Lambda sends a message to `failed` for records that it gives up. */
 const streamSource = (table: ServedTable, failed: Queue) => ({
@@ -119,8 +116,8 @@ const streamSource = (table: ServedTable, failed: Queue) => ({
   destinationConfig: { onFailure: { destination: failed.queueArn } },
 });
 
-const typeFilter = (types: readonly string[]) => ({
-  filters: [{ pattern: JSON.stringify({ dynamodb: { NewImage: { type: { S: types } } } }) }],
+const filterOf = (patterns: readonly object[]) => ({
+  filters: patterns.map((pattern) => ({ pattern: JSON.stringify(pattern) })),
 });
 
 function streamOf(table: ServedTable): string {

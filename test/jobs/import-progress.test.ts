@@ -1,12 +1,13 @@
 /** Tests the counts that an import job shows while it runs and after it was cancelled, and imports whose writes fail. */
 import { setImmediate } from "node:timers/promises";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ATTEMPTS } from "#shared/aws/client-config.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { CHANGES_AT_ONCE } from "#shared/jobs/changes-at-once.ts";
 import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { cancelImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
@@ -83,6 +84,25 @@ test("`updated` and `written` grow with the visible updates, and `imported` is s
   const total = UPDATED + CREATED;
   expect(await summary(job)).toMatchObject({ state: "completed", updated: UPDATED, imported: CREATED, written: total });
   expect(await named(caller, "new")).toBe(total);
+});
+
+test("a job changes several prospects at the same time, and in a small account one after the other", async () => {
+  async function mostAtOnce(): Promise<number> {
+    const { job } = await seeded();
+    const context = harness.sound();
+    let [running, most] = [0, 0];
+    const transact: JobContext["table"]["transact"] = async (writes) => {
+      most = Math.max(most, ++running);
+      await context.table.transact(writes).finally(() => running--);
+    };
+    await harness.run({ ...context, commit: transact, table: { ...context.table, transact } }, job);
+    expect(await summary(job)).toMatchObject({ state: "completed", updated: UPDATED });
+    return most;
+  }
+  expect(await mostAtOnce()).toBe(CHANGES_AT_ONCE);
+  vi.stubEnv("CHANGES_AT_ONCE", "1");
+  expect(await mostAtOnce()).toBe(1);
+  vi.unstubAllEnvs();
 });
 
 test("a job that has only checked its rows shows no updates", async () => {

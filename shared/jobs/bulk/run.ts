@@ -30,6 +30,7 @@ import {
   sumOf,
 } from "#shared/jobs/bulk/stored.ts";
 import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
+import { changesAtOnce } from "#shared/jobs/changes-at-once.ts";
 import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS, RESERVE_MS } from "#shared/jobs/lease.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
@@ -37,8 +38,6 @@ import { currentDictionary } from "#shared/reference/dictionary.ts";
 /** The senders are an API request, the job that ended before, an invocation that runs out of time, and the sweeper. */
 export const BulkMessage = oneJob("bulk");
 
-/** Number of records that a job handles concurrently, each with its own transaction. */
-const PARALLEL = 12;
 /** Before each group of this size, the job reads the user's rights and the dictionary again. */
 const TOGETHER = 64;
 /**
@@ -117,7 +116,7 @@ async function fail(context: JobContext, lease: Lease, kind: Kind, settles: bool
     const rowOf = await readRows(context, lease.stored, members);
     const settle = (member: Member): Promise<StoredResult> =>
       settleRecord(context, lease.stored, member, rowOf(member));
-    await storeChunk(context, lease, await mapConcurrently(members, PARALLEL, settle), { runs });
+    await storeChunk(context, lease, await mapConcurrently(members, changesAtOnce(), settle), { runs });
   }
   await end(context, lease, { state: "failed", failure: "The job could not be completed." });
 }
@@ -157,7 +156,7 @@ async function handleChunk(context: JobContext, lease: Lease, kind: Kind, member
     const rowOf = await readRows(context, lease.stored, some);
     const handle = (member: Member): Promise<StoredResult> =>
       handleRecord({ context, job: lease.stored, kind, caller: allowed, names, heldUntil }, member, rowOf(member));
-    results.push(...(await mapConcurrently(some, PARALLEL, handle)));
+    results.push(...(await mapConcurrently(some, changesAtOnce(), handle)));
   }
   return { results, isAllowed };
 }

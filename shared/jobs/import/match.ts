@@ -163,10 +163,10 @@ export interface ReadLimits {
 
 const unlimited: ReadLimits = { prospects: Number.POSITIVE_INFINITY, blocks: Number.POSITIVE_INFINITY };
 
-const tooMany = (): ApiError =>
+const tooMany = (what: string): ApiError =>
   new ApiError(
     "payload_too_large",
-    "The company has too many prospects to match these rows within one request. Make an import job, which has no such limit: POST /api/prospects/imports.",
+    `To match these rows, a request may read at most ${what}, and the company has more. Make an import job, which has no such limit: POST /api/prospects/imports.`,
   );
 
 /**
@@ -193,7 +193,7 @@ export async function findMatches(
   let read = 0;
   for await (const items of reads) {
     read += items.length;
-    if (read > most.prospects) throw tooMany();
+    if (read > most.prospects) throw tooMany(`${most.prospects} prospects`);
     for (const item of items) {
       const candidate = pageProspect(item);
       const key = keyOf(by, candidate);
@@ -244,7 +244,9 @@ async function* readsOfCompany(table: Table, companyId: number, blockLimit: numb
     // The prospects of an unfinished import are not visible.
     if (importId === undefined) for (let block = from; block <= to; block++) blocks.push(block);
   }
-  if (blocks.length > blockLimit) throw tooMany();
+  if (blocks.length > blockLimit) {
+    throw tooMany(`${blockLimit} blocks of ${IDS_PER_PARTITION} ids, which may hold few prospects each`);
+  }
   yield* inTurns(blocks, (block) => {
     const first = block * IDS_PER_PARTITION;
     return prospectsBetween(table, companyId, first, first + IDS_PER_PARTITION - 1);

@@ -4,6 +4,7 @@ import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext, JobContext } from "#shared/context.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
+import { CHANGES_AT_ONCE, changesAtOnce } from "#shared/jobs/changes-at-once.ts";
 import { ErrorReport } from "#shared/jobs/import/error-report.ts";
 import type { ImportLease } from "#shared/jobs/import/lease.ts";
 import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
@@ -47,9 +48,10 @@ export async function updateRows(
   };
   let stored = row;
   for await (const batch of batchesOf(readRows(bytes, reading))) {
-    const late = await changeProspects(context, caller, ofImport, batch.changes, (changed) =>
-      lease.heartbeat({ written: shownUpdates(updated + changed) }),
-    );
+    const late = await changeProspects(context, caller, ofImport, batch.changes, {
+      atOnce: changesAtOnce(),
+      onProgress: (changed) => lease.heartbeat({ written: shownUpdates(updated + changed) }),
+    });
     const faults = [...batch.faults, ...late.faults].sort((a, b) => a.row - b.row);
     shown.push(...faults.slice(0, limits.jobErrors - shown.length));
     await report.add(faults);
@@ -77,10 +79,13 @@ export async function updateRows(
   return true;
 }
 
-/** A transaction takes some milliseconds, so an import changes about a thousand prospects per second. */
-const PARALLEL = 12;
 /** Number of rows between two calls of `onProgress`. */
 const ROWS_TOGETHER = 96;
+
+interface Changing {
+  readonly atOnce?: number;
+  readonly onProgress?: (changed: number) => Promise<void>;
+}
 
 /**
  * Returns a fault for each row whose prospect can no longer be changed, and the number of values that were left out. When it returns or throws, no change is still running. A repeated
@@ -91,13 +96,13 @@ export async function changeProspects(
   caller: Caller,
   ofImport: ImportOfChanges,
   rows: readonly ChangedRow[],
-  onProgress: (changed: number) => Promise<void> = async () => undefined,
+  { atOnce = CHANGES_AT_ONCE, onProgress = async () => undefined }: Changing = {},
 ): Promise<{ readonly faults: readonly RowFault[]; readonly warnings: number }> {
   const faults: RowFault[] = [];
   let warnings = 0;
   for (let at = 0; at < rows.length; at += ROWS_TOGETHER) {
     await onProgress(at - faults.length);
-    await mapConcurrently(rows.slice(at, at + ROWS_TOGETHER), PARALLEL, async ({ row, change }) => {
+    await mapConcurrently(rows.slice(at, at + ROWS_TOGETHER), atOnce, async ({ row, change }) => {
       const { message, warnings: own } = await changeByRow(context, caller, ofImport, change);
       if (message !== undefined) faults.push({ row, message });
       warnings += own;

@@ -44,6 +44,16 @@ export interface RowChange {
 export const publishedTypes = ["prospect", "note", "appointment", "territory", "import", "bulkJob"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
 
+/**
+ * The patterns of the stream's filter, which are alternatives. The rows that an import creates make no events, so they start no function:
+ * the functions that read the stream could otherwise use all executions of a small account during an import.
+ */
+export const publishedPatterns = (): object[] => [
+  { dynamodb: { NewImage: { type: { S: publishedTypes.filter((type) => type !== "prospect" && type !== "note") } } } },
+  { dynamodb: { NewImage: { type: { S: ["prospect", "note"] }, importId: { S: [{ exists: false }] } } } },
+  { eventName: ["MODIFY"], dynamodb: { NewImage: { type: { S: ["prospect"] } } } },
+];
+
 type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
 
 /** Maps the type of a changed row to the function that makes its events. */

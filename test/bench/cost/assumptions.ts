@@ -80,6 +80,12 @@ export const GATEWAY_MS = 6;
 export const POLLS_A_SECOND = 4;
 
 /**
+ * Requests to SQS in a month with which Lambda polls a queue that is empty: five connections, each with long polls of 20 seconds
+ * (https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html).
+ */
+export const IDLE_POLLS_A_MONTH = (5 * HOURS_A_MONTH * 3_600) / 20;
+
+/**
  * The largest share of the segments (stored parts) of a company's search index that one map view loads, measured at 10 k, 100 k and 1 M
  * prospects (docs/benchmarks.md, budget 5).
  */

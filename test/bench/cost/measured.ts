@@ -85,10 +85,16 @@ export const Measured = z.object({
   /** The cost of a map view that is answered with 304. */
   notModified: z.object({ readUnits: z.number(), rounds: z.number(), sentBytes: z.number(), cpuMs: z.number() }),
   /**
-   * Number of alarms, custom metrics, dashboards and encryption keys in the production preset, without those of the backups and of the
-   * scheduled smoke test. Each of them has a fixed price per month.
+   * Number of alarms, custom metrics, dashboards, encryption keys, and queues that functions read, in the production preset, without those
+   * of the backups and of the scheduled smoke test. Each of them has a fixed price per month.
    */
-  resources: z.object({ alarms: z.number(), metrics: z.number(), dashboards: z.number(), keys: z.number() }),
+  resources: z.object({
+    alarms: z.number(),
+    metrics: z.number(),
+    dashboards: z.number(),
+    keys: z.number(),
+    queues: z.number(),
+  }),
   /** Number of pins in the measured map view. */
   pinsInView: z.number(),
   /** Mean length of the JSON text in the row of a prospect. */

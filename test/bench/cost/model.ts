@@ -5,6 +5,7 @@ import {
   DAYS_A_MONTH,
   HOURS_A_DAY,
   HOURS_A_MONTH,
+  IDLE_POLLS_A_MONTH,
   PER_HOUR,
   POLLS_A_SECOND,
   PRODUCTION_DEFAULTS,
@@ -23,12 +24,13 @@ export const costLines = [
   "data out",
   "logs",
   "storage",
-  "alarms and keys",
+  "alarms, keys and polls",
 ] as const;
 export type CostLine = (typeof costLines)[number];
 
 export interface Cost {
   readonly scenario: Scenario;
+  readonly preset: Design["preset"];
   readonly lines: Readonly<Record<CostLine, number>>;
   readonly total: number;
   /** The sum of `total` and the costs of the parts that the preset adds by default: backups, the web ACL and the scheduled smoke test. */
@@ -98,14 +100,24 @@ export function costOf(scenario: Scenario, design: Design, measured: Measured): 
     "data out": (sentBytes / GB) * prices.dataTransfer.outGb,
     logs: (logged / GB) * (prices.cloudWatch.logGb + prices.cloudWatch.logGbMonth * KEPT_SHARE),
     storage: stored * (prices.dynamoDb.gbMonth + prices.dynamoDb.pointInTimeGbMonth),
-    "alarms and keys":
+    "alarms, keys and polls":
       measured.resources.alarms * prices.cloudWatch.alarmMonth +
       measured.resources.metrics * prices.cloudWatch.metricMonth +
       measured.resources.dashboards * prices.cloudWatch.dashboardMonth +
-      measured.resources.keys * prices.kms.keyMonth,
+      measured.resources.keys * prices.kms.keyMonth +
+      measured.resources.queues * IDLE_POLLS_A_MONTH * prices.sqs.request,
   };
   const total = costLines.reduce((dollars, line) => dollars + lines[line], 0);
-  return { scenario, lines, total, withDefaults: total + defaultDollars(design, requests, stored), requests, day };
+  const { preset } = design;
+  return {
+    scenario,
+    preset,
+    lines,
+    total,
+    withDefaults: total + defaultDollars(design, requests, stored),
+    requests,
+    day,
+  };
 }
 
 /**

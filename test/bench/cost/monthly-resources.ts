@@ -14,5 +14,7 @@ export async function monthlyResources(config = ownIdentity): Promise<Measured["
     metrics: customMetrics(template).size,
     dashboards: count("AWS::CloudWatch::Dashboard"),
     keys: count("AWS::KMS::Key"),
+    queues: template.all("AWS::Lambda::EventSourceMapping").filter(({ properties }) => "ScalingConfig" in properties)
+      .length,
   };
 }

@@ -29,10 +29,16 @@ const SEVERAL: readonly Scenario[] = [
 
 const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
 
+/** A deployment that could use `small`, but has the parts that the preset `production` adds. */
+const SMALL_PRODUCTION: Scenario = { reps: 50, companies: 1, prospects: 100_000 };
+
 /** Simulates all scenarios of the report and returns their costs. This takes seconds. */
 export function costsOf(measured: Measured): Cost[] {
   const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
-  return [...grid, ...SEVERAL].map((scenario) => costOf(scenario, designOf(presetOf(scenario)), measured));
+  return [
+    ...[...grid, ...SEVERAL].map((scenario) => costOf(scenario, designOf(presetOf(scenario)), measured)),
+    costOf(SMALL_PRODUCTION, designOf("production"), measured),
+  ];
 }
 
 export function report(measured: Measured, costs = costsOf(measured)): string {
@@ -48,7 +54,7 @@ npm run cost -- --check
 \`\`\``,
     `## Dollars a month`,
     table(
-      ["reps", "companies", "prospects of each", ...costLines, "total", "with the preset's defaults"],
+      ["reps", "companies", "prospects of each", "preset", ...costLines, "total", "with the preset's defaults"],
       costs.map(row),
     ),
     `The column *total* leaves out three parts that the preset \`production\` has by default, because a deployment can turn each of them off. The
@@ -71,10 +77,11 @@ last column contains them. The preset \`small\` has none of them:
 
 const dollars = (amount: number): string => (amount < 10 ? amount.toFixed(2) : amount.toFixed(0));
 
-const row = ({ scenario: { reps, companies, prospects }, lines, total, withDefaults }: Cost): string[] => [
+const row = ({ scenario: { reps, companies, prospects }, preset, lines, total, withDefaults }: Cost): string[] => [
   String(reps),
   String(companies),
   sizeOf(prospects),
+  preset,
   ...costLines.map((line) => dollars(lines[line])),
   `**${dollars(total)}**`,
   dollars(withDefaults),
@@ -82,6 +89,13 @@ const row = ({ scenario: { reps, companies, prospects }, lines, total, withDefau
 
 const usersOf = ({ reps, companies }: Scenario): string =>
   `${reps} ${reps === 1 ? "rep" : "reps"} in ${companies} ${companies === 1 ? "company" : "companies"}`;
+
+/** The scenarios with several companies or 100 000 prospects, each with the preset for its size. */
+const shownOf = (costs: readonly Cost[]): Cost[] =>
+  costs.filter(
+    ({ scenario, preset }) =>
+      preset === presetOf(scenario) && (scenario.companies > 1 || scenario.prospects === 100_000),
+  );
 
 /** Returns a text with the largest parts of the costs in each scenario with several companies or 100 000 prospects. */
 function dominant(costs: readonly Cost[]): string {
@@ -91,7 +105,7 @@ function dominant(costs: readonly Cost[]): string {
     const each = cost.scenario.companies === 1 ? "" : " each";
     return `${usersOf(cost.scenario)} with ${sizeOf(cost.scenario.prospects)} prospects${each}: ${parts.join(", ")}`;
   };
-  const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
+  const shown = shownOf(costs);
   return `The three largest costs of some of these deployments, as shares of the total:\n\n${shown.map((cost) => `- ${shares(cost)}`).join("\n")}`;
 }
 
@@ -114,7 +128,7 @@ function beside(ours: Cost | undefined): string {
   const total =
     ours === undefined
       ? ""
-      : `\n\nThis service costs ${dollars(ours.total)} dollars a month for 1 000 reps in 200 companies with 100 k prospects each. This amount includes requests, logs and data\nout, and the amounts in this table do not include them. If nobody sent requests, this service would cost only the amounts in the columns\n*storage* and *alarms and keys* of the first table.`;
+      : `\n\nThis service costs ${dollars(ours.total)} dollars a month for 1 000 reps in 200 companies with 100 k prospects each. This amount includes requests, logs and data\nout, and the amounts in this table do not include them. If nobody sent requests, this service would cost only the amounts in the columns\n*storage* and *alarms, keys and polls* of the first table.`;
   return `${table(
     ["architecture", "dollars a month, before requests, logs and data out"],
     rows.map(([name, amount]) => [name, dollars(amount)]),
@@ -129,7 +143,8 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
     `- Each rep has a working area with ${LISTED_PROSPECTS} prospects, and each list shows one page of them. Functions keep prospects in memory. A list reads only
   those of its prospects from the table that its function does not have in memory. ${inMemory(costs)}
   The prospects that a search finds are never in memory.`,
-    `- A deployment with 50 reps or fewer uses the preset \`small\`. A deployment with more reps uses the preset \`production\`.`,
+    `- A deployment with 50 reps or fewer can use the preset \`small\`. The last row shows the preset \`production\` for comparison.
+- Lambda polls each queue with five connections, also when it is empty.`,
     `- The costs of cold starts and of loading search indexes come from a [simulation](../test/bench/cost/working-day.ts) of working days. Its parameters are
   in [assumptions.ts](../test/bench/cost/assumptions.ts).`,
     `- The costs of webhook deliveries, imports, exports and mail are not included.`,
@@ -147,7 +162,7 @@ function assumptions({ pinsInView }: Measured, costs: readonly Cost[]): string {
 
 /** Returns a sentence about the share of listed prospects in memory. It covers scenarios with several companies or 100 000 prospects. */
 function inMemory(costs: readonly Cost[]): string {
-  const shown = costs.filter(({ scenario }) => scenario.companies > 1 || scenario.prospects === 100_000);
+  const shown = shownOf(costs);
   const parts = shown.map(
     ({ scenario, day }) => `${(100 * (1 - day.unread.list)).toFixed(0)} % with ${usersOf(scenario)}`,
   );

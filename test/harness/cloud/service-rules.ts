@@ -125,6 +125,11 @@ export const serviceRules: Readonly<Record<string, Rules>> = {
         throw new ServiceError("The bucket you tried to delete is not empty");
     },
   },
+  "Custom::CDKBucketDeployment": {
+    create({ objects }, { DestinationBucketName }) {
+      objects.get(String(DestinationBucketName))?.set("index.html", Buffer.from("page"));
+    },
+  },
   "AWS::DynamoDB::Table": {
     remove(_, { properties }) {
       if (properties.DeletionProtectionEnabled !== true) return;

@@ -1,54 +1,33 @@
 /**
- * Reads AWS's specification of the CloudFormation resource types, which is part of the `cdk` package. For each type, it lists the
- * properties, the attributes, the main identifier, and the properties whose change replaces the resource.
+ * Compares resources with AWS's public schemas of the CloudFormation resource types: their properties, attributes, main identifier, and the
+ * properties whose change replaces the resource.
  */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
-import * as z from "zod/mini";
-import { root } from "../../../infra/build/bundle.ts";
-import { at, type Fields, isFields, listed } from "../../infra/template.ts";
+import { loadAwsServiceSpecSync } from "@aws-cdk/aws-service-spec";
+import { type Fields, isFields } from "../../infra/template.ts";
 
-const Property = z.looseObject({
-  type: z.looseObject({ type: z.string() }),
-  required: z.optional(z.boolean()),
-  causesReplacement: z.optional(z.enum(["yes", "no", "maybe"])),
-});
-const Resource = z.looseObject({
-  properties: z.record(z.string(), Property),
-  attributes: z.record(z.string(), z.unknown()),
-  primaryIdentifier: z._default(z.array(z.string()), []),
-  arnTemplate: z.optional(z.string()),
-});
-export type ResourceSpec = z.infer<typeof Resource>;
-type PropertyType = z.infer<typeof Property>["type"];
-
-const Definition = z.looseObject({ properties: z.record(z.string(), Property) });
-
-const database: unknown = JSON.parse(
-  gunzipSync(readFileSync(join(root, "node_modules/aws-cdk/db.json.gz"))).toString("utf8"),
-);
-const entities = (kind: string): readonly unknown[] => listed(at(database, "schema", kind, "entities"));
-const resources = new Map(entities("resource").map((entity) => [at(entity, "cloudFormationType"), entity]));
-const definitions = new Map(entities("typeDefinition").map((entity) => [at(entity, "$id"), entity]));
-const parsed = new Map<string, ResourceSpec>();
+const database = loadAwsServiceSpecSync();
+type Schema = ReturnType<typeof database.all<"resource">>[number];
+type PropertyType = Schema["properties"][string]["type"];
+export type ResourceSpec = Pick<Schema, "properties" | "attributes" | "arnTemplate"> & {
+  readonly primaryIdentifier: readonly string[];
+};
 
 /** Matches the types of custom resources. A function of the template creates them, so AWS does not know their properties. */
 const CUSTOM = /^Custom::[\w@-]{1,60}$/;
 const custom: ResourceSpec = { properties: {}, attributes: {}, primaryIdentifier: [] };
 
-/** Returns the specification of a resource type. Throws if AWS has no such type. */
+/** Returns the schema of a resource type. Throws if AWS has no such type. */
 export function specOf(type: string): ResourceSpec {
   if (CUSTOM.test(type)) return custom;
-  const known = parsed.get(type);
-  if (known !== undefined) return known;
-  if (!resources.has(type)) throw new Error(`Template format error: Unrecognized resource types: [${type}]`);
-  const spec = z.parse(Resource, resources.get(type));
-  parsed.set(type, spec);
-  return spec;
+  const [schema] = database.lookup("resource", "cloudFormationType", "equals", type);
+  if (schema === undefined) throw new Error(`Template format error: Unrecognized resource types: [${type}]`);
+  return { ...schema, primaryIdentifier: schema.primaryIdentifier ?? [] };
 }
 
-/** Returns the errors in the properties of a resource: unknown properties, missing properties, and values of a wrong type. */
+/**
+ * Returns the errors in the properties of a resource: unknown properties, missing properties, and values of a wrong type. Only a deployment
+ * knows the values of intrinsic functions such as `Ref`.
+ */
 export function propertyFaults(type: string, properties: Fields): string[] {
   if (CUSTOM.test(type)) return properties.ServiceToken === undefined ? ["Property ServiceToken is required"] : [];
   return objectFaults(specOf(type).properties, properties, "");
@@ -71,24 +50,27 @@ function objectFaults(known: ResourceSpec["properties"], value: Fields, place: s
 
 const wrong = (place: string, expected: string): string[] => [`Value of property ${place} must be of type ${expected}`];
 
+const isIntrinsic = (value: unknown): boolean => {
+  const [name, ...more] = isFields(value) ? Object.keys(value) : [];
+  return more.length === 0 && (name === "Ref" || name?.startsWith("Fn::") === true);
+};
+
 function valueFaults(expected: PropertyType, value: unknown, place: string): string[] {
+  if (isIntrinsic(value)) return [];
   switch (expected.type) {
     case "array": {
       if (!Array.isArray(value)) return wrong(place, "List");
-      return value.flatMap((part, i) => valueFaults(partOf(expected), part, `${place}/${i}`));
+      return value.flatMap((part, i) => valueFaults(expected.element, part, `${place}/${i}`));
     }
     case "map":
       if (!isFields(value) || Array.isArray(value)) return wrong(place, "Map");
-      return Object.entries(value).flatMap(([key, part]) => valueFaults(partOf(expected), part, `${place}/${key}`));
+      return Object.entries(value).flatMap(([key, part]) => valueFaults(expected.element, part, `${place}/${key}`));
     case "ref": {
       if (!isFields(value) || Array.isArray(value)) return wrong(place, "Object");
-      const definition = z.parse(Definition, definitions.get(at(expected, "reference", "$ref")));
-      return objectFaults(definition.properties, value, `${place}/`);
+      return objectFaults(database.get("typeDefinition", expected.reference).properties, value, `${place}/`);
     }
     case "union": {
-      const all = listed(at(expected, "types")).map((one) =>
-        valueFaults(z.parse(Property.shape.type, one), value, place),
-      );
+      const all = expected.types.map((one) => valueFaults(one, value, place));
       return all.some(({ length }) => length === 0) ? [] : (all[0] ?? []);
     }
     case "boolean":
@@ -97,18 +79,16 @@ function valueFaults(expected: PropertyType, value: unknown, place: string): str
     case "number":
       return isFields(value) || value === "" || !Number.isFinite(Number(value)) ? wrong(place, "Number") : [];
     case "string":
+      return isFields(value) ? wrong(place, "String") : enumFaults(expected.allowedValues, value, place);
     case "date-time":
-      return isFields(value) ? wrong(place, "String") : enumFaults(expected, value, place);
+      return isFields(value) ? wrong(place, "String") : [];
     default:
       return [];
   }
 }
 
-const partOf = (list: PropertyType): PropertyType => z.parse(Property.shape.type, list.element);
-
-function enumFaults(expected: PropertyType, value: unknown, place: string): string[] {
-  const allowed = listed(expected.allowedValues);
-  return allowed.length === 0 || allowed.includes(value)
+function enumFaults(allowed: readonly string[] = [], value: unknown, place: string): string[] {
+  return allowed.length === 0 || allowed.some((one) => one === value)
     ? []
     : [`${place}: ${String(value)} is not a valid enum value`];
 }

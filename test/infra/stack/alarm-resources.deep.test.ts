@@ -42,7 +42,7 @@ describe("alarms", () => {
     expect(subscriptions).toMatchObject([{ Protocol: "email", Endpoint: ownIdentity.alarmEmail }]);
   });
 
-  it("watch the age of each stream's records, and throttles of each function and of all together", () => {
+  it("watch the age of each stream's records, and throttles of each background function", () => {
     const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => ({
       metric: properties.MetricName,
       of: target(at(properties, "Dimensions", 0, "Value")),
@@ -54,8 +54,32 @@ describe("alarms", () => {
     for (const { file } of [eventFunctions.publish, eventFunctions.flush, eventFunctions.deliver]) {
       expect(alarmed).toContainEqual({ metric: "Throttles", of: template.functionOf(file).id });
     }
-    const ofAccount = alarmed.filter(({ of }) => of === undefined).map(({ metric }) => metric);
-    expect(ofAccount).toEqual(expect.arrayContaining(["Throttles", "ConcurrentExecutions"]));
+  });
+
+  it("count the functions of other deployments in the account only beside the account's own quota, which CloudWatch reads", () => {
+    const ofAccount = template
+      .all("AWS::CloudWatch::Alarm")
+      .map(({ properties }) => properties)
+      .filter(
+        ({ Namespace, Metrics, Dimensions }) =>
+          (Namespace === "AWS/Lambda" || Metrics !== undefined) && Dimensions === undefined,
+      );
+    expect(ofAccount).toMatchObject([
+      {
+        Threshold: 80,
+        Metrics: [
+          { Expression: "100 * running / SERVICE_QUOTA(running)" },
+          {
+            Id: "running",
+            MetricStat: {
+              Metric: { Namespace: "AWS/Lambda", MetricName: "ConcurrentExecutions" },
+              Stat: "Maximum",
+            },
+            ReturnData: false,
+          },
+        ],
+      },
+    ]);
   });
 
   it.each([

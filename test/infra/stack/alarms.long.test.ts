@@ -15,7 +15,6 @@ import { apiClient } from "../../../docs/client/client.ts";
 import type { LogLine } from "../../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { canary } from "../../../infra/routes/routes.ts";
-import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { logQueries } from "../../../infra/stack/queries.ts";
 import { templatesInOrder } from "../../../infra/synth.ts";
 import { at, type Fields, synthesized, type Template, target, withBackups } from "../template.ts";
@@ -83,8 +82,7 @@ beforeAll(async () => {
   server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
   await once(server, "listening");
   [template, service] = await Promise.all([
-    // The preset `small` has a limit of concurrent executions that one machine can reach.
-    synthesized({ ...withBackups, capacity: capacityOf({ preset: "small" }) }),
+    synthesized(withBackups),
     startLocal({
       port: 0,
       webhookUrlPolicy: "local",
@@ -314,7 +312,6 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
     await service.invoke(canary.file, {}).catch(() => undefined);
     return {};
   },
-  "functions-throttled": () => fail("events/publish", 20),
   "concurrency-near-limit": crowd,
   "failed-deliveries": () => fillDeadLetters(service),
   "failed-imports": () => fillDeadLetters(service),

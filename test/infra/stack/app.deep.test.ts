@@ -85,13 +85,22 @@ describe("settings", () => {
     };
     const production = { accountConcurrency: 1_000, deliverySenders: 50, jobs: 10, reserved };
     expect(read({ preset: "production" })().capacity).toMatchObject(production);
-    const small = { accountConcurrency: 10, deliverySenders: 2, jobs: 2, reserved: {} };
+    const small = { accountConcurrency: 10, deliverySenders: 2, jobs: 2, changesAtOnce: 1, reserved: {} };
     expect(read({})().capacity).toMatchObject(small);
     expect(read({ preset: "production", accountConcurrency: "340" })().capacity.accountConcurrency).toBe(340);
     expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
       deliverySenders: 80,
       reserved: {},
     });
+  });
+
+  it("let jobs change records slowly if the quota leaves too few executions for the functions that read the stream", () => {
+    const changesAtOnce = (context: Record<string, unknown>) => read(context)().capacity.changesAtOnce;
+    // Senders and jobs use 8 executions, requests need 2, and the publisher and the index flush run for four shards.
+    expect([10, 11, 12, 14, 17, 18, 1_000].map((accountConcurrency) => changesAtOnce({ accountConcurrency }))).toEqual([
+      1, 1, 3, 6, 10, 12, 12,
+    ]);
+    expect(changesAtOnce({ preset: "production", accountConcurrency: 340 })).toBe(12);
   });
 
   it("are text on the command line and JSON in cdk.json", () => {

@@ -114,6 +114,22 @@ describe("a failed first deployment", () => {
   });
 });
 
+describe("a failed first deployment of the service", () => {
+  it("leaves nothing wherever it fails, because the pages, which fill a bucket, are copied last and after their assets", async () => {
+    const account = fresh();
+    const { data, service } = await texts({ ...owned, preset: "production", console: "true" });
+    deployText(cloud, "Canvassing-Data", data);
+    const left = Object.keys(readTemplate(service, true).Resources).filter((id) => {
+      const before = existing(account).length;
+      account.failing.add(id);
+      const { status } = deployText(cloud, "Canvassing", service);
+      account.failing.delete(id);
+      return status !== "ROLLBACK_COMPLETE" || existing(account).length > before;
+    });
+    expect(left).toEqual([expect.stringMatching(/^ConsoleDocumentsCustomResource/)]);
+  });
+});
+
 describe("a change that would lose data", () => {
   it("is refused while the service uses the data: another table", async () => {
     fresh();

@@ -1,7 +1,9 @@
 /** Tests the stack with the console: how CloudFront answers, who can read the bucket, and how the console signs users in. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { type DeployConfig, readConfig } from "../../../infra/settings/config.ts";
-import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { textsOf } from "../../harness/cloud/stack-templates.ts";
+import { neededBy, readTemplate } from "../../harness/cloud/template.ts";
+import { at, isFields, largest, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
 
 let template: Template;
 beforeAll(async () => {
@@ -26,6 +28,22 @@ const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
  * only with `max-age`, and a distribution cannot set a time for them.
  */
 const cachedByDefault = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504];
+
+it("copies the files, which CloudFormation cannot delete, when everything else exists", async () => {
+  const { Resources } = readTemplate(textsOf(await synthesized(largest), largest).service, true);
+  const needed = new Set<string>();
+  const visit = (id: string): void => {
+    for (const other of neededBy(Resources, id)) if (!needed.has(other)) visit(needed.add(other) && other);
+  };
+  const copies = Object.keys(Resources).filter((id) => Resources[id]?.Type === "Custom::CDKBucketDeployment");
+  const [first] = copies.filter((id) => id.startsWith("ConsoleAssets"));
+  visit(first ?? "");
+  expect(
+    Object.keys(Resources)
+      .filter((id) => !needed.has(id))
+      .toSorted(),
+  ).toEqual(copies.toSorted());
+});
 
 describe("the distribution", () => {
   it("forwards the paths of the API without caching", () => {

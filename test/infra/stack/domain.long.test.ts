@@ -61,9 +61,18 @@ describe("a domain", () => {
   it("is the address that the outputs show, and API Gateway's own URL answers only if the operator wants it", () => {
     expect(owned.outputs.ApiUrl?.Value).toBe("https://api.example.com/canvassing");
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
-    const isOff = (from: Template) => one(from.all("AWS::ApiGateway::RestApi")).properties.DisableExecuteApiEndpoint;
-    expect([without, owned, both].map(isOff)).toEqual([undefined, true, undefined]);
-    // API Gateway applies `DisableExecuteApiEndpoint` only with a new deployment of the API. The id of a deployment contains a hash, so
+    // With a definition that replaces the API (`Mode`), API Gateway prefers the definition to the property of the resource.
+    const isOff = (from: Template) => {
+      const { properties } = one(from.all("AWS::ApiGateway::RestApi"));
+      const setting = at(properties, "Body", "servers", 0, "x-amazon-apigateway-endpoint-configuration");
+      return [properties.DisableExecuteApiEndpoint ?? false, at(setting, "disableExecuteApiEndpoint")];
+    };
+    expect([without, owned, both].map(isOff)).toEqual([
+      [false, false],
+      [true, true],
+      [false, false],
+    ]);
+    // API Gateway applies the setting only with a new deployment of the API. The id of a deployment contains a hash, so
     // different ids mean that CloudFormation creates a new deployment.
     const deployment = (from: Template) => one(from.all("AWS::ApiGateway::Deployment")).id;
     expect(deployment(owned)).not.toBe(deployment(both));

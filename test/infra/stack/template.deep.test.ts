@@ -1,6 +1,7 @@
 /** Tests rules that hold for all resources of one type in the CloudFormation template, for example for all queues. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { DUE_INDEX } from "#shared/db/keys.ts";
+import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
 import { canary, eventFunctions, routes } from "../../../infra/routes/routes.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { API_TIMEOUT_SECONDS } from "../../../infra/stack/api.ts";
@@ -211,6 +212,7 @@ describe("event sources", () => {
       StartingPosition: "TRIM_HORIZON",
       BisectBatchOnFunctionError: true,
       DestinationConfig: { OnFailure: { Destination: expect.anything() } },
+      FilterCriteria: { Filters: publishedPatterns().map((pattern) => ({ Pattern: JSON.stringify(pattern) })) },
     });
     expect(stream?.properties.MaximumRetryAttempts).toBeGreaterThan(0);
     expect(stream?.properties.MaximumRecordAgeInSeconds).toBeLessThan(DAY_SECONDS);

@@ -1,0 +1,37 @@
+/** Compares the templates with AWS's public schemas of the resource types, as CloudFormation does before it creates a resource. */
+import { expect, it } from "vitest";
+import { capacityOf } from "../../../infra/settings/capacity.ts";
+import type { DeployConfig } from "../../../infra/settings/config.ts";
+import { propertyFaults } from "../../harness/cloud/spec.ts";
+import { textsOf } from "../../harness/cloud/stack-templates.ts";
+import { readTemplate } from "../../harness/cloud/template.ts";
+import { largest, ownIdentity, synthesized } from "../template.ts";
+
+const small: DeployConfig = { ...ownIdentity, capacity: capacityOf({ preset: "small" }) };
+
+it.each<[string, DeployConfig]>([
+  ["small", small],
+  ["small with console", { ...small, console: {} }],
+  ["production", ownIdentity],
+  ["production with console and all other parts", largest],
+])(
+  "the templates of %s have no unknown, missing or wrong property, and refer to existing attributes only",
+  async (_, config) => {
+    const template = await synthesized(config);
+    const faults = Object.values(textsOf(template, config)).flatMap((text) =>
+      Object.entries(readTemplate(text, true).Resources).flatMap(([id, { Type, Properties }]) =>
+        propertyFaults(Type, Properties).map((fault) => `${id}: ${fault}`),
+      ),
+    );
+    expect(faults).toEqual([]);
+  },
+);
+
+it("a fault within a property is found", () => {
+  const properties = { TableName: { Ref: "Name" }, KeySchema: [{ AttributeName: "pk" }] };
+  expect(propertyFaults("AWS::DynamoDB::Table", properties)).toEqual(["Property KeySchema/0/KeyType is required"]);
+  expect(propertyFaults("AWS::SQS::Queue", { Visibility: 1, DelaySeconds: "soon" })).toEqual([
+    "Encountered unsupported property Visibility",
+    "Value of property DelaySeconds must be of type Number",
+  ]);
+});
