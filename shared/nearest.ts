@@ -7,11 +7,13 @@ const MOST_LETTERS = 64;
 
 /**
  * Returns the first of the most similar names, without regard to case, or undefined if none is similar.
- * At most a third of the name and three characters may be inserted, removed or replaced. A name of one character is similar to no other.
+ *
+ * @param farthest maximum number of characters to insert, remove or replace. By default, a third of the name and at most 3, and for a name
+ * of one character 0.
  */
-export function nearestOf(name: string, known: Iterable<string>): string | undefined {
+export function nearestOf(name: string, known: Iterable<string>, farthest?: number): string | undefined {
   const given = folded(name.slice(0, MOST_LETTERS));
-  const most = given.length < 2 ? 0 : Math.min(3, Math.ceil(given.length / 3));
+  const most = farthest ?? (given.length < 2 ? 0 : Math.min(3, Math.ceil(given.length / 3)));
   let [nearest, least]: [string | undefined, number] = [undefined, most + 1];
   let left = MOST_NAMES;
   for (const candidate of known) {

@@ -12,9 +12,6 @@ export const parameterNames = ({ query, ignoredQuery = [] }: Pick<Contract, "que
   ...ignoredQuery,
 ];
 
-/** Maximum characters of a list of the known names, which an error shows if no name is similar. */
-const LISTED = 200;
-
 /** Names that begin with `_` are free for clients, for example to bypass a cache. Throws `validation_failed`. */
 export function requireKnown(sent: Iterable<string>, known: readonly string[]): void {
   const unknown = [...sent].filter((name) => !name.startsWith("_") && !known.includes(name));
@@ -30,8 +27,8 @@ export function requireKnown(sent: Iterable<string>, known: readonly string[]): 
 /** The beginning of a known name is similar too, for example `tag` for `tagId`. */
 function helpFor(name: string, known: readonly string[]): string {
   const begun = (other: string): boolean => name.length > 2 && other.toLowerCase().startsWith(name.toLowerCase());
-  const nearest = nearestOf(name, known) ?? known.find(begun);
-  if (nearest !== undefined) return `. Did you mean ${nearest}?`;
-  const list = known.join(", ");
-  return list === "" || list.length > LISTED ? "" : `. The parameters are ${list}.`;
+  const similar = nearestOf(name, known) ?? known.find(begun);
+  if (similar !== undefined) return `. Did you mean ${similar}?`;
+  const nearest = nearestOf(name, known, Number.POSITIVE_INFINITY);
+  return nearest === undefined ? "" : `. The nearest known name is ${nearest}.`;
 }
