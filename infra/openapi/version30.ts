@@ -1,5 +1,5 @@
-/** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which the client generators for Kotlin, Swift and Dart need. */
-import * as z from "zod/mini";
+/** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which many client generators need. */
+import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { withFlatItems } from "./changes.ts";
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
@@ -39,7 +39,7 @@ const keywords: ReadonlySet<string> = new Set([
   ...["$ref", "type", "nullable", "enum", "default", "description", "format"],
   ...["minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems"],
   ...["properties", "required", "additionalProperties", "maxProperties", "allOf"],
-  "x-enum-varnames",
+  KNOWN_VALUES,
 ]);
 
 /**
@@ -50,7 +50,7 @@ function schema30(schema: JsonSchema): JsonSchema {
   // Two keywords are removed. `propertyNames` limits the names of an object's properties, and client generators ignore it. From
   // `uniqueItems`, client generators create a set. The field `permissions` of a user would then be a set in requests and a list in
   // responses.
-  const converted = withInner(nullable(withNames(withObjects(withoutConst(schema)))), schema30);
+  const converted = withInner(nullable(withObjects(withoutConst(schema))), schema30);
   const { propertyNames: _, uniqueItems: __, ...written } = converted;
   const unknown = Object.keys(written).find((keyword) => !keywords.has(keyword));
   if (unknown === undefined) return written;
@@ -90,23 +90,6 @@ function withObjects(schema: JsonSchema): JsonSchema {
 function withListedValues({ enum: values, ...schema }: JsonSchema): JsonSchema {
   const names = Array.isArray(values) ? values.filter((value) => value !== null).map((value) => `\`${value}\``) : [];
   return { ...schema, description: `One of ${names.join(", ")}.` };
-}
-
-/**
- * Values of an `enum` that are keywords of Kotlin, each with the name that replaces it. The generator for Kotlin names a constant after
- * each value, and a constant with the name of a keyword does not compile.
- */
-const reserved: Readonly<Record<string, string>> = { internal: "internalError" };
-
-/**
- * Adds the extension `x-enum-varnames` to an `enum` that contains a key of `reserved`. Client generators read the names of the constants
- * from it.
- */
-function withNames(schema: JsonSchema): JsonSchema {
-  const values = z.safeParse(z.array(z.string()), schema.enum);
-  if (!values.success || !values.data.some((value) => value in reserved)) return schema;
-  const camelCase = (value: string): string => value.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-  return { ...schema, "x-enum-varnames": values.data.map((value) => reserved[value] ?? camelCase(value)) };
 }
 
 /**
