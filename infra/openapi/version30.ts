@@ -70,18 +70,19 @@ function withoutConst({ const: value, ...schema }: JsonSchema): JsonSchema {
 
 /**
  * Changes two kinds of schemas from which client generators create wrong code:
- * - The schema `{}` allows any value. For it, generators use the type `AnyType`, which does not exist. If `{}` describes the values of an
- *   object, it is replaced by `true`, which has the same meaning. If `{}` describes the items of an array, it is replaced by an object with
- *   any fields, because the only such array in the API is a list of GeoJSON features.
+ * - The schema `{}`, also with a description, allows any value. For it, generators use the type `AnyType`, which does not exist. If it
+ *   describes the values of an object, it is replaced by `true`, which has the same meaning. Otherwise it is replaced by an object with any
+ *   fields, because the API takes objects there: the features and the `crs` of GeoJSON.
  * - If the values of an object with any keys have an `enum`, the generator for Kotlin creates an enumeration instead of a map. So the
  *   `enum` is removed, and the description lists the values.
  */
 function withObjects(schema: JsonSchema): JsonSchema {
-  const { additionalProperties: values, items } = schema;
-  const isAny = (value: unknown): boolean => isSchema(value) && Object.keys(value).length === 0;
+  const { additionalProperties: values } = schema;
+  const isAny = (value: unknown): boolean =>
+    isSchema(value) && Object.keys(value).every((keyword) => keyword === "description");
   return {
     ...schema,
-    ...(isAny(items) && { items: { type: "object", additionalProperties: true } }),
+    ...(isAny(schema) && { type: "object", additionalProperties: true }),
     ...(isAny(values) && { additionalProperties: true }),
     ...(isSchema(values) && Array.isArray(values.enum) && { additionalProperties: withListedValues(values) }),
   };

@@ -19,6 +19,10 @@ const Answers = z.record(z.string(), z.object({ content: z.optional(Content), $r
 const Operation = z.object({ operationId: z.string(), responses: Answers });
 const Document = z.object({
   paths: z.record(z.string(), z.record(z.string(), Operation)),
+  webhooks: z._default(
+    z.record(z.string(), z.object({ post: z.object({ requestBody: z.object({ content: Content }) }) })),
+    {},
+  ),
   components: z.object({ schemas: z.record(z.string(), z.record(z.string(), z.unknown())), responses: Answers }),
 });
 
@@ -31,8 +35,12 @@ interface Answer {
   readonly body: unknown;
 }
 
-const operations = Object.values(current.paths).flatMap((methods) => Object.values(methods));
-/** The example of each JSON answer. The lint checks the examples, and the API tests check that the service has no other fields. */
+const events: z.infer<typeof Operation>[] = Object.entries(current.webhooks).map(([operationId, { post }]) => ({
+  operationId,
+  responses: { event: post.requestBody },
+}));
+const operations = [...Object.values(current.paths).flatMap((methods) => Object.values(methods)), ...events];
+/** The example of each JSON answer and event. The lint checks the examples, and the API tests check that the service has no other fields. */
 const answers: readonly Answer[] = [...operations, { operationId: "", responses }].flatMap(({ operationId, ...one }) =>
   Object.entries(one.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content).flatMap(([type, { schema, example }]) =>

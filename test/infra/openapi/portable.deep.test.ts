@@ -111,8 +111,10 @@ it("has no choice of schemas in OpenAPI 3.0: an item of the feed has one of all 
 
 it("has no schema in OpenAPI 3.0 from which generators make code that does not compile", () => {
   const isBooleanEnum = ({ type, enum: values }: Fields) => type === "boolean" && values !== undefined;
-  const hasAnyValue = ({ items, additionalProperties: values }: Fields) =>
-    [items, values].some((schema) => isObject(schema) && Object.keys(schema).length === 0);
+  const isAnyValue = (schema: unknown) =>
+    isObject(schema) && Object.keys(schema).every((keyword) => keyword === "description");
+  const hasAnyValue = ({ items, additionalProperties: values, properties }: Fields) =>
+    [items, values, ...(isObject(properties) ? Object.values(properties) : [])].some(isAnyValue);
   const isMapOfEnum = ({ additionalProperties: values }: Fields) => isObject(values) && "enum" in values;
   const isTimeWithPattern = ({ format, pattern }: Fields) => format === "date-time" && pattern !== undefined;
   for (const wrong of [isBooleanEnum, hasAnyValue, isMapOfEnum, isTimeWithPattern]) {
