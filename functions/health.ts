@@ -17,7 +17,6 @@ export const handler = Object.assign(serve, {
       description: "The state of the service.",
       properties: { status: { type: "string", const: "ok" } },
       required: ["status"],
-      additionalProperties: false,
     },
   },
 });

@@ -71,7 +71,7 @@ export type ProblemMembers = Pick<Problem, "actualCount" | "reason">;
     type: "A URN that ends with the code.",
     status: "The HTTP status.",
     detail: "What happened, for people.",
-    code: "What happened, for programs. The list of codes is closed.",
+    code: "What happened, for programs. Handle a code that you do not know by its status.",
     requestId: "The same as `X-Request-Id`.",
     actualCount: "With the code `count_mismatch`: the number of records that the request would change.",
     reason: "Only with `sync_reset_required`: why the client must begin anew.",

@@ -1958,8 +1958,8 @@ export interface components {
             from: string;
             /** Format: date-time */
             to: string;
-            /** @enum {string} */
-            groupBy: "user" | "status" | "day" | "territory";
+            /** @description Known values: `user`, `status`, `day`, `territory`. */
+            groupBy: "user" | "status" | "day" | "territory" | (string & {});
             timezone: string;
             /**
              * Format: date-time
@@ -2056,7 +2056,7 @@ export interface components {
             endAt?: string | null;
             /** @description True if the time of day has no meaning. */
             allDay?: boolean;
-            status?: components["schemas"]["AppointmentStatus"];
+            status?: components["schemas"]["AppointmentStatusInput"];
             /** @description The meeting point, in words. */
             location?: string | null;
             notes?: string | null;
@@ -2066,11 +2066,13 @@ export interface components {
              */
             assignedToUserId?: number | null;
         };
+        /** @description How far an appointment has come. Known values: `scheduled`, `completed`, `cancelled`, `no_show`. */
+        AppointmentStatus: "scheduled" | "completed" | "cancelled" | "no_show" | (string & {});
         /**
          * @description How far an appointment has come.
          * @enum {string}
          */
-        AppointmentStatus: "scheduled" | "completed" | "cancelled" | "no_show";
+        AppointmentStatusInput: "scheduled" | "completed" | "cancelled" | "no_show";
         /** @description The number of prospects of a representative; null means unassigned. */
         AssigneeCount: {
             user: components["schemas"]["UserSummary"] | null;
@@ -2189,16 +2191,10 @@ export interface components {
              * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
              */
             version: number;
-            /**
-             * @description `upsert` has `data`, `remove` has `reason`.
-             * @enum {string}
-             */
-            op: "upsert" | "remove";
-            /**
-             * @description `hidden` if the record still exists, but the caller may no longer see it.
-             * @enum {string}
-             */
-            reason?: "deleted" | "hidden";
+            /** @description `upsert` has `data`, `remove` has `reason`. */
+            op: "upsert" | "remove" | (string & {});
+            /** @description `hidden` if the record still exists, but the caller may no longer see it. Known values: `deleted`, `hidden`. */
+            reason?: "deleted" | "hidden" | (string & {});
             data?: components["schemas"]["Appointment"];
         };
         /** @description The change of one `Note`. */
@@ -2218,16 +2214,10 @@ export interface components {
              * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
              */
             version: number;
-            /**
-             * @description `upsert` has `data`, `remove` has `reason`.
-             * @enum {string}
-             */
-            op: "upsert" | "remove";
-            /**
-             * @description `hidden` if the record still exists, but the caller may no longer see it.
-             * @enum {string}
-             */
-            reason?: "deleted" | "hidden";
+            /** @description `upsert` has `data`, `remove` has `reason`. */
+            op: "upsert" | "remove" | (string & {});
+            /** @description `hidden` if the record still exists, but the caller may no longer see it. Known values: `deleted`, `hidden`. */
+            reason?: "deleted" | "hidden" | (string & {});
             data?: components["schemas"]["Note"];
         };
         /** @description The change of one `Prospect`. */
@@ -2247,16 +2237,10 @@ export interface components {
              * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
              */
             version: number;
-            /**
-             * @description `upsert` has `data`, `remove` has `reason`.
-             * @enum {string}
-             */
-            op: "upsert" | "remove";
-            /**
-             * @description `hidden` if the record still exists, but the caller may no longer see it.
-             * @enum {string}
-             */
-            reason?: "deleted" | "hidden";
+            /** @description `upsert` has `data`, `remove` has `reason`. */
+            op: "upsert" | "remove" | (string & {});
+            /** @description `hidden` if the record still exists, but the caller may no longer see it. Known values: `deleted`, `hidden`. */
+            reason?: "deleted" | "hidden" | (string & {});
             data?: components["schemas"]["Prospect"];
         };
         /** @description The change of one `Status`. */
@@ -2276,16 +2260,10 @@ export interface components {
              * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
              */
             version: number;
-            /**
-             * @description `upsert` has `data`, `remove` has `reason`.
-             * @enum {string}
-             */
-            op: "upsert" | "remove";
-            /**
-             * @description `hidden` if the record still exists, but the caller may no longer see it.
-             * @enum {string}
-             */
-            reason?: "deleted" | "hidden";
+            /** @description `upsert` has `data`, `remove` has `reason`. */
+            op: "upsert" | "remove" | (string & {});
+            /** @description `hidden` if the record still exists, but the caller may no longer see it. Known values: `deleted`, `hidden`. */
+            reason?: "deleted" | "hidden" | (string & {});
             data?: components["schemas"]["Status"];
         };
         /** @description The change of one `Tag`. */
@@ -2305,16 +2283,10 @@ export interface components {
              * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
              */
             version: number;
-            /**
-             * @description `upsert` has `data`, `remove` has `reason`.
-             * @enum {string}
-             */
-            op: "upsert" | "remove";
-            /**
-             * @description `hidden` if the record still exists, but the caller may no longer see it.
-             * @enum {string}
-             */
-            reason?: "deleted" | "hidden";
+            /** @description `upsert` has `data`, `remove` has `reason`. */
+            op: "upsert" | "remove" | (string & {});
+            /** @description `hidden` if the record still exists, but the caller may no longer see it. Known values: `deleted`, `hidden`. */
+            reason?: "deleted" | "hidden" | (string & {});
             data?: components["schemas"]["Tag"];
         };
         /** @description The change of one `Territory`. */
@@ -2334,16 +2306,10 @@ export interface components {
              * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
              */
             version: number;
-            /**
-             * @description `upsert` has `data`, `remove` has `reason`.
-             * @enum {string}
-             */
-            op: "upsert" | "remove";
-            /**
-             * @description `hidden` if the record still exists, but the caller may no longer see it.
-             * @enum {string}
-             */
-            reason?: "deleted" | "hidden";
+            /** @description `upsert` has `data`, `remove` has `reason`. */
+            op: "upsert" | "remove" | (string & {});
+            /** @description `hidden` if the record still exists, but the caller may no longer see it. Known values: `deleted`, `hidden`. */
+            reason?: "deleted" | "hidden" | (string & {});
             data?: components["schemas"]["Territory"];
         };
         /** @description The change of one `User`. */
@@ -2363,25 +2329,16 @@ export interface components {
              * @description Grows with each change of the record, also of a name that it shows. Operations take it as `baseVersion`.
              */
             version: number;
-            /**
-             * @description `upsert` has `data`, `remove` has `reason`.
-             * @enum {string}
-             */
-            op: "upsert" | "remove";
-            /**
-             * @description `hidden` if the record still exists, but the caller may no longer see it.
-             * @enum {string}
-             */
-            reason?: "deleted" | "hidden";
+            /** @description `upsert` has `data`, `remove` has `reason`. */
+            op: "upsert" | "remove" | (string & {});
+            /** @description `hidden` if the record still exists, but the caller may no longer see it. Known values: `deleted`, `hidden`. */
+            reason?: "deleted" | "hidden" | (string & {});
             data?: components["schemas"]["User"];
         };
         /** @description A page of changes. A client applies each item whose `version` is not lower than that of its copy. */
         ChangesPage: {
-            /**
-             * @description `snapshot` while the answer lists what the caller may see, then `changes`.
-             * @enum {string}
-             */
-            phase: "snapshot" | "changes";
+            /** @description `snapshot` while the answer lists what the caller may see, then `changes`. */
+            phase: "snapshot" | "changes" | (string & {});
             items: components["schemas"]["ChangeItem"][];
             /** @description For the next request. Valid for 60 days. */
             cursor: string;
@@ -2404,11 +2361,8 @@ export interface components {
         };
         /** @description Several prospects in one cell of the grid, or the pin of a prospect that is alone in its cell. */
         Cluster: {
-            /**
-             * @description `pin` if the prospect is alone in its cell.
-             * @enum {string}
-             */
-            type: "cluster" | "pin";
+            /** @description `pin` if the prospect is alone in its cell. Known values: `cluster`, `pin`. */
+            type: "cluster" | "pin" | (string & {});
             /** @description The cell of a cluster. A client can recognise the cluster by it after the map has moved. */
             key?: string;
             /**
@@ -2511,16 +2465,10 @@ export interface components {
             registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
-            /**
-             * @description `manual` if a user pressed a button.
-             * @enum {string}
-             */
-            trigger: "automatic" | "manual";
-            /**
-             * @description `waiting`; `delivered`; `exhausted` if no attempt is left, or if no request could leave the service in the time of all attempts; or `cancelled`.
-             * @enum {string}
-             */
-            status: "waiting" | "delivered" | "exhausted" | "cancelled";
+            /** @description `manual` if a user pressed a button. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description `waiting`; `delivered`; `exhausted` if no attempt is left, or if no request could leave the service in the time of all attempts; or `cancelled`. */
+            status: "waiting" | "delivered" | "exhausted" | "cancelled" | (string & {});
             /**
              * Format: int64
              * @description The number of attempts so far.
@@ -2531,11 +2479,8 @@ export interface components {
              * @description When the next attempt is due; null unless the delivery waits.
              */
             nextAttemptAt: string | null;
-            /**
-             * @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null.
-             * @enum {string|null}
-             */
-            heldBy: "pause" | "breaker" | "limit" | null;
+            /** @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null. */
+            heldBy: ("pause" | "breaker" | "limit" | (string & {})) | null;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -2560,16 +2505,10 @@ export interface components {
             registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
             event: string;
-            /**
-             * @description `manual` if a user pressed a button.
-             * @enum {string}
-             */
-            trigger: "automatic" | "manual";
-            /**
-             * @description `waiting`; `delivered`; `exhausted` if no attempt is left, or if no request could leave the service in the time of all attempts; or `cancelled`.
-             * @enum {string}
-             */
-            status: "waiting" | "delivered" | "exhausted" | "cancelled";
+            /** @description `manual` if a user pressed a button. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description `waiting`; `delivered`; `exhausted` if no attempt is left, or if no request could leave the service in the time of all attempts; or `cancelled`. */
+            status: "waiting" | "delivered" | "exhausted" | "cancelled" | (string & {});
             /**
              * Format: int64
              * @description The number of attempts so far.
@@ -2580,11 +2519,8 @@ export interface components {
              * @description When the next attempt is due; null unless the delivery waits.
              */
             nextAttemptAt: string | null;
-            /**
-             * @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null.
-             * @enum {string|null}
-             */
-            heldBy: "pause" | "breaker" | "limit" | null;
+            /** @description Why a due delivery waits. `pause`: the webhook is paused. `breaker`: its receiver has failed five times in a row, and the next try is at `nextAttemptAt`. `limit`: the webhook has as many deliveries in flight as it may have, or no request for it can leave the service at the moment, for example because no name server answers for its host. The wait uses up no attempt. Otherwise null. */
+            heldBy: ("pause" | "breaker" | "limit" | (string & {})) | null;
             /**
              * Format: date-time
              * @description UTC, with milliseconds.
@@ -2627,11 +2563,8 @@ export interface components {
              * @description Unique in the whole service.
              */
             id: number;
-            /**
-             * @description The file is ready once the export is `completed`.
-             * @enum {string}
-             */
-            state: "running" | "completed" | "failed";
+            /** @description The file is ready once the export is `completed`. Known values: `running`, `completed`, `failed`. */
+            state: "running" | "completed" | "failed" | (string & {});
             /**
              * Format: int64
              * @description The number of prospects in the export; null until the export has counted them.
@@ -2685,11 +2618,8 @@ export interface components {
              * @description The position of the feature in the file. The first one has 0.
              */
             index: number;
-            /**
-             * @description `created`, `skipped` if the company has the same territory already, or `failed` if the feature, or one of its polygons, cannot be imported.
-             * @enum {string}
-             */
-            outcome: "created" | "skipped" | "failed";
+            /** @description `created`, `skipped` if the company has the same territory already, or `failed` if the feature, or one of its polygons, cannot be imported. */
+            outcome: "created" | "skipped" | "failed" | (string & {});
             /**
              * Format: int64
              * @description The id of the new territory, or of the territory that is the same. The first of `ids`.
@@ -2746,11 +2676,8 @@ export interface components {
              * @description The number of rows with an error.
              */
             skipped: number;
-            /**
-             * @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.
-             * @enum {string}
-             */
-            encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
+            /** @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read. Known values: `utf-8`, `utf-16le`, `utf-16be`, `windows-1252`. */
+            encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" | (string & {});
             /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text means that filled columns have no header. */
             ignoredColumns: string[];
             /**
@@ -2777,11 +2704,8 @@ export interface components {
              * @description Unique in the whole service.
              */
             id: number;
-            /**
-             * @description The created prospects are visible once it is `completed`. Updates are visible immediately, and remain if the import fails or is cancelled.
-             * @enum {string}
-             */
-            state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
+            /** @description The created prospects are visible once it is `completed`. Updates are visible immediately, and remain if the import fails or is cancelled. Known values: `awaiting_upload`, `running`, `completed`, `failed`, `cancelled`. */
+            state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled" | (string & {});
             /** @description If true, the service only checks the file and writes nothing. */
             dryRun: boolean;
             /**
@@ -2826,11 +2750,8 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
-            /**
-             * @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read.
-             * @enum {string|null}
-             */
-            encoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1252" | null;
+            /** @description The encoding of the file. A file that is neither UTF-8 nor UTF-16 is read as Windows-1252. Null until an uploaded file is read. Known values: `utf-8`, `utf-16le`, `utf-16be`, `windows-1252`. */
+            encoding: ("utf-8" | "utf-16le" | "utf-16be" | "windows-1252" | (string & {})) | null;
             /** @description The headers of columns that the import did not read, at most 100, cut at 100 characters. An empty text means that filled columns have no header. */
             ignoredColumns: string[];
             /**
@@ -2861,11 +2782,8 @@ export interface components {
              * @description Unique in the whole service.
              */
             id: number;
-            /**
-             * @description The created prospects are visible once it is `completed`. Updates are visible immediately, and remain if the import fails or is cancelled.
-             * @enum {string}
-             */
-            state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled";
+            /** @description The created prospects are visible once it is `completed`. Updates are visible immediately, and remain if the import fails or is cancelled. Known values: `awaiting_upload`, `running`, `completed`, `failed`, `cancelled`. */
+            state: "awaiting_upload" | "running" | "completed" | "failed" | "cancelled" | (string & {});
             /** @description If true, the service only checks the file and writes nothing. */
             dryRun: boolean;
             /**
@@ -2918,16 +2836,10 @@ export interface components {
              * @description Unique in the whole service.
              */
             id: number;
-            /**
-             * @description What the job does: a bulk change of prospects, a run over a territory, the undo of a job, or the undo of an import.
-             * @enum {string}
-             */
-            kind: "prospect_bulk" | "territory_run" | "undo" | "import_undo";
-            /**
-             * @description A company's jobs run one after the other. A job that is `paused` runs on after a resume. `completed`, `cancelled` and `failed` are ends.
-             * @enum {string}
-             */
-            state: "queued" | "running" | "paused" | "completed" | "cancelled" | "failed";
+            /** @description What the job does: a bulk change of prospects, a run over a territory, the undo of a job, or the undo of an import. Known values: `prospect_bulk`, `territory_run`, `undo`, `import_undo`. */
+            kind: "prospect_bulk" | "territory_run" | "undo" | "import_undo" | (string & {});
+            /** @description A company's jobs run one after the other. A job that is `paused` runs on after a resume. `completed`, `cancelled` and `failed` are ends. Known values: `queued`, `running`, `paused`, `completed`, `cancelled`, `failed`. */
+            state: "queued" | "running" | "paused" | "completed" | "cancelled" | "failed" | (string & {});
             /**
              * Format: int64
              * @description The number of records of the job. The records are chosen when the job is created.
@@ -2958,11 +2870,8 @@ export interface components {
              * @description The number of records that the job has not handled.
              */
             unprocessed: number;
-            /**
-             * @description How webhooks learn of the changes.
-             * @enum {string}
-             */
-            events: "summary" | "each" | "none";
+            /** @description How webhooks learn of the changes. Known values: `summary`, `each`, `none`. */
+            events: "summary" | "each" | "none" | (string & {});
             /**
              * Format: int64
              * @description The territory of a run; null for other jobs.
@@ -3012,8 +2921,8 @@ export interface components {
              * @description The id of the prospect.
              */
             id: number;
-            /** @enum {string} */
-            outcome: "changed" | "unchanged" | "skipped" | "failed" | "unprocessed";
+            /** @description Known values: `changed`, `unchanged`, `skipped`, `failed`, `unprocessed`. */
+            outcome: "changed" | "unchanged" | "skipped" | "failed" | "unprocessed" | (string & {});
             /** @description Why the record was skipped or could not be changed, for programs: `not_found`, `changed_since`, or the code of an error. */
             code: string | null;
             /** @description Why the record could not be changed, in words. */
@@ -3124,7 +3033,7 @@ export interface components {
             endAt?: string | null;
             /** @description True if the time of day has no meaning. */
             allDay?: boolean;
-            status?: components["schemas"]["AppointmentStatus"];
+            status?: components["schemas"]["AppointmentStatusInput"];
             /** @description The meeting point, in words. */
             location?: string | null;
             notes?: string | null;
@@ -3395,12 +3304,12 @@ export interface components {
             email: string;
             firstName: string;
             lastName: string;
-            role: components["schemas"]["Role"];
+            role: components["schemas"]["RoleInput"];
             /**
              * @description What a sales user may do beyond their own prospects. Admins and owners hold every permission.
              * @default []
              */
-            permissions?: components["schemas"]["Permission"][];
+            permissions?: components["schemas"]["PermissionInput"][];
             sub?: string;
         };
         /** @description A new receiver of events, with its first registrations. */
@@ -3456,11 +3365,13 @@ export interface components {
         OpenApiDocument: {
             [key: string]: unknown;
         };
+        /** @description A right that a sales user may have in addition. Known values: `canViewAllProspects`, `canManageProspects`. */
+        Permission: "canViewAllProspects" | "canManageProspects" | (string & {});
         /**
          * @description A right that a sales user may have in addition.
          * @enum {string}
          */
-        Permission: "canViewAllProspects" | "canManageProspects";
+        PermissionInput: "canViewAllProspects" | "canManageProspects";
         /** @description Every error of the service (RFC 9457). */
         Problem: {
             /** @description A URN that ends with the code. */
@@ -3473,11 +3384,8 @@ export interface components {
             status: number;
             /** @description What happened, for people. */
             detail: string;
-            /**
-             * @description What happened, for programs. The list of codes is closed.
-             * @enum {string}
-             */
-            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "count_mismatch" | "request_in_progress" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable" | "sync_reset_required";
+            /** @description What happened, for programs. Handle a code that you do not know by its status. Known values: `validation_failed`, `malformed_json`, `unauthenticated`, `permission_denied`, `not_found`, `method_not_allowed`, `conflict`, `count_mismatch`, `request_in_progress`, `payload_too_large`, `unsupported_media_type`, `idempotency_mismatch`, `rate_limited`, `internal`, `unavailable`, `sync_reset_required`. */
+            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "count_mismatch" | "request_in_progress" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable" | "sync_reset_required" | (string & {});
             /** @description The same as `X-Request-Id`. */
             requestId: string;
             /** @description Each fault: a JSON pointer into the body or the name of a parameter, a code and a message. */
@@ -3712,11 +3620,8 @@ export interface components {
              * @description Minutes from the event to its delivery, 0 to 43200.
              */
             delayMinutes: number;
-            /**
-             * @description `manual` waits until a user presses a button.
-             * @enum {string}
-             */
-            triggerMode: "automatic" | "manual";
+            /** @description `manual` waits until a user presses a button. Known values: `automatic`, `manual`. */
+            triggerMode: "automatic" | "manual" | (string & {});
             /** @description Label of that button. */
             manualTriggerButtonText: string | null;
         };
@@ -3764,11 +3669,13 @@ export interface components {
              */
             count: number;
         };
+        /** @description What a user is in the company. Known values: `sales`, `admin`, `owner`. */
+        Role: "sales" | "admin" | "owner" | (string & {});
         /**
          * @description What a user is in the company.
          * @enum {string}
          */
-        Role: "sales" | "admin" | "owner";
+        RoleInput: "sales" | "admin" | "owner";
         /** @description Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1. */
         RowFault: {
             /**
@@ -3998,11 +3905,8 @@ export interface components {
             deviceId: string;
             operations: components["schemas"]["SyncOperation"][];
         };
-        /**
-         * @description What became of an operation.
-         * @enum {string}
-         */
-        SyncOutcome: "applied" | "duplicate" | "conflict" | "rejected" | "blocked" | "retry";
+        /** @description What became of an operation. Known values: `applied`, `duplicate`, `conflict`, `rejected`, `blocked`, `retry`. */
+        SyncOutcome: "applied" | "duplicate" | "conflict" | "rejected" | "blocked" | "retry" | (string & {});
         /** @description A label of the company. */
         Tag: {
             /**
@@ -4086,8 +3990,8 @@ export interface components {
         };
         /** @description A GeoJSON polygon with one ring. If the territory crosses the 180th meridian, a MultiPolygon that is cut there. */
         TerritoryGeometry: {
-            /** @enum {string} */
-            type: "Polygon" | "MultiPolygon";
+            /** @description Known values: `Polygon`, `MultiPolygon`. */
+            type: "Polygon" | "MultiPolygon" | (string & {});
             /** @description For a Polygon, one closed ring of `[lng, lat]` positions, counter-clockwise. For a MultiPolygon, a list of polygons that each have one such ring. */
             coordinates: unknown[][][];
         };
@@ -4229,11 +4133,8 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
-            /**
-             * @description The user's first request accepts the invitation. Nobody can sign in by an invitation that has expired or was withdrawn.
-             * @enum {string}
-             */
-            invitation: "pending" | "accepted" | "expired" | "withdrawn";
+            /** @description The user's first request accepts the invitation. Nobody can sign in by an invitation that has expired or was withdrawn. Known values: `pending`, `accepted`, `expired`, `withdrawn`. */
+            invitation: "pending" | "accepted" | "expired" | "withdrawn" | (string & {});
             /**
              * Format: date-time
              * @description When a pending invitation ends and its e-mail address becomes free again; null unless the invitation is pending.
@@ -4246,9 +4147,9 @@ export interface components {
         UserPatch: {
             firstName?: string;
             lastName?: string;
-            role?: components["schemas"]["Role"];
+            role?: components["schemas"]["RoleInput"];
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
-            permissions?: components["schemas"]["Permission"][];
+            permissions?: components["schemas"]["PermissionInput"][];
             /** @description True enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired. */
             isActive?: boolean;
         };
@@ -4281,8 +4182,8 @@ export interface components {
             url: string;
             /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes. */
             secretKey: string;
-            /** @enum {string} */
-            status: "active" | "paused";
+            /** @description Known values: `active`, `paused`. */
+            status: "active" | "paused" | (string & {});
             /**
              * Format: int64
              * @description The company that owns the record.
@@ -4324,8 +4225,8 @@ export interface components {
             url: string;
             /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes. */
             secretKey: string;
-            /** @enum {string} */
-            status: "active" | "paused";
+            /** @description Known values: `active`, `paused`. */
+            status: "active" | "paused" | (string & {});
             /**
              * Format: int64
              * @description The company that owns the record.
@@ -4698,6 +4599,7 @@ export type Appointment = components['schemas']['Appointment'];
 export type AppointmentList = components['schemas']['AppointmentList'];
 export type AppointmentPatch = components['schemas']['AppointmentPatch'];
 export type AppointmentStatus = components['schemas']['AppointmentStatus'];
+export type AppointmentStatusInput = components['schemas']['AppointmentStatusInput'];
 export type AssigneeCount = components['schemas']['AssigneeCount'];
 export type Attempt = components['schemas']['Attempt'];
 export type BulkAction = components['schemas']['BulkAction'];
@@ -4768,6 +4670,7 @@ export type NoteList = components['schemas']['NoteList'];
 export type NotePatch = components['schemas']['NotePatch'];
 export type OpenApiDocument = components['schemas']['OpenApiDocument'];
 export type Permission = components['schemas']['Permission'];
+export type PermissionInput = components['schemas']['PermissionInput'];
 export type Problem = components['schemas']['Problem'];
 export type Prospect = components['schemas']['Prospect'];
 export type ProspectDetail = components['schemas']['ProspectDetail'];
@@ -4782,6 +4685,7 @@ export type RegistrationPatch = components['schemas']['RegistrationPatch'];
 export type ReplayRange = components['schemas']['ReplayRange'];
 export type Replayed = components['schemas']['Replayed'];
 export type Role = components['schemas']['Role'];
+export type RoleInput = components['schemas']['RoleInput'];
 export type RowFault = components['schemas']['RowFault'];
 export type RunFilter = components['schemas']['RunFilter'];
 export type SearchFilter = components['schemas']['SearchFilter'];

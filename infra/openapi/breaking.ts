@@ -12,24 +12,26 @@ const Parameter = z.looseObject({
 });
 const Content = z._default(z.record(z.string(), z.looseObject({ schema: z._default(Fields, {}) })), {});
 const Response = z.looseObject({ headers: z._default(Fields, {}), content: Content });
+const Body = z.looseObject({ required: z._default(z.boolean(), false), content: Content });
 const Operation = z.looseObject({
   operationId: z.string(),
   security: z.optional(z.array(z.unknown())),
   parameters: z._default(z.array(Fields), []),
-  requestBody: z.optional(z.looseObject({ required: z._default(z.boolean(), false), content: Content })),
+  requestBody: z.optional(Body),
   responses: z.record(z.string(), Fields),
 });
 type Operation = z.infer<typeof Operation>;
 
 const Document = z.looseObject({
   paths: z.record(z.string(), z.record(z.string(), Operation)),
+  webhooks: z._default(z.record(z.string(), z.looseObject({ post: z.looseObject({ requestBody: Body }) })), {}),
   components: z._default(z.record(z.string(), z.record(z.string(), Fields)), {}),
 });
 type Document = z.infer<typeof Document>;
 
 /**
  * Returns one line for each breaking change. The later document must accept each request that the earlier document accepts. Clients of the
- * earlier document must understand each response of the later document.
+ * earlier document must understand each response and each event of the later document.
  */
 export function breakingChanges(earlier: unknown, later: unknown): string[] {
   const [before, after] = [Document.parse(earlier), Document.parse(later)];
@@ -44,6 +46,12 @@ export function breakingChanges(earlier: unknown, later: unknown): string[] {
           found.push(`${name}: ${problem}`),
         );
     }
+  }
+  for (const [event, { post }] of Object.entries(before.webhooks)) {
+    const next = after.webhooks[event];
+    const sent = { document: after, content: next?.post.requestBody.content ?? {} };
+    const known = { document: before, content: post.requestBody.content };
+    compareContents("answer", known, sent, `the event ${event}`, (problem) => found.push(problem));
   }
   return [...new Set(found)];
 }
@@ -95,19 +103,11 @@ const parametersOf = ({ document, operation }: Described) =>
 function compareBodies(before: Described, after: Described, report: Report): void {
   const [body, next] = [before.operation.requestBody, after.operation.requestBody];
   if (next?.required === true && body?.required !== true) report("the request body is required now");
-  for (const [type, { schema }] of Object.entries(body?.content ?? {})) {
-    const taken = next?.content[type];
-    const place = `the request body (${type})`;
-    if (taken === undefined) report(`${place} is not accepted any more`);
-    else
-      compareSchemas(
-        "request",
-        { document: before.document, schema },
-        { document: after.document, schema: taken.schema },
-        place,
-        report,
-      );
-  }
+  const [known, taken] = [
+    { document: before.document, content: body?.content ?? {} },
+    { document: after.document, content: next?.content ?? {} },
+  ];
+  compareContents("request", known, taken, "the request body", report);
 }
 
 function compareAnswers(before: Described, after: Described, report: Report): void {
@@ -126,22 +126,30 @@ function compareAnswers(before: Described, after: Described, report: Report): vo
     for (const header of Object.keys(answer.headers)) {
       if (!(header in later.headers)) report(`the header ${header} of the answer ${status} is gone`);
     }
-    for (const [type, { schema }] of Object.entries(answer.content)) {
-      const sent = later.content[type];
-      const isProblem = type === "application/problem+json";
-      const place = `the answer ${status} (${type})`;
-      if (sent === undefined) report(`${place} is gone`);
-      else
-        compareSchemas(
-          "answer",
-          { document: before.document, schema },
-          { document: after.document, schema: sent.schema },
-          place,
-          (problem) => {
-            // An additional error code breaks no client, because clients handle an unknown code by its status.
-            if (!(isProblem && problem.startsWith(`${place} at code may be `))) report(problem);
-          },
-        );
+    const [known, sent] = [
+      { document: before.document, content: answer.content },
+      { document: after.document, content: later.content },
+    ];
+    compareContents("answer", known, sent, `the answer ${status}`, report);
+  }
+}
+
+interface Contents {
+  readonly document: Document;
+  readonly content: z.infer<typeof Content>;
+}
+
+function compareContents(direction: Direction, before: Contents, after: Contents, name: string, report: Report): void {
+  for (const [type, { schema }] of Object.entries(before.content)) {
+    const place = `${name} (${type})`;
+    const next = after.content[type];
+    if (next === undefined) report(`${place} is ${direction === "request" ? "not accepted any more" : "gone"}`);
+    else {
+      const [known, now] = [
+        { document: before.document, schema },
+        { document: after.document, schema: next.schema },
+      ];
+      compareSchemas(direction, known, now, place, report);
     }
   }
 }
@@ -171,13 +179,14 @@ function target({ components }: Document, value: JsonSchema): JsonSchema {
 /** Keywords that have no effect on clients. A release stores its OpenAPI document without these keywords. */
 const texts: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
-/** Returns the versions, paths and components of a document, without descriptions and examples. A release records this result. */
+/** Returns the versions, paths, webhooks and components of a document, without descriptions and examples. A release records this result. */
 export const contractOf = (document: object): unknown => {
-  const { openapi, info, paths, components } = Document.parse(document);
+  const { openapi, info, paths, webhooks, components } = Document.parse(document);
   return {
     openapi,
     info: z.looseObject({ version: z.string() }).parse(withoutTexts(info)),
     paths: withoutTexts(paths),
+    webhooks: withoutTexts(webhooks),
     components: withoutTexts(components),
   };
 };

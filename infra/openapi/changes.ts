@@ -2,6 +2,7 @@
  * Describes the items in the response of `GET /api/changes`. The OpenAPI 3.1 document gets one schema for each record type, so that client
  * generators for TypeScript create a discriminated union. The OpenAPI 3.0 document gets one flat schema for all record types.
  */
+import { KNOWN_VALUES, namingValues } from "#shared/open-schema.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { isSchema, type JsonSchema } from "./portable.ts";
 
@@ -58,9 +59,10 @@ export function withFlatItems(schemas: JsonSchema): JsonSchema {
   const { ChangeItem: choice, [itemOf("prospects")]: item } = schemas;
   if (!isSchema(choice) || !isSchema(item) || !isSchema(item.properties))
     throw new Error("there is no typed ChangeItem");
+  const types = { [KNOWN_VALUES]: ChangeType.options };
   const properties = {
     ...item.properties,
-    type: { type: "string", enum: ChangeType.options },
+    type: { type: "string", ...types, description: namingValues(types, undefined) },
     data: { type: "object", additionalProperties: true, description: DATA },
   };
   const flat = { ...item, properties, description: choice.description };

@@ -44,11 +44,12 @@ Send an access token of the service's OpenID Connect issuer as \`Authorization: 
 \`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids are positive integers below 2^53. The service coerces no value of a JSON body and ignores
 unknown fields. An empty text, or one of white space alone, counts as null where a field may be null, as not sent where it has
 a default, and as missing where it is required. An unknown query parameter is answered 400, because a misspelt filter would
-select all records; names that begin with \`_\` are ignored. Every error is \`application/problem+json\` with a code of a closed list. Every answer carries \`X-Request-Id\`.
+select all records; names that begin with \`_\` are ignored. Every error is \`application/problem+json\` with a code. Every answer carries \`X-Request-Id\`.
 HEAD is answered wherever GET is, with the same headers and without a body.
 A method that a path does not have is answered 405 with \`Allow\`. A comparison without case also treats ß and SS as equal, and
 composed and decomposed letters (Unicode NFC and NFD); the service stores texts as they were sent. \`/api\` is version 1, and
-changes to it are additions only.`;
+changes to it are additions only. Answers and events get new fields, and the texts that list \`x-extensible-enum\` get new values:
+ignore fields that you do not know, and have a default for other values.`;
 
 const sections: Readonly<Record<string, string>> = {
   Documentation: "This document, the page that shows it, and the health check. None of them needs a token.",

@@ -107,7 +107,6 @@ function sessionAnswer(
       },
     },
     required: ["logoutUrl"],
-    additionalProperties: false,
   });
   const example = { logoutUrl: "https://sign-in.example.com/logout" };
   return { description, headers, content: { "application/json": { schema, example } } };

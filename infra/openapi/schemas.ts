@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { type SchemaText, textOf } from "#shared/documentation.ts";
+import { namingValues, openSchema, withoutTimePattern } from "#shared/open-schema.ts";
 import { recordTexts } from "#shared/schema.ts";
 import { type JsonSchema, portable, tupleAsArray } from "./portable.ts";
 
@@ -74,16 +75,24 @@ function convert(source: z.ZodMiniType, io: Direction): Conversion {
     target: "draft-2020-12",
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema._zod.def.type === "tuple") tupleAsArray(jsonSchema);
+      if (io === "output") openSchema(jsonSchema);
+      else withoutTimePattern(jsonSchema);
       const name = z.globalRegistry.get(zodSchema)?.id;
       if (name !== undefined) schemas.set(name, zodSchema);
     },
   });
-  const text = JSON.stringify(converted).replaceAll('"#/$defs/', '"#/components/schemas/');
+  // The lists of values of requests stay closed, so a component of their own describes them.
+  const closed = (name: string): boolean => io === "input" && Array.isArray(converted.$defs?.[name]?.enum);
+  const componentOf = (name: string): string => (closed(name) ? `${name}Input` : name);
+  const text = JSON.stringify(converted).replaceAll(
+    /"#\/\$defs\/(\w+)"/g,
+    (_, name: string) => `"#/components/schemas/${componentOf(name)}"`,
+  );
   const { $defs, $schema: _, ...shape } = Converted.parse(portable(JsonObject.parse(JSON.parse(text))));
   const named = Object.entries($defs).map(([name, { id: _id, ...definition }]) => {
     const schema = schemas.get(name);
     if (schema === undefined) throw new Error(`zod names no schema ${name}`);
-    return { name, schema, definition };
+    return { name: componentOf(name), schema, definition };
   });
   return { shape, named };
 }
@@ -102,7 +111,7 @@ function withTexts(shape: JsonSchema, { fields = {} }: SchemaText): JsonSchema {
   const properties = Object.entries(object.properties).map(([field, schema]) => {
     const own = fields[field];
     const text = typeof own === "object" ? own.description : own;
-    const description = text ?? schema.description ?? commonTexts[field];
+    const description = namingValues(schema, text ?? schema.description ?? commonTexts[field]);
     return [field, description === undefined || "$ref" in schema ? schema : { ...schema, description }];
   });
   return { ...shape, properties: Object.fromEntries(properties) };

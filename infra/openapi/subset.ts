@@ -2,6 +2,7 @@
  * Compares two JSON Schemas of a value: that of the program that writes the value, and that of the program that reads it. Finds values that
  * the first schema allows and the second does not.
  */
+import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { isSchema, type JsonSchema, typesOf } from "./portable.ts";
 
 /**
@@ -54,6 +55,7 @@ const known: ReadonlySet<string> = new Set([
     "oneOf",
     "discriminator",
     "enum",
+    KNOWN_VALUES,
     "const",
     "format",
     "items",
@@ -117,6 +119,11 @@ export function compare(written: Side, read: Side, direction: Direction, report:
       if (more === undefined) report(place, "may have any value, not only those of a list");
       else if (more.length > 0) report(place, `may be ${more.join(" or ")}`);
     }
+    // A client of the earlier document may wait for a value that the later document no longer lists.
+    const gone = textsOf(reads[KNOWN_VALUES]).filter(
+      (value) => !(values ?? textsOf(writes[KNOWN_VALUES])).includes(value),
+    );
+    if (gone.length > 0) report(place, `is never ${gone.map((value) => JSON.stringify(value)).join(" or ")} any more`);
     if (reads.format !== undefined && different(writes.format, reads.format)) {
       report(place, `has the format ${String(writes.format ?? "of any text")}, not ${String(reads.format)}`);
     }
@@ -141,7 +148,12 @@ export function compare(written: Side, read: Side, direction: Direction, report:
         report(`${place}.${name}`, direction === "request" ? "is required now" : "may be missing now");
       }
     }
-    // Clients know only the fields of the earlier document. So a field that exists only in the later document breaks no client.
+    // A client ignores a field that only the later document has, unless a schema of the earlier document is closed.
+    if (direction === "answer" && reads.additionalProperties === false) {
+      for (const name of Object.keys(fields)) {
+        if (!(name in readFields)) report(`${place}.${name}`, "is new, and clients accept no new fields");
+      }
+    }
     const [earlier, later] = direction === "request" ? [fields, readFields] : [readFields, fields];
     for (const name of Object.keys(earlier)) {
       const [a, b] = [fields[name], readFields[name]];

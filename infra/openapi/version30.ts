@@ -1,5 +1,5 @@
-/** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which the client generators for Kotlin, Swift and Dart need. */
-import * as z from "zod/mini";
+/** Converts the OpenAPI 3.1 document to OpenAPI 3.0, which many client generators need. */
+import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { withFlatItems } from "./changes.ts";
 import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./portable.ts";
 
@@ -39,7 +39,7 @@ const keywords: ReadonlySet<string> = new Set([
   ...["$ref", "type", "nullable", "enum", "default", "description", "format"],
   ...["minimum", "maximum", "minLength", "maxLength", "pattern", "items", "minItems", "maxItems"],
   ...["properties", "required", "additionalProperties", "maxProperties", "allOf"],
-  "x-enum-varnames",
+  KNOWN_VALUES,
 ]);
 
 /**
@@ -50,7 +50,7 @@ function schema30(schema: JsonSchema): JsonSchema {
   // Two keywords are removed. `propertyNames` limits the names of an object's properties, and client generators ignore it. From
   // `uniqueItems`, client generators create a set. The field `permissions` of a user would then be a set in requests and a list in
   // responses.
-  const converted = withInner(nullable(withNames(withObjects(withoutConst(schema)))), schema30);
+  const converted = withInner(nullable(withObjects(withoutConst(schema))), schema30);
   const { propertyNames: _, uniqueItems: __, ...written } = converted;
   const unknown = Object.keys(written).find((keyword) => !keywords.has(keyword));
   if (unknown === undefined) return written;
@@ -70,18 +70,19 @@ function withoutConst({ const: value, ...schema }: JsonSchema): JsonSchema {
 
 /**
  * Changes two kinds of schemas from which client generators create wrong code:
- * - The schema `{}` allows any value. For it, generators use the type `AnyType`, which does not exist. If `{}` describes the values of an
- *   object, it is replaced by `true`, which has the same meaning. If `{}` describes the items of an array, it is replaced by an object with
- *   any fields, because the only such array in the API is a list of GeoJSON features.
+ * - The schema `{}`, also with a description, allows any value. For it, generators use the type `AnyType`, which does not exist. If it
+ *   describes the values of an object, it is replaced by `true`, which has the same meaning. Otherwise it is replaced by an object with any
+ *   fields, because the API takes objects there: the features and the `crs` of GeoJSON.
  * - If the values of an object with any keys have an `enum`, the generator for Kotlin creates an enumeration instead of a map. So the
  *   `enum` is removed, and the description lists the values.
  */
 function withObjects(schema: JsonSchema): JsonSchema {
-  const { additionalProperties: values, items } = schema;
-  const isAny = (value: unknown): boolean => isSchema(value) && Object.keys(value).length === 0;
+  const { additionalProperties: values } = schema;
+  const isAny = (value: unknown): boolean =>
+    isSchema(value) && Object.keys(value).every((keyword) => keyword === "description");
   return {
     ...schema,
-    ...(isAny(items) && { items: { type: "object", additionalProperties: true } }),
+    ...(isAny(schema) && { type: "object", additionalProperties: true }),
     ...(isAny(values) && { additionalProperties: true }),
     ...(isSchema(values) && Array.isArray(values.enum) && { additionalProperties: withListedValues(values) }),
   };
@@ -90,23 +91,6 @@ function withObjects(schema: JsonSchema): JsonSchema {
 function withListedValues({ enum: values, ...schema }: JsonSchema): JsonSchema {
   const names = Array.isArray(values) ? values.filter((value) => value !== null).map((value) => `\`${value}\``) : [];
   return { ...schema, description: `One of ${names.join(", ")}.` };
-}
-
-/**
- * Values of an `enum` that are keywords of Kotlin, each with the name that replaces it. The generator for Kotlin names a constant after
- * each value, and a constant with the name of a keyword does not compile.
- */
-const reserved: Readonly<Record<string, string>> = { internal: "internalError" };
-
-/**
- * Adds the extension `x-enum-varnames` to an `enum` that contains a key of `reserved`. Client generators read the names of the constants
- * from it.
- */
-function withNames(schema: JsonSchema): JsonSchema {
-  const values = z.safeParse(z.array(z.string()), schema.enum);
-  if (!values.success || !values.data.some((value) => value in reserved)) return schema;
-  const camelCase = (value: string): string => value.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-  return { ...schema, "x-enum-varnames": values.data.map((value) => reserved[value] ?? camelCase(value)) };
 }
 
 /**

@@ -41,5 +41,20 @@ export function callsIn(tools: string): string {
   return folder;
 }
 
+/** What test/clients/calls/story.ts and story.py print if each request of theirs gets the expected answer. */
+export const storyFacts = (email: string): object => ({
+  email,
+  lat: 39.7392,
+  city: "Denver",
+  isTagged: true,
+  isListed: true,
+  status: "Interested",
+  notes: ["Wants a quote."],
+  assignedTo: null,
+  isInFeed: true,
+  isSamePolygon: true,
+  isRemoved: true,
+});
+
 // CI runs this file, so that the tools are installed while the first local service starts.
 if (import.meta.main) await installedTools();

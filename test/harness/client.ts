@@ -1,6 +1,5 @@
 /** The API client of the tests. It fails the test if a response is not described in the OpenAPI document. */
 
-import { readFileSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
@@ -9,6 +8,7 @@ import { inject } from "vitest";
 import * as z from "zod/mini";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 import { requestToken } from "../../infra/local/request-token.ts";
+import { closedDocument } from "./closed-document.ts";
 
 const Described = z.object({
   content: z.optional(z.record(z.string(), z.object({ schema: z.optional(z.unknown()) }))),
@@ -24,10 +24,7 @@ const Document = z.object({
   }),
 });
 
-const document = z.parse(
-  Document,
-  JSON.parse(readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8")),
-);
+const document = z.parse(Document, closedDocument());
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 addFormats.default(ajv);
 ajv.addSchema({ $id: "openapi", ...document });

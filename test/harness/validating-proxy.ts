@@ -1,21 +1,23 @@
 /**
  * Starts Prism, a validating HTTP proxy. Prism gets a copy of each request of the tests, and forwards it to a server that returns a copy of
- * the service's answer. Prism checks each request and answer against docs/openapi.json. The test run fails if an answer violates the
- * document, or if the service accepts a request that violates it.
+ * the service's answer. Prism checks each request and answer against docs/openapi.json, with closed schemas of answers. The test run fails
+ * if an answer violates the document, or if the service accepts a request that violates it.
  *
  * The tests themselves call the service, because Prism changes what it forwards: it parses JSON and writes it again, follows redirects, and
  * damages compressed bodies.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { Agent, createServer, request, type Server } from "node:http";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
 import * as z from "zod/mini";
-import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { installedTools } from "./client-tools.ts";
+import { closedDocument } from "./closed-document.ts";
 import { copying, EXCHANGE, type Exchange, endToEnd, repeating } from "./exchanges.ts";
 
 /**
@@ -126,7 +128,9 @@ async function startPrism(upstream: string): Promise<{ prism: ChildProcess; url:
   const command = join(await installedTools(), "node_modules/.bin/prism");
   const port = await freePort();
   const options = ["--host", "127.0.0.1", "--port", port, "--cors", "false", "--verboseLevel", "fatal"];
-  const prism = spawn(command, ["proxy", OPENAPI_FILE, upstream, ...options], {
+  const document = join(tmpdir(), "closed-openapi.json");
+  writeFileSync(document, JSON.stringify(closedDocument()));
+  const prism = spawn(command, ["proxy", document, upstream, ...options], {
     stdio: ["ignore", "ignore", "inherit"],
   });
   const url = `http://127.0.0.1:${port}`;

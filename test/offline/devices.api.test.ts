@@ -5,7 +5,7 @@
  */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Permission } from "../../docs/client/api.ts";
+import type { PermissionInput } from "../../docs/client/api.ts";
 import type { NewOperation } from "../../docs/client/offline.ts";
 import { at, baseUrl, flushAuthorizers, tokenOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
@@ -179,7 +179,7 @@ async function writeOnline({ kind, target, value }: Write): Promise<void> {
   }
 }
 
-async function setRights(permissions: readonly Permission[]): Promise<void> {
+async function setRights(permissions: readonly PermissionInput[]): Promise<void> {
   dataOf(await as.owner.PATCH("/api/users/{id}", { ...at(importerId ?? 0), body: { permissions: [...permissions] } }));
   await flushAuthorizers();
 }

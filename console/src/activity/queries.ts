@@ -1,13 +1,13 @@
 /** Reads reports on activity, and the number of prospects with each status. */
 import { useQueries, useQuery } from "@tanstack/react-query";
-import type { ActivityReport, Status } from "canvassing-client/api";
+import type { operations, Status } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
 import { useStatuses } from "../api/reference.ts";
 
 const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const DAY_MS = 86_400_000;
 
-type GroupBy = ActivityReport["groupBy"];
+type GroupBy = NonNullable<NonNullable<operations["reportsActivity"]["parameters"]["query"]>["groupBy"]>;
 
 /** A range of dates such as `2026-11-23`, in the user's time zone. It includes both days. */
 export interface Range {

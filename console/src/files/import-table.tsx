@@ -2,7 +2,7 @@
 import type { ImportSummary } from "canvassing-client/api";
 import { useMemo } from "react";
 import { nameOf, useUsers } from "../api/reference.ts";
-import { Badge } from "../ui/badge.tsx";
+import { Badge, type BadgeKinds } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
@@ -10,13 +10,13 @@ import { Answer } from "../ui/states.tsx";
 import { numberText, timeText } from "../ui/text.ts";
 import { isUnfinished, useCancelImport, useImports, useUndoImport } from "./queries.ts";
 
-const kinds = {
+const kinds: BadgeKinds = {
   awaiting_upload: "warn",
   running: "plain",
   completed: "good",
   failed: "bad",
   cancelled: "warn",
-} as const;
+};
 
 function UndoButton({ id }: { id: number }) {
   const undo = useUndoImport();

@@ -8,16 +8,16 @@ import { Answer } from "../ui/states.tsx";
 import { timeText } from "../ui/text.ts";
 import { useJobs } from "./queries.ts";
 
-const labels = {
+const labels: Readonly<Record<string, string>> = {
   prospect_bulk: "Bulk change",
   territory_run: "Assignment of a territory",
   undo: "Undo",
   import_undo: "Undo of an import",
-} as const;
+};
 
 const columns = [
   { id: "created", header: "Started", cell: ({ createdAt }: Job) => timeText(createdAt) },
-  { id: "kind", header: "Job", cell: ({ kind }: Job) => labels[kind] },
+  { id: "kind", header: "Job", cell: ({ kind }: Job) => labels[kind] ?? kind },
   {
     id: "by",
     header: "By",

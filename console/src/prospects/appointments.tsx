@@ -6,7 +6,7 @@ import * as limits from "../../../shared/limits.ts";
 import { answer, api } from "../api/client.ts";
 import { prospectRecord } from "../api/notes.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
-import { Badge } from "../ui/badge.tsx";
+import { Badge, type BadgeKinds } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
@@ -19,7 +19,7 @@ import { forgetProspects } from "./queries.ts";
 /** More than the characters of a local time, such as `2030-05-06T10:30`. */
 const LOCAL_TIME = 40;
 
-const kinds = { scheduled: "plain", completed: "good", cancelled: "warn", no_show: "bad" } as const;
+const kinds: BadgeKinds = { scheduled: "plain", completed: "good", cancelled: "warn", no_show: "bad" };
 
 export function Appointments({ prospect }: { prospect: ProspectDetail }) {
   const { appointments } = prospect;

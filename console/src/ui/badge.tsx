@@ -22,7 +22,11 @@ export function Dot({ color }: { color: string }) {
   );
 }
 
-export function Badge({ kind = "plain", children }: { kind?: "plain" | "good" | "bad" | "warn"; children: string }) {
+type BadgeKind = "plain" | "good" | "bad" | "warn";
+/** The kinds of badges by state. A state of a later release has no kind here, and its badge is plain. */
+export type BadgeKinds = Readonly<Record<string, BadgeKind>>;
+
+export function Badge({ kind = "plain", children }: { kind?: BadgeKind | undefined; children: string }) {
   return (
     <span className={style.badge} data-kind={kind}>
       {children}

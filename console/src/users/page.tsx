@@ -39,13 +39,15 @@ export function UsersPage() {
 const shown: readonly Column<User>[] = [
   { id: "name", header: "Name", cell: (user) => <strong>{nameOf(user)}</strong> },
   { id: "email", header: "E-mail", cell: ({ email }) => email, minor: true },
-  { id: "role", header: "Role", cell: ({ role }) => roleLabels[role] },
+  { id: "role", header: "Role", cell: ({ role }) => roleLabels[role] ?? role },
   {
     id: "permissions",
     header: "Permissions",
     minor: true,
     cell: ({ role, permissions }) =>
-      role === "sales" ? permissions.map((one) => permissionLabels[one]).join(", ") || "Own prospects only" : "All",
+      role === "sales"
+        ? permissions.map((one) => permissionLabels[one] ?? one).join(", ") || "Own prospects only"
+        : "All",
   },
   {
     id: "state",

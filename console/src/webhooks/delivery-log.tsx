@@ -1,7 +1,7 @@
 /** The deliveries of a webhook, the newest first. */
 import type { Delivery } from "canvassing-client/api";
 import { useMemo, useState } from "react";
-import { Badge } from "../ui/badge.tsx";
+import { Badge, type BadgeKinds } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Select } from "../ui/field.tsx";
@@ -9,12 +9,11 @@ import { Panel } from "../ui/page.tsx";
 import { Failure, Loading } from "../ui/states.tsx";
 import { timeText } from "../ui/text.ts";
 import { DeliveryDialog } from "./delivery-dialog.tsx";
-import { type DeliveryStatus, useDeliveries, useRedeliver } from "./queries.ts";
+import { type DeliveryStatus, deliveryStatuses, useDeliveries, useRedeliver } from "./queries.ts";
 import style from "./webhooks.module.css";
 
-const statuses = ["waiting", "delivered", "exhausted", "cancelled"] as const;
-const kinds = { waiting: "warn", delivered: "good", exhausted: "bad", cancelled: "plain" } as const;
-const labels = { waiting: "waiting", delivered: "delivered", exhausted: "failed", cancelled: "cancelled" } as const;
+const kinds: BadgeKinds = { waiting: "warn", delivered: "good", exhausted: "bad", cancelled: "plain" };
+const labelOf = (status: string): string => (status === "exhausted" ? "failed" : status);
 
 export function DeliveryLog({ webhookId }: { webhookId: number }) {
   const [status, setStatus] = useState<DeliveryStatus>();
@@ -30,12 +29,12 @@ export function DeliveryLog({ webhookId }: { webhookId: number }) {
         <Select
           aria-label="State of the deliveries"
           value={status ?? ""}
-          onChange={({ target }) => setStatus(statuses.find((one) => one === target.value))}
+          onChange={({ target }) => setStatus(deliveryStatuses.find((one) => one === target.value))}
         >
           <option value="">All</option>
-          {statuses.map((one) => (
+          {deliveryStatuses.map((one) => (
             <option key={one} value={one}>
-              {labels[one]}
+              {labelOf(one)}
             </option>
           ))}
         </Select>
@@ -55,7 +54,7 @@ export function DeliveryLog({ webhookId }: { webhookId: number }) {
   );
 }
 
-const again = (status: DeliveryStatus): string => (status === "waiting" ? "Send now" : "Send again");
+const again = (status: string): string => (status === "waiting" ? "Send now" : "Send again");
 
 const columnsOf = (open: (id: string) => void, redeliver: (id: string) => void): readonly Column<Delivery>[] => [
   {
@@ -64,7 +63,7 @@ const columnsOf = (open: (id: string) => void, redeliver: (id: string) => void):
     cell: ({ createdAt }) => <span className={style.whole}>{timeText(createdAt)}</span>,
   },
   { id: "event", header: "Event", cell: ({ event }) => event },
-  { id: "status", header: "State", cell: ({ status }) => <Badge kind={kinds[status]}>{labels[status]}</Badge> },
+  { id: "status", header: "State", cell: ({ status }) => <Badge kind={kinds[status]}>{labelOf(status)}</Badge> },
   { id: "attempts", header: "Attempts", align: "right", minor: true, cell: ({ attemptCount }) => attemptCount },
   {
     id: "next",

@@ -1,6 +1,5 @@
 /** Reads webhooks and their deliveries, and sends the requests that change them. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Delivery } from "canvassing-client/api";
 import { answer, api, RequestFailed } from "../api/client.ts";
 import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
@@ -22,7 +21,8 @@ export const useEventTypes = () =>
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-export type DeliveryStatus = Delivery["status"];
+export const deliveryStatuses = ["waiting", "delivered", "exhausted", "cancelled"] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** Reads the log of deliveries every few seconds, so that new deliveries appear while the log is open. */
 export const useDeliveries = (id: number, status: DeliveryStatus | undefined) =>

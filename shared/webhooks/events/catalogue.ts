@@ -5,6 +5,7 @@ import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import { Job } from "#shared/jobs/bulk/schema.ts";
 import { ImportResult } from "#shared/jobs/import/schema.ts";
+import { openSchema } from "#shared/open-schema.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
 import { Id, named } from "#shared/schema.ts";
@@ -152,7 +153,11 @@ let types: EventType[] | undefined;
 export function eventTypes(): EventType[] {
   types ??= Object.entries(catalogue).map(([event, data]) => {
     const described: unknown = z.toJSONSchema(data, { io: "output", unrepresentable: "any" }).description;
-    const schema = z.toJSONSchema(deliveredData(data), { io: "output", unrepresentable: "any" });
+    const schema = z.toJSONSchema(deliveredData(data), {
+      io: "output",
+      unrepresentable: "any",
+      override: ({ jsonSchema }) => openSchema(jsonSchema),
+    });
     return { event, description: String(described), schema: { ...schema } };
   });
   return types;

@@ -18,6 +18,7 @@ interface Parts {
   readonly operation?: object;
   readonly path?: string;
   readonly method?: string;
+  readonly event?: object;
 }
 
 /** Returns a document with one operation. The parameters replace parts of the operation. */
@@ -35,6 +36,7 @@ function document({
   operation = {},
   path = "/api/things",
   method = "post",
+  event,
 }: Parts): object {
   const parameters = query === undefined ? [] : [{ name: "q", in: "query", required: isQueryRequired, schema: query }];
   return {
@@ -51,13 +53,17 @@ function document({
         },
       },
     },
+    webhooks: event === undefined ? {} : { "thing.created": { post: { requestBody: sent(event) } } },
     components,
   };
 }
 
+const sent = (schema: object) => ({ content: { "application/json": { schema } } });
+
 const text = { type: "string" };
 const object = (properties: object, ...required: string[]) => ({ type: "object", properties, required });
 const choice = (...values: string[]) => ({ type: "string", enum: values });
+const open = (...values: string[]) => ({ type: "string", "x-extensible-enum": values });
 const orNull = { type: ["string", "null"] };
 const named = (schema: object) => ({ schemas: { Thing: schema } });
 const reference = { $ref: "#/components/schemas/Thing" };
@@ -143,6 +149,16 @@ const breaking: [change: string, before: Parts, after: Parts, problem: string][]
     { answer: { oneOf: [text, object({})] } },
     "has no matching choice",
   ],
+  ["an answer loses a known value", { answer: open("a", "b") }, { answer: open("a") }, 'is never "b" any more'],
+  ["an answer's list of values is opened", { answer: choice("a") }, { answer: open("a") }, "may have any value"],
+  [
+    "a closed answer gets a field",
+    { answer: { ...object({}), additionalProperties: false } },
+    { answer: object({ a: text }) },
+    "at a is new",
+  ],
+  ["an event is removed", { event: object({}) }, {}, "the event thing.created (application/json) is gone"],
+  ["a field of an event is removed", { event: object({ a: text }) }, { event: object({}) }, "at a is gone"],
   ["an answer has any value", { answer: choice("a") }, { answer: text }, "may have any value"],
   ["an answer has another format", { answer: { ...text, format: "date-time" } }, { answer: text }, "has the format"],
   [
@@ -191,6 +207,10 @@ const additions: [change: string, before: Parts, after: Parts][] = [
   ["a field of an answer", { answer: object({}) }, { answer: object({ a: text }, "a") }],
   ["a field of an answer that is always there", { answer: object({ a: text }) }, { answer: object({ a: text }, "a") }],
   ["a longer text of an answer", { answer: { ...text, maxLength: 8 } }, { answer: { ...text, maxLength: 9 } }],
+  ["a further known value of an answer", { answer: open("a") }, { answer: open("a", "b") }],
+  ["known values that are the only ones", { answer: open("a") }, { answer: choice("a") }],
+  ["a further event", {}, { event: object({}) }],
+  ["a field of an event", { event: object({}) }, { event: object({ a: text }, "a") }],
   ["fewer values of an answer", { answer: choice("a", "b") }, { answer: choice("a") }],
   ["an error less", { status: "409" }, { status: "422" }],
   ["no token any more", {}, { operation: { security: [] } }],

@@ -4,6 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
+import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE } from "../../../infra/build/bundle.ts";
 import { asText, differences, type OpenApiDocument, openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
@@ -124,7 +125,7 @@ describe("the OpenAPI document", () => {
   it("has schemas that a JSON Schema 2020-12 validator compiles, in strict mode", () => {
     const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, validateFormats: false });
     ajv.addSchema({ $id: "document", components: document.components }, "document");
-    ajv.addVocabulary(["components", "example", "discriminator"]);
+    ajv.addVocabulary(["components", "example", "discriminator", KNOWN_VALUES]);
     for (const name of Object.keys(document.components.schemas ?? {})) {
       expect(() => ajv.compile({ $ref: `document#/components/schemas/${name}` }), name).not.toThrow();
     }

@@ -1,6 +1,7 @@
 /**
- * Tests the clients that openapi-generator makes from the OpenAPI 3.0 document for Kotlin, Swift and Dart. The generator is a Java program.
- * The tests read the generated code and do not compile it, because the compilers of these languages are not in the npm registry.
+ * Tests the clients that openapi-generator makes from the OpenAPI 3.0 document. The generator is a Java program. The client for Python sends
+ * requests to the service. The tests read the code for Kotlin, Swift and Dart and do not compile it, because the compilers of these
+ * languages are not in the npm registry.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,8 +10,9 @@ import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { OPENAPI_30_FILE } from "../../infra/build/bundle.ts";
-import { ChangeType } from "../../shared/sync/changes/schema.ts";
-import { installedTools, run } from "../harness/client-tools.ts";
+import { baseUrl, tokenOf } from "../harness/client.ts";
+import { installedTools, run, storyFacts } from "../harness/client-tools.ts";
+import { newTeam } from "../harness/team.ts";
 
 interface Language {
   /** The name of the generator. */
@@ -41,8 +43,16 @@ const languages: readonly Language[] = [
   { generator: "dart-dio", extension: "dart", data: "BuiltMap<String, JsonObject> get data", smallNumber: never },
 ];
 
+/** This version of the generator makes no models for Go. */
+const others = ["csharp-netcore", "go", "java", "python"];
+const generators = [...languages.map(({ generator }) => generator), ...others];
+
 const hasJava = spawnSync("java", ["-version"]).status === 0;
 if (!hasJava) console.log("Java is not installed, so openapi-generator does not run");
+const needed = ["urllib3", "dateutil", "six", "certifi"];
+const hasPython = spawnSync("python3", ["-c", `import ${needed.join()}`]).status === 0;
+if (!hasPython)
+  console.log(`Python 3 with ${needed.join(", ")} is not installed, so the client for Python sends nothing`);
 
 const folder = mkdtempSync(join(tmpdir(), "canvassing-mobile-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -66,7 +76,7 @@ describe.runIf(hasJava)("the clients of openapi-generator", () => {
       await installedTools(),
       "node_modules/@openapitools/openapi-generator-cli/bin/openapi-generator.jar",
     );
-    const settings = languages.map(({ generator: generatorName }) => {
+    const settings = generators.map((generatorName) => {
       const file = join(folder, `${generatorName}.json`);
       const outputDir = join(folder, generatorName);
       mkdirSync(outputDir);
@@ -79,8 +89,22 @@ describe.runIf(hasJava)("the clients of openapi-generator", () => {
   }, 600_000);
 
   test("are generated without an error", () => {
-    expect(output).toContain(`Batch generation finished ${languages.length} generators successfully`);
+    expect(output).toContain(`Batch generation finished ${generators.length} generators successfully`);
     expect(output.split("\n").filter((line) => /ERROR|Exception/.test(line))).toEqual([]);
+  });
+
+  test.each(others)("for %s have a name for each class", (generator) => {
+    const files = globSync("**/*.*", { cwd: join(folder, generator) });
+    expect(files.length).toBeGreaterThan(40);
+    expect(files.filter((name) => /inline|anytype/i.test(name))).toEqual([]);
+  });
+
+  test.runIf(hasPython)("for Python get the expected answers to their requests", async () => {
+    const { owner } = await newTeam();
+    const access = { BASE_URL: baseUrl(), TOKEN: await tokenOf(owner.email) };
+    const env = { ...process.env, ...access, PYTHONPATH: join(folder, "python"), PYTHONDONTWRITEBYTECODE: "1" };
+    const { stdout } = await run("python3", [join(import.meta.dirname, "calls/story.py")], { env });
+    expect(JSON.parse(stdout)).toEqual(storyFacts(owner.email));
   });
 
   describe.each(languages)("for $generator", (language) => {
@@ -89,10 +113,10 @@ describe.runIf(hasJava)("the clients of openapi-generator", () => {
       files = filesOf(language);
     });
 
-    test("read the items of all seven types", () => {
+    test("read items of any type", () => {
       const item = files.get("ChangeItem") ?? files.get("change_item") ?? "";
-      for (const type of ChangeType.options) expect(item).toContain(`"${type}"`);
       expect(item).toContain(language.data);
+      expect(item).not.toContain('"prospects"');
     });
 
     test("have a name and an existing type for everything", () => {
