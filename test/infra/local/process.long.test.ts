@@ -71,9 +71,10 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   const restarted = start([]);
   const url = await restarted.ready;
   expect(restarted.output().match(/^ready /gm)).toHaveLength(1);
-  // Only the steps with their seconds come before the URLs, so the synthesis of the templates must print no warning.
-  expect(restarted.output()).toMatch(/^(?:[a-z ]+ in \d+\.\d s\n)+API /);
-  expect(restarted.output()).toContain(`\nConsole    ${url}/\nready ${url}\n`);
+  // Only the steps with their seconds come before the tokens, so the synthesis of the templates must print no warning.
+  expect(restarted.output()).toMatch(/^(?:[a-z ]+ in \d+\.\d s\n)+\n# owner@acme\.test\nexport TOKEN=/);
+  const last = new RegExp(`\nAPI        ${url}/api .+\nConsole    ${url}/\nready ${url}\n$`);
+  expect(restarted.output()).toMatch(last);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   const after = await ownerOf(url);
   const params = { path: { id: job.id } };
