@@ -51,7 +51,7 @@ composed and decomposed letters (Unicode NFC and NFD); the service stores texts 
 changes to it are additions only.`;
 
 const sections: Readonly<Record<string, string>> = {
-  Documentation: "This document, the page that shows it, and the health check. None of them needs a token.",
+  Documentation: "This document, the page that shows it, and the health checks. None of them needs a token.",
   Session: "The sign-in of the console in the browser. Other clients get their tokens from the identity provider.",
   Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
   Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",

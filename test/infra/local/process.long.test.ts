@@ -129,6 +129,16 @@ test("CORS allows a configured origin, the commands find the service by HOST and
   const company = ["create", "--name", "New", "--owner", "owner@new.test"];
   expect(run("infra/cli/company.ts", company, { HOST: "0.0.0.0", PORT: port }).stdout).toContain(` on ${url}\n`);
 
+  const admin = run("infra/cli/token.ts", ["admin@acme.test"], { HOST: "0.0.0.0", PORT: port }).stdout;
+  const smoke = (args: readonly string[], more: Record<string, string>) =>
+    run("infra/cli/smoke.ts", ["--changes", "2", ...args], { HOST: "0.0.0.0", PORT: port, ...more }).stdout;
+  expect(smoke([], {})).toMatch(
+    /\npassed: prospects, map, 3 signed webhooks, separation of companies \(9 steps at .+\)\n$/,
+  );
+  expect(smoke(["--base", url], { SMOKE_TOKEN: admin.trim() })).toMatch(
+    /\npassed: prospects, map, 3 signed webhooks \(9 steps at .+\)\n$/,
+  );
+
   const [line = ""] = execFileSync("ps", ["--ppid", String(child.pid), "-o", "pid,args"])
     .toString()
     .split("\n")

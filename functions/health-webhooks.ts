@@ -1,0 +1,41 @@
+/**
+ * POST /health/webhooks: receives a webhook, and answers with what has arrived. The smoke test of a deployment sends its webhook here and
+ * reads the answer in the log of deliveries, so it needs no public address of its own.
+ */
+import { createHash } from "node:crypto";
+import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
+import { answer } from "#shared/http/answer.ts";
+import { answering } from "#shared/http/chain.ts";
+
+const SIGNATURE = /^[0-9a-f]{64}$/;
+
+const serve = (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>
+  answering(event, async ({ request: { headers, body }, request }) => {
+    const signature = headers.get("x-service-signature")?.join() ?? "";
+    return answer(request, 200, {
+      signature: SIGNATURE.test(signature) ? signature : null,
+      sha256: createHash("sha256").update(body).digest("hex"),
+    });
+  });
+
+const hex = { pattern: SIGNATURE.source } as const;
+
+export const handler = Object.assign(serve, {
+  document: {
+    summary: "What has arrived of a webhook",
+    description:
+      "A receiver for tests: a webhook with this URL shows in its log of deliveries whether body and signature have arrived. It checks and stores nothing, and answers any body with 200.",
+    tag: "Documentation",
+    mediaType: "application/json",
+    name: "WebhookReceipt",
+    schema: {
+      type: "object",
+      description: "What has arrived of a webhook.",
+      properties: {
+        signature: { type: ["string", "null"], ...hex, description: "The header `X-Service-Signature`." },
+        sha256: { type: "string", ...hex, description: "SHA-256 of the body." },
+      },
+      required: ["signature", "sha256"],
+    },
+  },
+});
