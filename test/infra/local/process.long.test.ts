@@ -133,10 +133,10 @@ test("CORS allows a configured origin, the commands find the service by HOST and
   const smoke = (args: readonly string[], more: Record<string, string>) =>
     run("infra/cli/smoke.ts", ["--changes", "2", ...args], { HOST: "0.0.0.0", PORT: port, ...more }).stdout;
   expect(smoke([], {})).toMatch(
-    /\npassed: prospects, map, 3 signed webhooks, separation of companies \(9 steps at .+\)\n$/,
+    /\npassed: prospects, map, 3 signed webhooks, separation of companies \(8 steps at .+\)\n$/,
   );
   expect(smoke(["--base", url], { SMOKE_TOKEN: admin.trim() })).toMatch(
-    /\npassed: prospects, map, 3 signed webhooks \(9 steps at .+\)\n$/,
+    /\npassed: prospects, map, 3 signed webhooks \(8 steps at .+\)\n$/,
   );
 
   const [line = ""] = execFileSync("ps", ["--ppid", String(child.pid), "-o", "pid,args"])
