@@ -22,17 +22,21 @@ const hex = { pattern: SIGNATURE.source } as const;
 
 export const handler = Object.assign(serve, {
   document: {
-    summary: "What has arrived of a webhook",
+    summary: "Receive a webhook for a test",
     description:
-      "A receiver for tests: a webhook with this URL shows in its log of deliveries whether body and signature have arrived. It checks and stores nothing, and answers any body with 200.",
+      "Answers any body with the digest of the body and the signature that have arrived. The log of deliveries of a webhook with this URL then shows them. The service checks and stores nothing.",
     tag: "Documentation",
     mediaType: "application/json",
     name: "WebhookReceipt",
     schema: {
       type: "object",
-      description: "What has arrived of a webhook.",
+      description: "The signature and the digest of a webhook that has arrived.",
       properties: {
-        signature: { type: ["string", "null"], ...hex, description: "The header `X-Service-Signature`." },
+        signature: {
+          type: ["string", "null"],
+          ...hex,
+          description: "The header `X-Service-Signature`; null if it has another form.",
+        },
         sha256: { type: "string", ...hex, description: "SHA-256 of the body." },
       },
       required: ["signature", "sha256"],

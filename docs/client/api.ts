@@ -96,8 +96,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What has arrived of a webhook
-         * @description A receiver for tests: a webhook with this URL shows in its log of deliveries whether body and signature have arrived. It checks and stores nothing, and answers any body with 200.
+         * Receive a webhook for a test
+         * @description Answers any body with the digest of the body and the signature that have arrived. The log of deliveries of a webhook with this URL then shows them. The service checks and stores nothing.
          *
          *     Needs no token.
          */
@@ -4334,9 +4334,9 @@ export interface components {
              */
             url?: string;
         };
-        /** @description What has arrived of a webhook. */
+        /** @description The signature and the digest of a webhook that has arrived. */
         WebhookReceipt: {
-            /** @description The header `X-Service-Signature`. */
+            /** @description The header `X-Service-Signature`; null if it has another form. */
             signature: string | null;
             /** @description SHA-256 of the body. */
             sha256: string;
