@@ -1,9 +1,10 @@
-/** Creates the CDK stacks from the settings on the command line, and checks the stacks with cdk-nag. The command `cdk` runs this file. */
+/** Creates the CDK stacks from the settings of the operator, and checks the stacks with cdk-nag. The command `cdk` runs this file. */
 import { join } from "node:path";
 import { bundle } from "./build/bundle.ts";
 import { cachedBundle } from "./build/bundle-cache.ts";
-import { type DeployConfig, readConfig } from "./settings/config.ts";
+import type { DeployConfig } from "./settings/config.ts";
 import type { Place } from "./settings/place.ts";
+import { readDeployment } from "./settings/settings-file.ts";
 import { addRulePacks } from "./stack/rules.ts";
 import { createStacks } from "./stack/stacks.ts";
 import { createApp, functionFiles } from "./synth.ts";
@@ -19,10 +20,10 @@ createStacks(app, config, bundles);
 await addRulePacks(app);
 app.synth();
 
-/** Prints a line for each wrong context key and ends the process with exit code 1. */
+/** Prints a line for each wrong setting and ends the process with exit code 1. */
 function configOrExit(context: Readonly<Record<string, unknown>>, place: Place): DeployConfig {
   try {
-    return readConfig(context, place);
+    return readDeployment(process.cwd(), context, place);
   } catch (error) {
     console.error(error instanceof Error ? error.message : String(error));
     process.exit(1);

@@ -86,6 +86,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/health/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive a webhook for a test
+         * @description Answers any body with the digest of the body and the signature that have arrived. The log of deliveries of a webhook with this URL then shows them. The service checks and stores nothing.
+         *
+         *     Needs no token.
+         */
+        post: operations["healthWebhooks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session/login": {
         parameters: {
             query?: never;
@@ -4213,6 +4235,13 @@ export interface components {
              */
             url?: string;
         };
+        /** @description The signature and the digest of a webhook that has arrived. */
+        WebhookReceipt: {
+            /** @description The header `X-Service-Signature`; null if it has another form. */
+            signature: string | null;
+            /** @description SHA-256 of the body. */
+            sha256: string;
+        };
         /** @description A webhook with its new secret in full. No other answer shows the secret. */
         WebhookWithSecret: {
             /**
@@ -4725,6 +4754,7 @@ export type VectorTile = components['schemas']['VectorTile'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookList = components['schemas']['WebhookList'];
 export type WebhookPatch = components['schemas']['WebhookPatch'];
+export type WebhookReceipt = components['schemas']['WebhookReceipt'];
 export type WebhookWithSecret = components['schemas']['WebhookWithSecret'];
 export type ResponseProblem400 = components['responses']['Problem400'];
 export type ResponseProblem401 = components['responses']['Problem401'];
@@ -4876,6 +4906,39 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    healthWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "signature": "1c7f5b0e1c7f5b0e1c7f5b0e1c7f5b0e1c7f5b0e1c7f5b0e1c7f5b0e1c7f5b0e",
+                     *       "sha256": "e3b0c442e3b0c442e3b0c442e3b0c442e3b0c442e3b0c442e3b0c442e3b0c442"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookReceipt"];
                 };
             };
             400: components["responses"]["Problem400"];

@@ -5,7 +5,7 @@ import { root } from "./bundle.ts";
 import { consoleDirectory } from "./console.ts";
 
 /** The paths that belong to the API. All other paths belong to the console. */
-export const API_PATHS = ["/api/*", "/docs", "/openapi*", "/health"] as const;
+export const API_PATHS = ["/api/*", "/docs", "/openapi*", "/health*"] as const;
 
 export const INDEX = "index.html";
 export const CONFIG = "config.json";

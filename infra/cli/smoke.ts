@@ -18,8 +18,8 @@ const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT
     --base URL             the service, without /api (default: the local one, whose demo users need no credentials)
     --changes N            further status changes (default: 200 on the local service, otherwise 10)
     --receiver-port PORT   the port of this machine on which webhooks arrive (default: any free port)
-    --receiver-url URL     a public URL that leads to PORT of this machine, where webhooks are verified. Without it, a
-                           deployed service sends webhooks to itself, and their attempts are checked
+    --receiver-url URL     a public URL that leads to PORT of this machine. Without it, a deployed service sends the
+                           webhooks to its own POST /health/webhooks, and the log of deliveries shows what has arrived
 credentials of a deployed service are environment variables, one of
     SMOKE_TOKEN                                      an access token
     SMOKE_USER, SMOKE_PASSWORD, SMOKE_USER_POOL_ID, SMOKE_CLIENT_ID    a user of a Cognito pool; needs AWS credentials
@@ -118,6 +118,8 @@ async function main(): Promise<undefined> {
     });
     const sorted = delays.toSorted((a, b) => a - b);
     console.log(`commit -> receiver: median ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms`);
+    const separation = stranger === undefined ? "" : ", separation of companies";
+    console.log(`passed: prospects, map, ${delays.length} signed webhooks${separation} (${steps} steps at ${base})`);
   } catch (error) {
     throw new Error(`failed after step ${steps}: ${messageOf(error)}`);
   } finally {

@@ -63,7 +63,9 @@ export async function bind(port: number, host: string): Promise<Listener> {
     server.listen(port, host);
     await once(server, "listening");
   } catch (error) {
-    if (codeOf(error) === "EADDRINUSE") throw new LocalError(`port ${port} is in use: set PORT to another one`);
+    if (codeOf(error) === "EADDRINUSE") {
+      throw new LocalError(`port ${port} is in use: choose another one, for example PORT=${port + 1} npm start`);
+    }
     throw new LocalError(`cannot listen on ${host}:${port} (${codeOf(error) ?? "unknown"})`, { cause: error });
   }
   let stopped: Promise<void> | undefined;

@@ -7,14 +7,15 @@ import { readOptions } from "./options.ts";
 import type { LocalService } from "./service.ts";
 
 async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> {
-  console.log(`API        ${url}/api      reference ${url}/docs      OpenAPI ${url}/openapi.json`);
-  console.log(`DynamoDB   ${outputs.DynamoDbEndpoint}      table ${outputs.TableName}`);
-  console.log(`Queues     ${url}/local/queues      outputs ${url}/local/outputs`);
   for (const email of ["owner@acme.test", "rep@acme.test", "owner@globex.test"]) {
     const token = await tokenOf(email);
     if (token !== undefined) console.log(`\n# ${email}\nexport TOKEN=${token}`);
   }
   console.log(`\ncurl -H "Authorization: Bearer $TOKEN" ${url}/api/me\n`);
+  console.log(`DynamoDB   ${outputs.DynamoDbEndpoint}      table ${outputs.TableName}`);
+  console.log(`Queues     ${url}/local/queues      outputs ${url}/local/outputs`);
+  // The tokens fill a screen, so these addresses come after them.
+  console.log(`API        ${url}/api      reference ${url}/docs      OpenAPI ${url}/openapi.json`);
   console.log(`Console    ${url}/`);
   console.log(`ready ${url}`);
 }

@@ -312,12 +312,15 @@ const components: Readonly<Record<string, unknown>> = {
   Deleted: { id: 1030 },
 };
 
+const partlyDone = { ...Job, changed: 100, unchanged: 0, skipped: 0, unprocessed: 140, undoableUntil: null };
+
 /** Example responses by function file: for responses without a component, and for responses that differ from their component's example. */
 const answers: Readonly<Record<string, unknown>> = {
   "docs/openapi": { openapi: "3.1.0", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/openapi30": { openapi: "3.0.3", info: { title: "Canvassing", version: "1" }, paths: {} },
   "docs/page": "<!doctype html>",
   health: { status: "ok" },
+  "health-webhooks": { signature: "1c7f5b0e".repeat(8), sha256: "e3b0c442".repeat(8) },
   "webhooks/pause": { ...Webhook, status: "paused" },
   "webhooks/rotate-secret": withSecret("1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a"),
   "prospects/template":
@@ -370,24 +373,8 @@ const answers: Readonly<Record<string, unknown>> = {
     undoes: 1033,
     undoableUntil: null,
   },
-  "jobs/pause": {
-    ...Job,
-    state: "paused",
-    changed: 100,
-    unchanged: 0,
-    skipped: 0,
-    unprocessed: 140,
-    undoableUntil: null,
-  },
-  "jobs/resume": {
-    ...Job,
-    state: "queued",
-    changed: 100,
-    unchanged: 0,
-    skipped: 0,
-    unprocessed: 140,
-    undoableUntil: null,
-  },
+  "jobs/pause": { ...partlyDone, state: "paused" },
+  "jobs/resume": { ...partlyDone, state: "queued" },
   "jobs/cancel": { ...Job, state: "cancelled", changed: 100, unchanged: 0, skipped: 0, unprocessed: 140 },
   "webhooks/create": withSecret("6f1c2d3e-4b5a-4c7d-8e9f-0a1b2c3d1f9a"),
 };

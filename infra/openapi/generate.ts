@@ -52,7 +52,7 @@ changes to it are additions only. Answers and events get new fields, and the tex
 ignore fields that you do not know, and have a default for other values.`;
 
 const sections: Readonly<Record<string, string>> = {
-  Documentation: "This document, the page that shows it, and the health check. None of them needs a token.",
+  Documentation: "This document, the page that shows it, and the health checks. None of them needs a token.",
   Session: "The sign-in of the console in the browser. Other clients get their tokens from the identity provider.",
   Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
   Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",

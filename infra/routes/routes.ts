@@ -27,6 +27,7 @@ const declared: readonly Route[] = [
   },
   { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true },
   { method: "GET", path: "/health", file: "health", access: {}, public: true },
+  { method: "POST", path: "/health/webhooks", file: "health-webhooks", access: {}, public: true },
   ...sessionRoutes,
   { method: "GET", path: "/api/me", file: "me", access: { table: named } },
   ...referenceRoutes,

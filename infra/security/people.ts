@@ -257,6 +257,15 @@ export const policyOf = (person: Person) => ({
 
 export const policyText = (person: Person): string => `${JSON.stringify(policyOf(person), null, 2)}\n`;
 
+/** The limit of a managed policy, without white space. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
+const MANAGED = 6_144;
+
+export function sizeOf(person: Person): number {
+  const size = JSON.stringify(policyOf(person)).length;
+  if (size > MANAGED) throw new Error(`the policy of ${person} has ${size} characters, and IAM permits ${MANAGED}`);
+  return size;
+}
+
 /** Returns the section of docs/permissions.md about people. */
 export function peopleSection(): string {
   const rights = persons.flatMap((person) =>
@@ -271,9 +280,12 @@ export function peopleSection(): string {
   return [
     "## People",
     "",
-    "These people operate a deployment. Each has a policy, which an administrator of the account can paste into IAM:",
+    "These people operate a deployment. Each has a policy, which an administrator of the account can paste into IAM as a managed policy. Without",
+    `white space, IAM permits a managed policy ${MANAGED} characters, and all inline policies of a user together 2048:`,
     "",
-    ...persons.map((person) => `- [${person}](policies/${person}.json): ${people[person].does}.`),
+    ...persons.map(
+      (person) => `- [${person}](policies/${person}.json), ${sizeOf(person)} characters: ${people[person].does}.`,
+    ),
     "",
     "`npx cdk bootstrap` makes five roles with all rights that a deployment needs, so an administrator of the account runs it once. The deployer",
     "then needs only the right to use these roles:",

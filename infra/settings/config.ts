@@ -36,6 +36,10 @@ export interface DeployConfig {
   readonly webAcl?: boolean;
   readonly retention: Retention;
   readonly alarmEmail?: string;
+  /** Dollars. A mail to `alarmEmail` says that the costs of the account are near or above it. */
+  readonly monthlyBudget?: number;
+  /** AWS shows them on each resource and, if activated, in the bill. */
+  readonly tags?: Readonly<Record<string, string>>;
   readonly watch: Watch;
   /** The console in the browser. If it is undefined, the deployment serves only the API. */
   readonly console?: Console;
@@ -99,7 +103,7 @@ export interface Adopted {
 }
 
 /** The CDK's own keys. Every other key must be a setting. */
-const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
+export const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
 
 /**
  * Throws an error with each unknown context key and each invalid value. If a mistyped `table` were ignored, the deployment would begin with
@@ -110,7 +114,7 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
   const unknown = Object.keys(context).filter((key) => !CDK_KEY.test(key) && !known.has(key));
   const parsed = z.safeParse(Context, context);
   const faults = [
-    ...unknown.map((key) => `context key ${key}: unknown${suggestion(key)}; docs/deploy.md lists all settings`),
+    ...unknown.map((key) => `context key ${key}: unknown${suggestion(key)}; docs/settings.md lists all settings`),
     ...(parsed.error?.issues ?? []).map((issue) => `context key ${String(issue.path[0])}: ${issue.message}`),
     ...(parsed.success ? placeFaults(parsed.data, place) : []),
   ];
@@ -131,6 +135,8 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
     companyRate,
     webAcl = preset === "production",
     alarmEmail,
+    monthlyBudget,
+    tags,
     runbook,
     backupDailyDays,
     backupMonthlyDays,
@@ -179,6 +185,8 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
     ...(backup !== undefined && { backup }),
     ...(activeTable !== undefined && { activeTable }),
     ...(alarmEmail !== undefined && { alarmEmail }),
+    ...(monthlyBudget !== undefined && { monthlyBudget }),
+    ...(tags !== undefined && { tags }),
     ...(issuer !== undefined && { issuer }),
     ...(jwksUri !== undefined && { jwksUri }),
     ...(mail !== undefined && { mail }),
@@ -299,6 +307,9 @@ function adoptedOf(
 /** Throws an error with the context key of the wrong value. */
 export function assertConsistent(config: DeployConfig): void {
   const { issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy, console } = config;
+  if (config.monthlyBudget !== undefined && config.alarmEmail === undefined) {
+    throw new Error("context key alarmEmail: needed with monthlyBudget");
+  }
   if (console !== undefined && issuer !== undefined && console.clientId === undefined) {
     throw new Error("context key consoleClient: needed with console and issuer");
   }

@@ -14,7 +14,7 @@ export const consoleSettings = {
     description: FLAG,
     default: "`false`",
     effect:
-      "[the console](#the-console) in the browser, on the same address as the API. The deployment has the output `ConsoleUrl`. Build it before with `npm run console`; otherwise a page says that it is missing",
+      "[the console](deploy.md#the-console) in the browser, on the same address as the API. The deployment has the output `ConsoleUrl`. Build it before with `npm run console`; otherwise a page says that it is missing",
     cost: "CloudFront's price of requests and traffic; its free tier covers 10 million requests a month",
   }),
   consoleDomain: matching(DOMAIN_NAME, "a domain name in lower case").register(settingTexts, {

@@ -1,5 +1,5 @@
 /**
- * The schema of all settings, which are keys of the CDK context. `npm run settings` writes the tables of docs/deploy.md from their
+ * The schema of all settings, which are keys of the CDK context. `npm run settings` writes docs/settings.md from their
  * descriptions.
  */
 import * as z from "zod/mini";
@@ -38,7 +38,7 @@ const address = {
     description: "domain name of the API, such as `api.example.com`. Needs `certificate`",
     default: "none: clients use API Gateway's URL, which changes when the service is deployed anew",
     effect:
-      "[a URL that survives the service](#a-domain-of-your-own). The deployment has the outputs `DomainTarget` and `DomainTargetZone` for the DNS record",
+      "[a URL that survives the service](deploy.md#a-domain-of-your-own). The deployment has the outputs `DomainTarget` and `DomainTargetZone` for the DNS record",
     cost: "none",
   }),
   certificate: matching(
@@ -72,7 +72,7 @@ const size = {
   preset: z._default(oneOf(presets), "small").register(settingTexts, {
     topic: "Size",
     description: "`small` or `production`",
-    effect: "[the use of the account's concurrency](#concurrency). `small` fits a new account",
+    effect: "[the use of the account's concurrency](deploy.md#concurrency). `small` fits a new account",
     cost: "`production` gives some functions more memory. A reservation is free",
   }),
   accountConcurrency: count(10, 1_000_000).register(settingTexts, {
@@ -112,7 +112,7 @@ const size = {
     default: "2048; 5120 with the preset `production`",
     effect:
       "with less memory, the function caches the indexes of fewer companies and gets less processor time, so some lists take longer. `3008` " +
-      "fits an account whose [quota of memory](#concurrency) AWS has not raised",
+      "fits an account whose [quota of memory](deploy.md#concurrency) AWS has not raised",
     cost: "Lambda bills memory multiplied by time, and more memory shortens the time",
   }),
   warmEnvironments: count(0, 100).register(settingTexts, {
@@ -123,7 +123,7 @@ const size = {
     effect:
       "fewer requests wait 0.3 s for a start. A lone rep notices it at half of the lists, unless `canary` calls the functions; from 50 reps " +
       "on hardly any request meets a start ([latency](latency.md)). It needs a quota that leaves 100 executions unreserved. Change it in a " +
-      "[deployment of its own](#environments-that-are-kept-ready)",
+      "[deployment of its own](deploy.md#environments-that-are-kept-ready)",
     cost: "$61 a month for each with the preset `production`, of which lists take $44",
   }),
 };
@@ -194,7 +194,7 @@ const existing = {
     description: "name of a retained table. Needs `secretsKey`",
     default: "a new table",
     effect:
-      "[adopts the table](#adopt-existing-data). Keep the key afterwards: without it CloudFormation makes a new table",
+      "[adopts the table](deploy.md#adopt-existing-data). Keep the key afterwards: without it CloudFormation makes a new table",
     cost: "none",
   }),
   bucket: matching(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "the name of a bucket").register(settingTexts, {
@@ -287,6 +287,41 @@ const retention = {
   }),
 };
 
+const TAGS = must("1 to 40 tags such as CostCenter=42, of letters, digits, blanks and _.:/=+-@");
+/** A key has at most 128 characters, a value 256. AWS reserves the prefix. */
+const TAG = /^(?!aws:)[\p{L}\p{N} _.:/+@-]{1,128}=[\p{L}\p{N} _.:/=+@-]{0,256}$/iu;
+
+const keyAndValue = (tag: string): [string, string] => {
+  const at = tag.indexOf("=");
+  return [tag.slice(0, at), tag.slice(at + 1)];
+};
+
+const costs = {
+  monthlyBudget: count(1, 1_000_000).register(settingTexts, {
+    topic: "Costs",
+    description: "dollars a month. Needs `alarmEmail`",
+    default: "none",
+    effect:
+      "AWS Budgets sends a mail to `alarmEmail` when the costs of the whole account are above 80 % of it, and when they will probably be above it at the end of the month",
+    cost: "none",
+  }),
+  tags: z
+    .optional(
+      z.pipe(
+        z.pipe(List, z.array(z.string().check(z.regex(TAG, TAGS))).check(z.minLength(1, TAGS), z.maxLength(40, TAGS))),
+        z.transform((tags) => Object.fromEntries(tags.map(keyAndValue))),
+      ),
+    )
+    .register(settingTexts, {
+      topic: "Costs",
+      description: "tags of all resources, comma-separated, such as `CostCenter=42, Team=Field`",
+      default: "none",
+      effect:
+        "CloudFormation gives them to each resource that can have tags. The bill shows them after you [activate](https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/activating-tags.html) them as cost allocation tags",
+      cost: "none",
+    }),
+};
+
 const RUNBOOK = must("an address without # and blanks, of at most 300 characters");
 
 const alarms = {
@@ -311,7 +346,7 @@ const alarms = {
     description: FLAG,
     default: "`true` with the preset `production`, otherwise `false`",
     effect:
-      "a function runs the [smoke test](#watch) every five minutes in a company of its own. An alarm goes off if it fails. `npm run canary -- create` makes the company",
+      "a function runs the [smoke test](deploy.md#watch) every five minutes in a company of its own. An alarm goes off if it fails. `npm run canary -- create` makes the company",
     cost: "about $2 a month",
   }),
 };
@@ -358,6 +393,7 @@ export const Context = z.object({
   ...existing,
   ...backups,
   ...alarms,
+  ...costs,
   ...release,
   ...rehearsal,
 });

@@ -1,4 +1,4 @@
-/** Writes the tables of settings in docs/deploy.md (`npm run settings`). With `--check`, it fails if they are out of date. */
+/** Writes the tables of docs/settings.md (`npm run settings`). With `--check`, it fails if they are out of date. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -7,7 +7,7 @@ import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { Context } from "./context.ts";
 import { type SettingTexts, settingTexts, topics } from "./setting-texts.ts";
 
-const DOCUMENT = "docs/deploy.md";
+const DOCUMENT = "docs/settings.md";
 /** The tables are between these two lines of the document. */
 const BEGIN = "<!-- `npm run settings` writes these tables from infra/settings/context.ts -->";
 const END = "<!-- end of the tables of settings -->";

@@ -1,7 +1,7 @@
-/** The descriptions of the settings, for the tables of docs/deploy.md. */
+/** The descriptions of the settings, for the tables of docs/settings.md. */
 import * as z from "zod/mini";
 
-/** Headings in docs/deploy.md, in this order. */
+/** Headings in docs/settings.md, in this order. */
 export const topics = [
   "Name and address",
   "Size",
@@ -12,6 +12,7 @@ export const topics = [
   "Existing resources",
   "Backups",
   "Alarms",
+  "Costs",
   "Releases",
   "Rehearsal and development",
 ] as const;

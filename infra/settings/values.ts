@@ -7,9 +7,9 @@ export const matching = (pattern: RegExp, what: string) =>
 
 export const oneOf = <const T extends string>(choices: readonly T[]) => z.enum(choices, must(choices.join(" or ")));
 
-/** Describes the values of a flag, for docs/deploy.md. */
+/** Describes the values of a flag, for docs/settings.md. */
 export const FLAG = "`true` or `false`, in lower case";
-/** Text (from the command line) or JSON (from cdk.json). Other spellings such as `TRUE` are refused. */
+/** Text (from the command line) or JSON (from settings.json). Other spellings such as `TRUE` are refused. */
 export const Flag = z.pipe(
   z.union([z.boolean(), z.enum(["true", "false"])], must("true or false")),
   z.transform((value) => value === true || value === "true"),
@@ -17,7 +17,7 @@ export const Flag = z.pipe(
 
 export const DOMAIN_NAME = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/;
 
-/** A comma-separated string (from the command line) or a JSON list (from cdk.json). */
+/** A comma-separated string (from the command line) or a JSON list (from settings.json). */
 export const List = z.pipe(
   z.union([z.string(), z.array(z.string())], must("a text with commas between the values, or a list of texts")),
   z.transform((value) =>

@@ -25,6 +25,7 @@ import { dataStackName, stackNameOf } from "../settings/names.ts";
 import type { Retention } from "../settings/retention.ts";
 import { createAlarmTopic, nameAlarms, sendAlarms } from "./alarms.ts";
 import { createBackups } from "./backup.ts";
+import { createBudget } from "./budget.ts";
 import { createDomain } from "./domain.ts";
 import { createIdentity, type Identity } from "./identity.ts";
 import { createLogRole } from "./log-role.ts";
@@ -53,6 +54,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   const stack = new Stack(scope, dataStackName(stackNameOf(config.stage)), {
     description: "Data of the multi-tenant canvassing backend",
     terminationProtection: true,
+    ...(config.tags !== undefined && { tags: config.tags }),
   });
   const table = createTable(stack, config.retention, config.adopted?.table);
   const importQueue = createImportQueue(stack);
@@ -66,6 +68,8 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   if (config.domain !== undefined) createDomain(stack, config.domain);
   createLogRole(stack);
   const alarms = createAlarmTopic(stack, config.alarmEmail);
+  const { monthlyBudget, alarmEmail } = config;
+  if (monthlyBudget !== undefined && alarmEmail !== undefined) createBudget(stack, monthlyBudget, alarmEmail);
   const identity = createIdentity(stack, config);
   const data = { stack, table, ownTable: table, bucket, importQueue, secretsKey, identity, alarms };
   keepExports(data, config);
@@ -101,7 +105,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
     "CopyEvents",
     "Missing",
   ];
-  const others = ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms"];
+  const others = ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", "Budget"];
   for (const path of [...others, ...backups.map((part) => `Backups/${part}`)]) {
     const other = stack.node.findAll().find(({ node }) => node.path === `${stack.node.path}/${path}`);
     if (other !== undefined) (userPool ?? table).node.addDependency(other);

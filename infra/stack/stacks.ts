@@ -37,6 +37,7 @@ export function createStacks(
     description: "Multi-tenant canvassing backend",
     // CloudFormation accepts templates of at most one megabyte, with indentation.
     suppressTemplateIndentation: true,
+    ...(config.tags !== undefined && { tags: config.tags }),
   });
   const platform: Platform = {
     bundles,

@@ -1,4 +1,5 @@
 /** Calls the API of a deployment as any client does. It shares no code with the functions. */
+import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 
 /** A failed check. The message contains no token. */
@@ -18,18 +19,25 @@ export type Api = (method: string, path: string, body?: unknown) => Promise<Answ
 /** Milliseconds after which a request without an answer fails. It is longer than the time-out of API Gateway, 29 seconds. */
 const ANSWER_MS = 30_000;
 
+/** The times that a request is repeated after a 429: the throttle of a company is small in some deployments. */
+const REPEATS = 5;
+
 export function apiAt(base: string, accessToken: string): Api {
   return async (method, path, body) => {
-    const request = {
-      method,
-      headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
-      signal: AbortSignal.timeout(ANSWER_MS),
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    };
-    const answer = await fetch(`${base}${path}`, request).catch((error: unknown) => {
-      throw new SmokeError(`${method} ${path}: no answer`, { cause: error });
-    });
-    return { status: answer.status, body: await answer.json().catch(() => undefined) };
+    for (let left = REPEATS; ; left--) {
+      const request = {
+        method,
+        headers: { Authorization: `Bearer ${accessToken}`, "Content-Type": "application/json" },
+        signal: AbortSignal.timeout(ANSWER_MS),
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      };
+      const answer = await fetch(`${base}${path}`, request).catch((error: unknown) => {
+        throw new SmokeError(`${method} ${path}: no answer`, { cause: error });
+      });
+      const content: unknown = await answer.json().catch(() => undefined);
+      if (answer.status !== 429 || left === 0) return { status: answer.status, body: content };
+      await wait(1_000 * Number(answer.headers.get("Retry-After") ?? 1));
+    }
   };
 }
 

@@ -1,45 +1,78 @@
 /**
- * Finds the deliveries of a webhook without a receiver, for a smoke test: the webhook sends to a path of the service, which answers POST
- * with 405.
+ * The webhook receiver of a smoke test that has no public address: the webhook goes to `POST /health/webhooks` of the deployment, which
+ * answers with the signature and the digest of what has arrived. The log of deliveries contains this answer.
  */
+import { createHash } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
-import { type Api, assert, call } from "#shared/smoke/api.ts";
-import { type Delivery, type Receiver, StatusChanged } from "#shared/smoke/story.ts";
+import { type Api, assert, call, SmokeError } from "#shared/smoke/api.ts";
+import { type Delivery, type Receiver, verified, type Webhook } from "#shared/smoke/story.ts";
 
-const Page = z.object({ items: z.array(z.object({ id: z.string() })) });
+const Page = z.object({ items: z.array(z.object({ id: z.string() })), nextCursor: z.nullable(z.string()) });
 const Detail = z.object({
   id: z.string(),
   createdAt: z.string(),
   body: z.string(),
-  attempts: z.array(z.object({ status: z.nullable(z.number()), startedAt: z.string(), latencyMs: z.number() })),
+  attempts: z.array(
+    z.object({
+      status: z.nullable(z.number()),
+      error: z.nullable(z.string()),
+      answer: z.string(),
+      startedAt: z.string(),
+      latencyMs: z.number(),
+    }),
+  ),
 });
+const Receipt = z.object({ signature: z.nullable(z.string()), sha256: z.string() });
 
+/** The preset `small` permits a company 20 requests a second. */
 const BETWEEN_MS = 500;
 
-/** Milliseconds to wait for the deliveries. */
+/** @param waitMs milliseconds to wait for the deliveries */
 export function attemptsAt(base: string, waitMs: number): Receiver {
   return {
-    url: `${base}/health`,
-    proof: "the webhook is sent, and its receiver answers",
-    async delivered({ id: webhookId }, count, api) {
-      const path = `/api/webhooks/${webhookId}/deliveries`;
+    url: `${base}/health/webhooks`,
+    proof: "the webhook is delivered with a valid signature",
+    async delivered(webhook, count, api) {
+      const log = `/api/webhooks/${webhook.id}/deliveries`;
       for (const deadline = Date.now() + waitMs; ; await wait(BETWEEN_MS)) {
-        const { items } = await call(api, ["GET", path], 200, Page);
-        const all = await Promise.all(items.map(({ id }) => attemptOf(api, `${path}/${id}`)));
-        const attempted = all.filter((one) => one !== undefined);
-        if (attempted.length >= count) return attempted;
-        assert(Date.now() < deadline, `only ${attempted.length} of ${count} webhooks were sent within ${waitMs} ms`);
+        const ids = await idsIn(api, log, "delivered");
+        if (ids.length >= count) return received(api, log, ids, webhook);
+        if (Date.now() < deadline) continue;
+        const reason = await failureIn(api, log);
+        throw new SmokeError(`only ${ids.length} of ${count} webhooks were delivered within ${waitMs} ms${reason}`);
       }
     },
   };
 }
 
-/** The first attempt with an answer. */
-async function attemptOf(api: Api, path: string): Promise<Delivery | undefined> {
-  const { id, createdAt, body, attempts } = await call(api, ["GET", path], 200, Detail);
-  const answered = attempts.find(({ status }) => status !== null);
-  if (answered === undefined) return undefined;
-  const event = StatusChanged.parse(JSON.parse(body));
-  return { id, event, delayMs: Date.parse(answered.startedAt) + answered.latencyMs - Date.parse(createdAt) };
+async function idsIn(api: Api, log: string, status: string, cursor?: string): Promise<string[]> {
+  const from = cursor === undefined ? "" : `&cursor=${cursor}`;
+  const { items, nextCursor } = await call(api, ["GET", `${log}?limit=500&status=${status}${from}`], 200, Page);
+  const ids = items.map(({ id }) => id);
+  return nextCursor === null ? ids : [...ids, ...(await idsIn(api, log, status, nextCursor))];
+}
+
+async function received(api: Api, log: string, ids: readonly string[], webhook: Webhook): Promise<Delivery[]> {
+  const deliveries: Delivery[] = [];
+  for (const one of ids) {
+    const { id, createdAt, body, attempts } = await call(api, ["GET", `${log}/${one}`], 200, Detail);
+    const last = attempts.at(-1);
+    assert(last !== undefined, "a delivered webhook has no attempt");
+    const receipt = z.safeParse(Receipt, await new Response(last.answer).json().catch(() => undefined));
+    assert(receipt.success, "the receiver does not answer as POST /health/webhooks does");
+    const { signature, sha256 } = receipt.data;
+    assert(sha256 === createHash("sha256").update(body).digest("hex"), "another body has arrived");
+    const event = verified({ body, signature: signature ?? "" }, webhook.secretKey);
+    deliveries.push({ id, event, delayMs: Date.parse(last.startedAt) + last.latencyMs - Date.parse(createdAt) });
+  }
+  return deliveries;
+}
+
+/** Returns why the newest waiting delivery has failed. Empty if it has not. */
+async function failureIn(api: Api, log: string): Promise<string> {
+  const [id] = await idsIn(api, log, "waiting");
+  if (id === undefined) return "";
+  const last = (await call(api, ["GET", `${log}/${id}`], 200, Detail)).attempts.at(-1);
+  return last === undefined ? "" : `: ${last.error ?? `the receiver answered ${last.status}`}`;
 }

@@ -2,7 +2,7 @@
  * Checks the main steps of a running service: a rep works on prospects, a webhook is delivered, and another company sees none of this. It
  * removes everything that it has created, even if a step fails.
  */
-import { randomUUID } from "node:crypto";
+import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import * as z from "zod/mini";
 import { type Api, assert, call, SmokeError } from "#shared/smoke/api.ts";
 
@@ -52,6 +52,18 @@ export const StatusChanged = z.object({
     statusHistoryId: z.number(),
   }),
 });
+
+/** Returns the event of a webhook's body. Throws unless `signature` is the value of `X-Service-Signature` for this body. */
+export function verified(
+  { body, signature }: { readonly body: string; readonly signature: string },
+  secretKey: string,
+): z.output<typeof StatusChanged> {
+  const expected = createHmac("sha256", secretKey).update(body, "utf8").digest();
+  const given = Buffer.from(signature, "hex");
+  const isValid = given.length === expected.length && timingSafeEqual(given, expected);
+  assert(isValid, "the signature of a delivery is not valid");
+  return StatusChanged.parse(JSON.parse(body));
+}
 
 const Identified = z.object({ id: z.number() });
 const Named = z.object({ id: z.number(), name: z.nullable(z.string()), createdAt: z.string() });

@@ -28,10 +28,19 @@ interface Described {
 }
 
 /**
- * Copied from the API references of Amazon EventBridge and Service Quotas. The list contains only the operations of commands in the
+ * Copied from the API references of Amazon CloudWatch, EventBridge and Service Quotas. The list contains only the operations of commands in the
  * project's documents.
  */
 const described: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
+  cloudwatch: {
+    DescribeAlarms: {
+      members: [
+        ...["AlarmNames", "AlarmNamePrefix", "AlarmTypes", "ChildrenOfAlarmName", "ParentsOfAlarmName"],
+        ...["StateValue", "ActionPrefix", "MaxRecords", "NextToken"],
+      ],
+      required: 0,
+    },
+  },
   events: {
     ListRules: { members: ["NamePrefix", "EventBusName", "Limit", "NextToken"], required: 0 },
     EnableRule: { members: ["Name", "EventBusName"], required: 1 },
@@ -76,7 +85,7 @@ function bare(schema: unknown): unknown {
 }
 
 const isMap = (schema: unknown): boolean =>
-  schema === MAP_OF + STRING || (Array.isArray(schema) && schema[0] === MAP_KIND);
+  schema === MAP_OF + STRING || schema === MAP_OF + BOOLEAN || (Array.isArray(schema) && schema[0] === MAP_KIND);
 
 /** Returns the name of an input field as the CLI writes it, for example `user-pool-id` for `UserPoolId`. */
 const optionOf = (member: string): string =>

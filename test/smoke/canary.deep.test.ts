@@ -181,6 +181,16 @@ describe("the scheduled smoke test", () => {
     await assertNothingIsLeft();
   });
 
+  test("passes on a deployment with the ten changes of `npm run smoke`, each delivered once", async () => {
+    const api = await canaryApi();
+    const receiver = attemptsAt(base, WEBHOOK_WAIT_MS);
+    const smoke = { admin: api, rep: api, receiver, prospects: 5, changes: 10, now: Date.now };
+    const steps: string[] = [];
+    expect(await runSmoke({ ...smoke, step: (message) => steps.push(message) })).toHaveLength(11);
+    expect(steps).toContain("10 more status changes, 10 deliveries, none twice");
+    await assertNothingIsLeft();
+  });
+
   test("removes what a killed run has left, and nothing else", async () => {
     const api = await canaryApi();
     const ids: unknown[] = [];

@@ -102,12 +102,11 @@ export function documented(heading: string, document = "docs/deploy.md"): string
   return [...section.matchAll(/^```sh aws\n([\s\S]*?)^```$/gm)].flatMap(([, lines = ""]) => lines.trim().split("\n"));
 }
 
-/** Returns the context keys in the JSON block below a heading of docs/deploy.md. */
+/** Returns the settings in the JSON block below a heading of docs/deploy.md. */
 export function documentedContext(heading: string): string[] {
   const section = sections("docs/deploy.md").find((part) => part.startsWith(`${heading}\n`)) ?? "";
   const [, block = "{}"] = /^```json\n([\s\S]*?)^```$/m.exec(section) ?? [];
-  const { context }: { context?: object } = JSON.parse(block);
-  return Object.keys(context ?? {});
+  return Object.keys(JSON.parse(block));
 }
 
 const sections = (document: string): string[] => readFileSync(join(root, document), "utf8").split(/^##? /m);

@@ -18,7 +18,7 @@ test("a port in use leads to one line of output and exit code 1", async () => {
   const port = typeof address === "object" && address !== null ? address.port : 0;
   const { code, output } = start(["--memory"], { PORT: String(port) });
   expect(await code).toBe(1);
-  expect(output()).toBe(`port ${port} is in use: set PORT to another one\n`);
+  expect(output()).toBe(`port ${port} is in use: choose another one, for example PORT=${port + 1} npm start\n`);
   taken.close();
 });
 

@@ -71,9 +71,10 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   const restarted = start([]);
   const url = await restarted.ready;
   expect(restarted.output().match(/^ready /gm)).toHaveLength(1);
-  // Only the steps with their seconds come before the URLs, so the synthesis of the templates must print no warning.
-  expect(restarted.output()).toMatch(/^(?:[a-z ]+ in \d+\.\d s\n)+API /);
-  expect(restarted.output()).toContain(`\nConsole    ${url}/\nready ${url}\n`);
+  // Only the steps with their seconds come before the tokens, so the synthesis of the templates must print no warning.
+  expect(restarted.output()).toMatch(/^(?:[a-z ]+ in \d+\.\d s\n)+\n# owner@acme\.test\nexport TOKEN=/);
+  const last = new RegExp(`\nAPI        ${url}/api .+\nConsole    ${url}/\nready ${url}\n$`);
+  expect(restarted.output()).toMatch(last);
   expect((await fetch(`${url}/api/me`)).status).toBe(401);
   const after = await ownerOf(url);
   const params = { path: { id: job.id } };
@@ -127,6 +128,16 @@ test("CORS allows a configured origin, the commands find the service by HOST and
 
   const company = ["create", "--name", "New", "--owner", "owner@new.test"];
   expect(run("infra/cli/company.ts", company, { HOST: "0.0.0.0", PORT: port }).stdout).toContain(` on ${url}\n`);
+
+  const admin = run("infra/cli/token.ts", ["admin@acme.test"], { HOST: "0.0.0.0", PORT: port }).stdout;
+  const smoke = (args: readonly string[], more: Record<string, string>) =>
+    run("infra/cli/smoke.ts", ["--changes", "2", ...args], { HOST: "0.0.0.0", PORT: port, ...more }).stdout;
+  expect(smoke([], {})).toMatch(
+    /\npassed: prospects, map, 3 signed webhooks, separation of companies \(8 steps at .+\)\n$/,
+  );
+  expect(smoke(["--base", url], { SMOKE_TOKEN: admin.trim() })).toMatch(
+    /\npassed: prospects, map, 3 signed webhooks \(8 steps at .+\)\n$/,
+  );
 
   const [line = ""] = execFileSync("ps", ["--ppid", String(child.pid), "-o", "pid,args"])
     .toString()

@@ -84,7 +84,7 @@ describe("a value that a setting does not accept", () => {
 
 describe("an unknown key", () => {
   it.each(["tabel", "größe", ""])("%j is refused", (key) => {
-    expect(read({ [key]: "x" })).toThrow(new Error(`context key ${key}: unknown; docs/deploy.md lists all settings`));
+    expect(read({ [key]: "x" })).toThrow(new Error(`context key ${key}: unknown; docs/settings.md lists all settings`));
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe("an unknown key", () => {
     ["--stage", "stage"],
   ])("%s is answered with the setting that the operator means", (key, meant) => {
     expect(read({ [key]: "x" })).toThrow(
-      `context key ${key}: unknown, perhaps ${meant}; docs/deploy.md lists all settings`,
+      `context key ${key}: unknown, perhaps ${meant}; docs/settings.md lists all settings`,
     );
   });
 

@@ -1,6 +1,6 @@
 /** Tests that the CDK app refuses wrong settings, has both rule packs, and warns of alarms without a recipient. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue } from "aws-cdk-lib/aws-sqs";
@@ -21,15 +21,17 @@ const settings = { PATH, NODE_COMPILE_CACHE };
 const quick = { treeMetadata: false, builtinCloudFormationValidation: false } as const satisfies AppProps;
 
 describe("cdk synth", () => {
-  it("refuses a mistyped context key in one line, before it builds", () => {
+  it("refuses a mistyped setting in one line, before it builds", () => {
     const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
-    const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: JSON.stringify({ tabel: "Left" }) };
-    const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/app.ts"], {
-      cwd: root,
+    const cwd = mkdtempSync(join(tmpdir(), "canvassing-clone-"));
+    writeFileSync(join(cwd, "settings.json"), '{"tabel": "Left"}');
+    const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: "{}" };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "infra/app.ts")], {
+      cwd,
       encoding: "utf8",
       env,
     });
-    const line = "context key tabel: unknown; docs/deploy.md lists all settings\n";
+    const line = "settings.json: tabel: unknown; docs/settings.md lists all settings\n";
     expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: line });
     expect(readdirSync(outdir)).not.toContain("bundles");
   });
@@ -103,7 +105,7 @@ describe("settings", () => {
     expect(changesAtOnce({ preset: "production", accountConcurrency: 340 })).toBe(12);
   });
 
-  it("are text on the command line and JSON in cdk.json", () => {
+  it("are text on the command line and JSON in settings.json", () => {
     const asText = {
       issuer: "https://id.example.com",
       audience: "web, mobile",

@@ -16,6 +16,10 @@ import { root } from "../../../infra/build/bundle.ts";
  */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
+/** The stacks of the manifest have the tags that `cdk` passes to CloudFormation. */
+const Tagged = z.looseObject({ tags: z.optional(z.record(z.string(), z.string())) });
+const Manifest = z.object({ artifacts: z.record(z.string(), z.looseObject({ properties: z.optional(Tagged) })) });
+
 /** The environment of the command `cdk`, without settings of AWS. */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 const settings = { PATH, NODE_COMPILE_CACHE };
@@ -29,6 +33,8 @@ const identities = [
       alarmEmail,
       stage: "test",
       console: "true",
+      monthlyBudget: "100",
+      tags: "CostCenter=42, Team=Field",
       domain: "api.example.com",
       certificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab",
     },
@@ -65,6 +71,12 @@ describe("cdk synth", () => {
       expect(run.status).toBe(0);
       const { pluginReports } = Report.parse(JSON.parse(readFileSync(join(outdir, "validation-report.json"), "utf8")));
       expect(pluginReports).toEqual([]);
+      const { artifacts } = Manifest.parse(JSON.parse(readFileSync(join(outdir, "manifest.json"), "utf8")));
+      const tags = Object.values(artifacts).flatMap(({ properties }) =>
+        properties?.tags === undefined ? [] : [properties.tags],
+      );
+      const both = { CostCenter: "42", Team: "Field" };
+      expect(tags).toEqual("tags" in context ? [both, both] : []);
     },
   );
 

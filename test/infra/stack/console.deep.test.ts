@@ -51,7 +51,7 @@ describe("the distribution", () => {
       "/api/*",
       "/docs",
       "/openapi*",
-      "/health",
+      "/health*",
     ]);
     for (const behavior of behaviors()) {
       expect(behavior).toMatchObject({

@@ -1,0 +1,66 @@
+/** Tests how the smoke test of a deployment reads its deliveries from the log, and how it calls the API. */
+import { createHash, createHmac } from "node:crypto";
+import { afterEach, expect, test, vi } from "vitest";
+import { type Api, apiAt } from "#shared/smoke/api.ts";
+import { attemptsAt } from "#shared/smoke/attempts.ts";
+
+afterEach(() => vi.unstubAllGlobals());
+
+const webhook = { id: 7, secretKey: "a secret of this test" };
+const createdAt = "2026-11-29T10:00:00.000Z";
+const data = { prospect: { id: 1 }, newStatus: { value: "Sold" }, statusHistoryId: 3 };
+const body = JSON.stringify({ id: "dlv_1", event: "prospect.status_changed", createdAt, data });
+const receipt = {
+  signature: createHmac("sha256", webhook.secretKey).update(body).digest("hex"),
+  sha256: createHash("sha256").update(body).digest("hex"),
+};
+const made = { status: 200, error: null, answer: JSON.stringify(receipt), startedAt: createdAt, latencyMs: 40 };
+
+/** An API whose log has pages of one delivery each, all with this attempt. */
+const logOf = (ids: readonly string[], attempt: object): Api => {
+  const answers = (path: string): unknown => {
+    const [, id] = /deliveries\/(\w+)$/.exec(path) ?? [];
+    if (id !== undefined) return { id, createdAt, body, attempts: [attempt] };
+    if (path.includes("status=waiting") === ("answer" in attempt && attempt.answer !== "")) {
+      return { items: [], nextCursor: null };
+    }
+    const [, cursor = "0"] = /cursor=(\d+)/.exec(path) ?? [];
+    const next = Number(cursor) + 1;
+    return { items: [{ id: ids[next - 1] }], nextCursor: next < ids.length ? String(next) : null };
+  };
+  return async (_, path) => ({ status: 200, body: answers(path) });
+};
+
+test("the deliveries of all pages of the log count, with the time from the event to the answer", async () => {
+  const read = attemptsAt("https://api.test", 0).delivered(webhook, 3, logOf(["a", "b", "c"], made));
+  expect((await read).map(({ id, delayMs }) => [id, delayMs])).toEqual([
+    ["a", 40],
+    ["b", 40],
+    ["c", 40],
+  ]);
+});
+
+test.each([
+  [{ ...receipt, signature: null }, "the signature of a delivery is not valid"],
+  [{ ...receipt, signature: "0".repeat(64) }, "the signature of a delivery is not valid"],
+  [{ ...receipt, sha256: "0".repeat(64) }, "another body has arrived"],
+  ["<html>", "the receiver does not answer as POST /health/webhooks does"],
+])("the answer %j of the receiver fails the test", async (answer, message) => {
+  const attempt = { ...made, answer: typeof answer === "string" ? answer : JSON.stringify(answer) };
+  await expect(attemptsAt("https://api.test", 0).delivered(webhook, 1, logOf(["a"], attempt))).rejects.toThrow(message);
+});
+
+test("a webhook that is not delivered fails the test with the reason", async () => {
+  const attempt = { ...made, status: 404, answer: "" };
+  await expect(attemptsAt("https://api.test", 0).delivered(webhook, 2, logOf(["a"], attempt))).rejects.toThrow(
+    "only 0 of 2 webhooks were delivered within 0 ms: the receiver answered 404",
+  );
+});
+
+test("a request that the throttle refuses is sent again when the answer permits it", async () => {
+  const statuses = [429, 429, 200];
+  vi.stubGlobal("fetch", async () =>
+    Response.json({ left: statuses.length }, { status: statuses.shift() ?? 500, headers: { "Retry-After": "0" } }),
+  );
+  expect(await apiAt("https://api.test", "token")("GET", "/api/me")).toEqual({ status: 200, body: { left: 1 } });
+});
