@@ -20,6 +20,9 @@ interface Files {
 
 const ASSET_DAYS = 365;
 
+/** Other resources need each of these, so a copy that waits for the others waits for these, too. Their names would take 30 KB. */
+const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
+
 /** Call it when the stack has all its other resources. */
 export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays }: Files): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
@@ -43,8 +46,10 @@ export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays
   );
   const [copyOfAssets, copyOfPages] = copies;
   const isCopy = (made: IConstruct): boolean => copies.some((copy) => made.node.scopes.includes(copy));
-  const others = Stack.of(home).node.findAll();
-  copyOfAssets?.node.addDependency(...others.filter((made) => CfnResource.isCfnResource(made) && !isCopy(made)));
+  const others = Stack.of(home)
+    .node.findAll()
+    .filter((made) => CfnResource.isCfnResource(made) && !IMPLIED.test(made.cfnResourceType) && !isCopy(made));
+  copyOfAssets?.node.addDependency(...others);
   // A browser with the new page finds its assets. Older assets stay, because browsers with an older page may still load them.
   if (copyOfAssets !== undefined) copyOfPages?.node.addDependency(copyOfAssets);
   // Both bucket deployments use the same function of the CDK.

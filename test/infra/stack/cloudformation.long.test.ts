@@ -119,10 +119,11 @@ describe("a failed first deployment of the service", () => {
     const account = fresh();
     const { data, service } = await texts({ ...owned, preset: "production", console: "true" });
     deployText(cloud, "Canvassing-Data", data);
-    const left = Object.keys(readTemplate(service, true).Resources).filter((id) => {
+    const template = readTemplate(service, true);
+    const left = Object.keys(template.Resources).filter((id) => {
       const before = existing(account).length;
       account.failing.add(id);
-      const { status } = deployText(cloud, "Canvassing", service);
+      const { status } = deployText(cloud, "Canvassing", service, { template });
       account.failing.delete(id);
       return status !== "ROLLBACK_COMPLETE" || existing(account).length > before;
     });

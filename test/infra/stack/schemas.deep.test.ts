@@ -10,7 +10,6 @@ import { largest, ownIdentity, synthesized } from "../template.ts";
 const small: DeployConfig = { ...ownIdentity, capacity: capacityOf({ preset: "small" }) };
 
 it.each<[string, DeployConfig]>([
-  ["small", small],
   ["small with console", { ...small, console: {} }],
   ["production", ownIdentity],
   ["production with console and all other parts", largest],
@@ -28,8 +27,8 @@ it.each<[string, DeployConfig]>([
 );
 
 it("a fault within a property is found", () => {
-  const properties = { TableName: { Ref: "Name" }, KeySchema: [{ AttributeName: "pk" }] };
-  expect(propertyFaults("AWS::DynamoDB::Table", properties)).toEqual(["Property KeySchema/0/KeyType is required"]);
+  const properties = { AlarmName: { Ref: "Name" }, EvaluationPeriods: 1, Metrics: [{ Expression: "1" }] };
+  expect(propertyFaults("AWS::CloudWatch::Alarm", properties)).toEqual(["Property Metrics/0/Id is required"]);
   expect(propertyFaults("AWS::SQS::Queue", { Visibility: 1, DelaySeconds: "soon" })).toEqual([
     "Encountered unsupported property Visibility",
     "Value of property DelaySeconds must be of type Number",
