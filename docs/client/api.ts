@@ -1703,7 +1703,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test delivery
-         * @description Sends the event `webhook.test` to this webhook. It is signed, retried and logged like every delivery; its `registrationId` is null. A paused webhook gets it when it is resumed.
+         * @description Sends a sample of the event to this webhook alone, whatever filters and delays its registrations have. The body has `test: true` and sample data. The sample is signed, retried and logged like every delivery. It belongs to the first registration that names the event; without one, its `registrationId` is null. A paused webhook gets it when it is resumed.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1903,7 +1903,308 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "prospect.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A prospect was created, with or without a status, or a deleted one was restored. Prospects of an import have one `prospect.import_completed` instead.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onProspectCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "prospect.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A prospect changed: `changedFields` names the changed fields.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onProspectUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "prospect.status_changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A prospect's status changed or was cleared.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onProspectStatusChanged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "prospect.assigned": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A prospect was assigned to another user, or unassigned.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onProspectAssigned"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "prospect.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A prospect was deleted.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onProspectDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "prospect.import_completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A file was imported. `errors` holds the first 100 errors; the import itself has all of them.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onProspectImportCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "prospect.bulk_completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A job that changes many prospects has ended: a bulk change, an undo, or the undo of an import. `job.state` is `completed`, `cancelled` or `failed`.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onProspectBulkCompleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "territory.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A territory was created.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onTerritoryCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "territory.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A territory changed.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onTerritoryUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "territory.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A territory was deleted.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onTerritoryDeleted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "note.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A note was added to a prospect.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onNoteCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "appointment.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * An appointment with a prospect was created.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onAppointmentCreated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "appointment.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * An appointment changed.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onAppointmentUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "appointment.cancelled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * An appointment was cancelled or deleted.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onAppointmentCancelled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A test delivery was requested for a webhook. Only that webhook receives it; it needs no registration.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onWebhookTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @description A button by which the caller can trigger a delivery for a prospect. */
@@ -1915,7 +2216,7 @@ export interface components {
             registrationId: number;
             /** @description The text on the button. */
             label: string;
-            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted with a warning, and only an action sends them. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
         };
         /** @description A list of `Action`. */
@@ -2067,6 +2368,110 @@ export interface components {
             assignedTo: components["schemas"]["UserSummary"] | null;
             createdBy: components["schemas"]["UserSummary"] | null;
         };
+        /** @description The body of a delivery of `appointment.cancelled`. */
+        AppointmentCancelledEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "appointment.cancelled";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["AppointmentCancelledEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description An appointment was cancelled or deleted. */
+        AppointmentCancelledEventData: {
+            appointment: components["schemas"]["Appointment"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
+        /** @description The body of a delivery of `appointment.created`. */
+        AppointmentCreatedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "appointment.created";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["AppointmentCreatedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description An appointment with a prospect was created. */
+        AppointmentCreatedEventData: {
+            appointment: components["schemas"]["Appointment"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
         /** @description A list of `Appointment`. */
         AppointmentList: components["schemas"]["Appointment"][];
         /** @description Only sent fields change; null clears a field that may be empty. */
@@ -2095,6 +2500,58 @@ export interface components {
          * @enum {string}
          */
         AppointmentStatusInput: "scheduled" | "completed" | "cancelled" | "no_show";
+        /** @description The body of a delivery of `appointment.updated`. */
+        AppointmentUpdatedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "appointment.updated";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["AppointmentUpdatedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description An appointment changed. */
+        AppointmentUpdatedEventData: {
+            appointment: components["schemas"]["Appointment"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
         /** @description The number of prospects of a representative; null means unassigned. */
         AssigneeCount: {
             user: components["schemas"]["UserSummary"] | null;
@@ -2186,6 +2643,11 @@ export interface components {
              * @constant
              */
             all?: true;
+        };
+        /** @description The bulk job that has caused the event. Other events have none. */
+        BulkOrigin: {
+            /** Format: int64 */
+            jobId: number;
         };
         /** @description The new values of fields. */
         BulkSet: {
@@ -2435,6 +2897,20 @@ export interface components {
              */
             unmapped: number;
         };
+        /** @description One of the events that a delivery with a delay has collected. */
+        CollectedEvent: {
+            /** @description Id of the event. */
+            id: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /** @description As in the `data` of a delivery. */
+            data: {
+                [key: string]: unknown;
+            };
+        };
         /** @description The tenant that every record belongs to. */
         Company: {
             /**
@@ -2482,7 +2958,7 @@ export interface components {
             webhookId: number;
             /**
              * Format: int64
-             * @description Null for a test delivery.
+             * @description Null for a test delivery of an event that no registration of the webhook names.
              */
             registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
@@ -2522,7 +2998,7 @@ export interface components {
             webhookId: number;
             /**
              * Format: int64
-             * @description Null for a test delivery.
+             * @description Null for a test delivery of an event that no registration of the webhook names.
              */
             registrationId: number | null;
             /** @description Name of the event, such as `prospect.status_changed`. */
@@ -3204,7 +3680,7 @@ export interface components {
         };
         /** @description A new subscription of a webhook to one event. */
         NewRegistration: {
-            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted with a warning, and only an action sends them. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
             /**
              * @description Criteria that the event's `data` must all meet; null means every event of that name.
@@ -3377,6 +3853,58 @@ export interface components {
             occurredAt?: string;
             createdBy: components["schemas"]["UserSummary"] | null;
         };
+        /** @description The body of a delivery of `note.created`. */
+        NoteCreatedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "note.created";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["NoteCreatedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A note was added to a prospect. */
+        NoteCreatedEventData: {
+            note: components["schemas"]["Note"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
         /** @description A list of `Note`. */
         NoteList: components["schemas"]["Note"][];
         /** @description Only sent fields change. */
@@ -3474,6 +4002,216 @@ export interface components {
             /** @description The soonest upcoming appointment that is scheduled, or an empty list. */
             appointments: components["schemas"]["Appointment"][];
         };
+        /** @description The body of a delivery of `prospect.assigned`. */
+        ProspectAssignedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "prospect.assigned";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ProspectAssignedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A prospect was assigned to another user, or unassigned. */
+        ProspectAssignedEventData: {
+            previousAssignee: components["schemas"]["UserSummary"] | null;
+            newAssignee: components["schemas"]["UserSummary"] | null;
+            bulk?: components["schemas"]["BulkOrigin"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
+        /** @description The body of a delivery of `prospect.bulk_completed`. */
+        ProspectBulkCompletedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "prospect.bulk_completed";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ProspectBulkCompletedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A job that changes many prospects has ended: a bulk change, an undo, or the undo of an import. `job.state` is `completed`, `cancelled` or `failed`. */
+        ProspectBulkCompletedEventData: {
+            job: components["schemas"]["Job"] | null;
+            prospect?: components["schemas"]["Prospect"];
+        };
+        /** @description The body of a delivery of `prospect.created`. */
+        ProspectCreatedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "prospect.created";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ProspectCreatedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A prospect was created, with or without a status, or a deleted one was restored. Prospects of an import have one `prospect.import_completed` instead. */
+        ProspectCreatedEventData: {
+            bulk?: components["schemas"]["BulkOrigin"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
+        /** @description The body of a delivery of `prospect.deleted`. */
+        ProspectDeletedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "prospect.deleted";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ProspectDeletedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A prospect was deleted. */
+        ProspectDeletedEventData: {
+            bulk?: components["schemas"]["BulkOrigin"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
         /** @description A prospect with its 5 newest notes, all appointments (soonest first) and its complete status history (newest first). */
         ProspectDetail: {
             /**
@@ -3531,6 +4269,69 @@ export interface components {
             appointments: components["schemas"]["Appointment"][];
             /** @description Every change of status, newest first. */
             statusHistory: components["schemas"]["StatusChange"][];
+        };
+        /** @description The body of a delivery of `prospect.import_completed`. */
+        ProspectImportCompletedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "prospect.import_completed";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ProspectImportCompletedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A file was imported. `errors` holds the first 100 errors; the import itself has all of them. */
+        ProspectImportCompletedEventData: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number | null;
+            /** Format: int64 */
+            imported: number | null;
+            /** Format: int64 */
+            updated: number | null;
+            /** Format: int64 */
+            skipped: number | null;
+            errors: components["schemas"]["RowFault"][] | null;
+            prospect?: components["schemas"]["Prospect"];
         };
         /** @description One page of prospects, newest first. `total` counts all matches. */
         ProspectPage: {
@@ -3615,9 +4416,119 @@ export interface components {
              */
             pageSize?: number;
         };
+        /** @description The body of a delivery of `prospect.status_changed`. */
+        ProspectStatusChangedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "prospect.status_changed";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ProspectStatusChangedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A prospect's status changed or was cleared. */
+        ProspectStatusChangedEventData: {
+            previousStatus: components["schemas"]["StatusSummary"] | null;
+            newStatus: components["schemas"]["StatusSummary"] | null;
+            /** Format: int64 */
+            statusHistoryId: number | null;
+            changedBy: components["schemas"]["UserSummary"] | null;
+            bulk?: components["schemas"]["BulkOrigin"] | null;
+            prospect: components["schemas"]["Prospect"];
+        };
         /** @description A tag of a prospect. */
         ProspectTag: {
             tag: components["schemas"]["Tag"];
+        };
+        /** @description The body of a delivery of `prospect.updated`. */
+        ProspectUpdatedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "prospect.updated";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ProspectUpdatedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A prospect changed: `changedFields` names the changed fields. */
+        ProspectUpdatedEventData: {
+            changedFields: ("name" | "phoneNumber" | "secondaryPhoneNumber" | "emailAddress" | "lat" | "lng" | "address" | "currentStatus" | "assignedTo" | "tags" | "source" | "sourceId" | "customFieldData" | (string & {}))[] | null;
+            bulk?: components["schemas"]["BulkOrigin"] | null;
+            prospect: components["schemas"]["Prospect"];
         };
         /** @description The delivery that was queued. */
         Queued: {
@@ -3631,7 +4542,7 @@ export interface components {
              * @description Unique in the whole service.
              */
             id: number;
-            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted with a warning, and only an action sends them. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event: string;
             /** @description Criteria that the event's `data` must all meet; null means every event of that name. */
             filter: {
@@ -3646,12 +4557,14 @@ export interface components {
             triggerMode: "automatic" | "manual" | (string & {});
             /** @description Label of that button. */
             manualTriggerButtonText: string | null;
+            /** @description Why the registration sends nothing as it is: no event has its name, or the event has no field that its filter names. Absent if there is no reason. */
+            warnings?: string[];
         };
         /** @description A list of `Registration`. */
         RegistrationList: components["schemas"]["Registration"][];
         /** @description Only sent fields change; null as `filter` means every event of that name. */
         RegistrationPatch: {
-            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
+            /** @description Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted with a warning, and only an action sends them. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded. */
             event?: string;
             /** @description Criteria that the event's `data` must all meet; null means every event of that name. */
             filter?: {
@@ -3997,6 +4910,110 @@ export interface components {
             type: "FeatureCollection";
             features: components["schemas"]["TerritoryFeature"][];
         };
+        /** @description The body of a delivery of `territory.created`. */
+        TerritoryCreatedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "territory.created";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["TerritoryCreatedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A territory was created. */
+        TerritoryCreatedEventData: {
+            territory: components["schemas"]["Territory"] | null;
+            prospect?: components["schemas"]["Prospect"];
+        };
+        /** @description The body of a delivery of `territory.deleted`. */
+        TerritoryDeletedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "territory.deleted";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["TerritoryDeletedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A territory was deleted. */
+        TerritoryDeletedEventData: {
+            territory: components["schemas"]["Territory"] | null;
+            prospect?: components["schemas"]["Prospect"];
+        };
         /** @description A territory as a GeoJSON feature. */
         TerritoryFeature: {
             /** @constant */
@@ -4097,6 +5114,76 @@ export interface components {
         };
         /** @description A territory in a report. */
         TerritorySummary: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            name: string;
+        };
+        /** @description The body of a delivery of `territory.updated`. */
+        TerritoryUpdatedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "territory.updated";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["TerritoryUpdatedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A territory changed. */
+        TerritoryUpdatedEventData: {
+            territory: components["schemas"]["Territory"] | null;
+            prospect?: components["schemas"]["Prospect"];
+        };
+        /** @description The event of which a sample is sent. */
+        TestRequest: {
+            /**
+             * @description Name of an event of `GET /api/webhooks/event-types`.
+             * @default webhook.test
+             * @enum {string}
+             */
+            event?: "prospect.created" | "prospect.updated" | "prospect.status_changed" | "prospect.assigned" | "prospect.deleted" | "prospect.import_completed" | "prospect.bulk_completed" | "territory.created" | "territory.updated" | "territory.deleted" | "note.created" | "appointment.created" | "appointment.updated" | "appointment.cancelled" | "webhook.test";
+        };
+        /** @description The webhook that is tested. */
+        TestedWebhook: {
             /**
              * Format: int64
              * @description Unique in the whole service.
@@ -4241,6 +5328,58 @@ export interface components {
             signature: string | null;
             /** @description SHA-256 of the body. */
             sha256: string;
+        };
+        /** @description The body of a delivery of `webhook.test`. */
+        WebhookTestEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "webhook.test";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["WebhookTestEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A test delivery was requested for a webhook. Only that webhook receives it; it needs no registration. */
+        WebhookTestEventData: {
+            webhook: components["schemas"]["TestedWebhook"] | null;
+            prospect?: components["schemas"]["Prospect"];
         };
         /** @description A webhook with its new secret in full. No other answer shows the secret. */
         WebhookWithSecret: {
@@ -4625,15 +5764,22 @@ export type Address = components['schemas']['Address'];
 export type AddressList = components['schemas']['AddressList'];
 export type AddressPatch = components['schemas']['AddressPatch'];
 export type Appointment = components['schemas']['Appointment'];
+export type AppointmentCancelledEvent = components['schemas']['AppointmentCancelledEvent'];
+export type AppointmentCancelledEventData = components['schemas']['AppointmentCancelledEventData'];
+export type AppointmentCreatedEvent = components['schemas']['AppointmentCreatedEvent'];
+export type AppointmentCreatedEventData = components['schemas']['AppointmentCreatedEventData'];
 export type AppointmentList = components['schemas']['AppointmentList'];
 export type AppointmentPatch = components['schemas']['AppointmentPatch'];
 export type AppointmentStatus = components['schemas']['AppointmentStatus'];
 export type AppointmentStatusInput = components['schemas']['AppointmentStatusInput'];
+export type AppointmentUpdatedEvent = components['schemas']['AppointmentUpdatedEvent'];
+export type AppointmentUpdatedEventData = components['schemas']['AppointmentUpdatedEventData'];
 export type AssigneeCount = components['schemas']['AssigneeCount'];
 export type Attempt = components['schemas']['Attempt'];
 export type BulkAction = components['schemas']['BulkAction'];
 export type BulkDryRun = components['schemas']['BulkDryRun'];
 export type BulkFilter = components['schemas']['BulkFilter'];
+export type BulkOrigin = components['schemas']['BulkOrigin'];
 export type BulkSet = components['schemas']['BulkSet'];
 export type ChangeItem = components['schemas']['ChangeItem'];
 export type ChangedAppointment = components['schemas']['ChangedAppointment'];
@@ -4648,6 +5794,7 @@ export type Checksums = components['schemas']['Checksums'];
 export type Cluster = components['schemas']['Cluster'];
 export type ClusterStatusCount = components['schemas']['ClusterStatusCount'];
 export type Clusters = components['schemas']['Clusters'];
+export type CollectedEvent = components['schemas']['CollectedEvent'];
 export type Company = components['schemas']['Company'];
 export type CsvFile = components['schemas']['CsvFile'];
 export type CsvTemplate = components['schemas']['CsvTemplate'];
@@ -4695,6 +5842,8 @@ export type NewUndo = components['schemas']['NewUndo'];
 export type NewUser = components['schemas']['NewUser'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Note = components['schemas']['Note'];
+export type NoteCreatedEvent = components['schemas']['NoteCreatedEvent'];
+export type NoteCreatedEventData = components['schemas']['NoteCreatedEventData'];
 export type NoteList = components['schemas']['NoteList'];
 export type NotePatch = components['schemas']['NotePatch'];
 export type OpenApiDocument = components['schemas']['OpenApiDocument'];
@@ -4702,11 +5851,25 @@ export type Permission = components['schemas']['Permission'];
 export type PermissionInput = components['schemas']['PermissionInput'];
 export type Problem = components['schemas']['Problem'];
 export type Prospect = components['schemas']['Prospect'];
+export type ProspectAssignedEvent = components['schemas']['ProspectAssignedEvent'];
+export type ProspectAssignedEventData = components['schemas']['ProspectAssignedEventData'];
+export type ProspectBulkCompletedEvent = components['schemas']['ProspectBulkCompletedEvent'];
+export type ProspectBulkCompletedEventData = components['schemas']['ProspectBulkCompletedEventData'];
+export type ProspectCreatedEvent = components['schemas']['ProspectCreatedEvent'];
+export type ProspectCreatedEventData = components['schemas']['ProspectCreatedEventData'];
+export type ProspectDeletedEvent = components['schemas']['ProspectDeletedEvent'];
+export type ProspectDeletedEventData = components['schemas']['ProspectDeletedEventData'];
 export type ProspectDetail = components['schemas']['ProspectDetail'];
+export type ProspectImportCompletedEvent = components['schemas']['ProspectImportCompletedEvent'];
+export type ProspectImportCompletedEventData = components['schemas']['ProspectImportCompletedEventData'];
 export type ProspectPage = components['schemas']['ProspectPage'];
 export type ProspectPatch = components['schemas']['ProspectPatch'];
 export type ProspectSearch = components['schemas']['ProspectSearch'];
+export type ProspectStatusChangedEvent = components['schemas']['ProspectStatusChangedEvent'];
+export type ProspectStatusChangedEventData = components['schemas']['ProspectStatusChangedEventData'];
 export type ProspectTag = components['schemas']['ProspectTag'];
+export type ProspectUpdatedEvent = components['schemas']['ProspectUpdatedEvent'];
+export type ProspectUpdatedEventData = components['schemas']['ProspectUpdatedEventData'];
 export type Queued = components['schemas']['Queued'];
 export type Registration = components['schemas']['Registration'];
 export type RegistrationList = components['schemas']['RegistrationList'];
@@ -4737,6 +5900,10 @@ export type TagList = components['schemas']['TagList'];
 export type TagPatch = components['schemas']['TagPatch'];
 export type Territory = components['schemas']['Territory'];
 export type TerritoryCollection = components['schemas']['TerritoryCollection'];
+export type TerritoryCreatedEvent = components['schemas']['TerritoryCreatedEvent'];
+export type TerritoryCreatedEventData = components['schemas']['TerritoryCreatedEventData'];
+export type TerritoryDeletedEvent = components['schemas']['TerritoryDeletedEvent'];
+export type TerritoryDeletedEventData = components['schemas']['TerritoryDeletedEventData'];
 export type TerritoryFeature = components['schemas']['TerritoryFeature'];
 export type TerritoryGeometry = components['schemas']['TerritoryGeometry'];
 export type TerritoryImport = components['schemas']['TerritoryImport'];
@@ -4745,6 +5912,10 @@ export type TerritoryPatch = components['schemas']['TerritoryPatch'];
 export type TerritoryProperties = components['schemas']['TerritoryProperties'];
 export type TerritoryStats = components['schemas']['TerritoryStats'];
 export type TerritorySummary = components['schemas']['TerritorySummary'];
+export type TerritoryUpdatedEvent = components['schemas']['TerritoryUpdatedEvent'];
+export type TerritoryUpdatedEventData = components['schemas']['TerritoryUpdatedEventData'];
+export type TestRequest = components['schemas']['TestRequest'];
+export type TestedWebhook = components['schemas']['TestedWebhook'];
 export type Upload = components['schemas']['Upload'];
 export type User = components['schemas']['User'];
 export type UserList = components['schemas']['UserList'];
@@ -4755,6 +5926,8 @@ export type Webhook = components['schemas']['Webhook'];
 export type WebhookList = components['schemas']['WebhookList'];
 export type WebhookPatch = components['schemas']['WebhookPatch'];
 export type WebhookReceipt = components['schemas']['WebhookReceipt'];
+export type WebhookTestEvent = components['schemas']['WebhookTestEvent'];
+export type WebhookTestEventData = components['schemas']['WebhookTestEventData'];
 export type WebhookWithSecret = components['schemas']['WebhookWithSecret'];
 export type ResponseProblem400 = components['responses']['Problem400'];
 export type ResponseProblem401 = components['responses']['Problem401'];
@@ -11016,7 +12189,16 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "event": "prospect.status_changed"
+                 *     }
+                 */
+                "application/json": components["schemas"]["TestRequest"];
+            };
+        };
         responses: {
             /** @description Accepted */
             202: {
@@ -11039,6 +12221,8 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -11626,6 +12810,1431 @@ export interface operations {
             502: components["responses"]["Problem502"];
             503: components["responses"]["Problem503"];
             504: components["responses"]["Problem504"];
+        };
+    };
+    onProspectCreated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "prospect.created",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProspectUpdated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "prospect.updated",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         },
+                 *         "changedFields": [
+                 *           "phoneNumber",
+                 *           "tags"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProspectStatusChanged: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "prospect.status_changed",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         },
+                 *         "previousStatus": {
+                 *           "id": 1023,
+                 *           "value": "Not Home",
+                 *           "color": "#F59E0B"
+                 *         },
+                 *         "newStatus": {
+                 *           "id": 1024,
+                 *           "value": "Interested",
+                 *           "color": "#10B981"
+                 *         },
+                 *         "statusHistoryId": 1031,
+                 *         "changedBy": {
+                 *           "id": 7,
+                 *           "firstName": "Ravi",
+                 *           "lastName": "Rep",
+                 *           "email": "ravi@example.com"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectStatusChangedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProspectAssigned: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "prospect.assigned",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         },
+                 *         "previousAssignee": null,
+                 *         "newAssignee": {
+                 *           "id": 7,
+                 *           "firstName": "Ravi",
+                 *           "lastName": "Rep",
+                 *           "email": "ravi@example.com"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectAssignedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProspectDeleted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "prospect.deleted",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectDeletedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProspectImportCompleted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "prospect.import_completed",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "id": 1032,
+                 *         "imported": 2,
+                 *         "updated": 0,
+                 *         "skipped": 1,
+                 *         "errors": [
+                 *           {
+                 *             "row": 3,
+                 *             "message": "status: must be the value of an active status"
+                 *           }
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectImportCompletedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onProspectBulkCompleted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "prospect.bulk_completed",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "job": {
+                 *           "id": 1033,
+                 *           "kind": "prospect_bulk",
+                 *           "state": "completed",
+                 *           "total": 240,
+                 *           "changed": 229,
+                 *           "unchanged": 10,
+                 *           "skipped": 1,
+                 *           "failed": 0,
+                 *           "unprocessed": 0,
+                 *           "events": "summary",
+                 *           "territoryId": null,
+                 *           "undoes": null,
+                 *           "undoneBy": null,
+                 *           "failure": null,
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "undoableUntil": "2026-07-01T15:04:05.678Z"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProspectBulkCompletedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTerritoryCreated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "territory.created",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "territory": {
+                 *           "id": 1027,
+                 *           "name": "Capitol Hill",
+                 *           "polygon": [
+                 *             [
+                 *               -104.987,
+                 *               39.74
+                 *             ],
+                 *             [
+                 *               -104.973,
+                 *               39.74
+                 *             ],
+                 *             [
+                 *               -104.973,
+                 *               39.727
+                 *             ]
+                 *           ],
+                 *           "totalProperties": 410,
+                 *           "assignedToUserId": 7,
+                 *           "companyId": 3,
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TerritoryCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTerritoryUpdated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "territory.updated",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "territory": {
+                 *           "id": 1027,
+                 *           "name": "Capitol Hill",
+                 *           "polygon": [
+                 *             [
+                 *               -104.987,
+                 *               39.74
+                 *             ],
+                 *             [
+                 *               -104.973,
+                 *               39.74
+                 *             ],
+                 *             [
+                 *               -104.973,
+                 *               39.727
+                 *             ]
+                 *           ],
+                 *           "totalProperties": 410,
+                 *           "assignedToUserId": 7,
+                 *           "companyId": 3,
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TerritoryUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTerritoryDeleted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "territory.deleted",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "territory": {
+                 *           "id": 1027,
+                 *           "name": "Capitol Hill",
+                 *           "polygon": [
+                 *             [
+                 *               -104.987,
+                 *               39.74
+                 *             ],
+                 *             [
+                 *               -104.973,
+                 *               39.74
+                 *             ],
+                 *             [
+                 *               -104.973,
+                 *               39.727
+                 *             ]
+                 *           ],
+                 *           "totalProperties": 410,
+                 *           "assignedToUserId": 7,
+                 *           "companyId": 3,
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TerritoryDeletedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onNoteCreated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "note.created",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "note": {
+                 *           "id": 1028,
+                 *           "prospectId": 1030,
+                 *           "body": "Wants a quote after the hail season.",
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           }
+                 *         },
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["NoteCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onAppointmentCreated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "appointment.created",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "appointment": {
+                 *           "id": 1029,
+                 *           "prospectId": 1030,
+                 *           "title": "Roof inspection",
+                 *           "startAt": "2026-06-02T15:00:00.000Z",
+                 *           "endAt": "2026-06-02T16:00:00.000Z",
+                 *           "allDay": false,
+                 *           "status": "scheduled",
+                 *           "location": "1437 Bannock St, Denver",
+                 *           "notes": null,
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           }
+                 *         },
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["AppointmentCreatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onAppointmentUpdated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "appointment.updated",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "appointment": {
+                 *           "id": 1029,
+                 *           "prospectId": 1030,
+                 *           "title": "Roof inspection",
+                 *           "startAt": "2026-06-02T15:00:00.000Z",
+                 *           "endAt": "2026-06-02T16:00:00.000Z",
+                 *           "allDay": false,
+                 *           "status": "scheduled",
+                 *           "location": "1437 Bannock St, Denver",
+                 *           "notes": null,
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           }
+                 *         },
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": [
+                 *             {
+                 *               "id": 1029,
+                 *               "prospectId": 1030,
+                 *               "title": "Roof inspection",
+                 *               "startAt": "2026-06-02T15:00:00.000Z",
+                 *               "endAt": "2026-06-02T16:00:00.000Z",
+                 *               "allDay": false,
+                 *               "status": "scheduled",
+                 *               "location": "1437 Bannock St, Denver",
+                 *               "notes": null,
+                 *               "createdAt": "2026-06-01T15:04:05.678Z",
+                 *               "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *               "assignedTo": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               },
+                 *               "createdBy": {
+                 *                 "id": 7,
+                 *                 "firstName": "Ravi",
+                 *                 "lastName": "Rep",
+                 *                 "email": "ravi@example.com"
+                 *               }
+                 *             }
+                 *           ]
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["AppointmentUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onAppointmentCancelled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "appointment.cancelled",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "appointment": {
+                 *           "id": 1029,
+                 *           "prospectId": 1030,
+                 *           "title": "Roof inspection",
+                 *           "startAt": "2026-06-02T15:00:00.000Z",
+                 *           "endAt": "2026-06-02T16:00:00.000Z",
+                 *           "allDay": false,
+                 *           "status": "cancelled",
+                 *           "location": "1437 Bannock St, Denver",
+                 *           "notes": null,
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           }
+                 *         },
+                 *         "prospect": {
+                 *           "id": 1030,
+                 *           "name": "Maria Alvarez",
+                 *           "phoneNumber": "+1 303 555 0142",
+                 *           "secondaryPhoneNumber": null,
+                 *           "emailAddress": null,
+                 *           "lat": 39.7392,
+                 *           "lng": -104.9903,
+                 *           "source": "door",
+                 *           "sourceId": null,
+                 *           "sourceCreatedAt": null,
+                 *           "customFieldData": {
+                 *             "roofAge": 14,
+                 *             "insured": true
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "updatedAt": "2026-06-01T15:04:05.678Z",
+                 *           "address": {
+                 *             "id": 1026,
+                 *             "address1": "1437 Bannock St",
+                 *             "address2": null,
+                 *             "city": "Denver",
+                 *             "state": "CO",
+                 *             "zip": "80202",
+                 *             "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                 *           },
+                 *           "currentStatus": {
+                 *             "id": 1024,
+                 *             "value": "Interested",
+                 *             "color": "#10B981"
+                 *           },
+                 *           "assignedTo": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "tags": [
+                 *             {
+                 *               "tag": {
+                 *                 "id": 1025,
+                 *                 "value": "Hail damage",
+                 *                 "color": "#DC2626"
+                 *               }
+                 *             }
+                 *           ],
+                 *           "appointments": []
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["AppointmentCancelledEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onWebhookTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "webhook.test",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": null,
+                 *       "trigger": "manual",
+                 *       "triggeredBy": {
+                 *         "id": 7,
+                 *         "firstName": "Ravi",
+                 *         "lastName": "Rep",
+                 *         "email": "ravi@example.com"
+                 *       },
+                 *       "eventCount": 1,
+                 *       "test": true,
+                 *       "data": {
+                 *         "webhook": {
+                 *           "id": 2047,
+                 *           "name": "CRM"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookTestEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }

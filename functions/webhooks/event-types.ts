@@ -1,7 +1,7 @@
 /** GET /api/webhooks/event-types: lists the event types, each with the JSON Schema of its data. */
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { EventType, eventTypes } from "#shared/webhooks/events/catalogue.ts";
+import { EventType, eventTypes } from "#shared/webhooks/catalogue.ts";
 
 export const handler = endpoint(
   {

@@ -1,20 +1,22 @@
-/** POST /api/webhooks/{id}/test: sends a test delivery to a webhook. */
+/** POST /api/webhooks/{id}/test: sends a sample of an event to a webhook. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/manual-trigger.ts";
+import { TestRequest } from "#shared/webhooks/events/samples.ts";
 
 export const handler = endpoint(
   {
     summary: "Send a test delivery",
     description:
-      "Sends the event `webhook.test` to this webhook. It is signed, retried and logged like every delivery; its `registrationId` is null. A paused webhook gets it when it is resumed.",
+      "Sends a sample of the event to this webhook alone, whatever filters and delays its registrations have. The body has `test: true` and sample data. The sample is signed, retried and logged like every delivery. It belongs to the first registration that names the event; without one, its `registrationId` is null. A paused webhook gets it when it is resumed.",
     tag: "Webhooks",
     allow: "admin",
     path: IdPath,
+    body: TestRequest,
     status: 202,
     response: Queued,
   },
-  ({ context, caller, path }) => sendTestDelivery(context, deliveryQueue(), caller, path.id),
+  ({ context, caller, path, body }) => sendTestDelivery(context, deliveryQueue(), caller, path.id, body.event),
 );

@@ -46,8 +46,9 @@ export interface BundleOptions {
 const Bundles = z.array(z.tuple([z.string(), z.object({ bytes: z.number(), modules: z.array(z.string()) })]));
 
 /**
- * Does the same as `bundle()` or `bundleShared()`, but copies the bundles from the cache if their sources have not changed. `signIn` changes
- * only the page of the API reference, which is written after the copy. So services with different users can use the same cached bundles.
+ * Does the same as `bundle()` or `bundleShared()`, but copies the bundles from the cache if their sources have not changed. The page of the
+ * API reference, with the guides and the users of `signIn`, is written after the copy. So services with different users, or with changed
+ * guides, can use the same cached bundles.
  * @param caches the folder of all build caches
  */
 export async function cachedBundle(
@@ -61,7 +62,7 @@ export async function cachedBundle(
   markUsed(entry);
   rmSync(outDir, { recursive: true, force: true });
   cpSync(join(entry, "code"), outDir, { recursive: true });
-  if (signIn !== undefined) writeDocsPage(outDir, signIn);
+  writeDocsPage(outDir, signIn);
   return new Map(z.parse(Bundles, JSON.parse(readFileSync(join(entry, "bundles.json"), "utf8"))));
 }
 

@@ -1,17 +1,16 @@
 /**
- * Builds the page with the API reference. It is one HTML document that contains the script and the style of Swagger UI. The page's content
- * security policy allows only the scripts in the page.
+ * Builds the page with the API reference. It is one HTML document that contains the script and the style of Swagger UI and the guides, as
+ * gzip in base64: a third of the bytes. The page's content security policy allows only these scripts.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { problems } from "#shared/http/problem.ts";
 
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
-
-/** The URL of the OpenAPI document is relative, so that the page also works below the path of an API Gateway stage. */
-const START = `window.ui=SwaggerUIBundle({url:"openapi.json",dom_id:"#reference",deepLinking:true,validatorUrl:null,supportedSubmitMethods:["get","post","put","patch","delete"]})`;
 
 export const SECURITY_SCHEME = "accessToken";
 
@@ -28,44 +27,72 @@ export interface LocalSignIn {
   readonly users: readonly string[];
 }
 
-/** Fetches an access token of the selected user and passes it to Swagger UI. Swagger UI sends the token with each request. */
-const signInScript = ({ tokenPath }: LocalSignIn): string => `(()=>{
-const at=(id)=>document.getElementById(id);
-at("sign-in").addEventListener("click",async()=>{
-const email=at("email").value;
-const answer=await fetch(${JSON.stringify(tokenPath)},{method:"POST",headers:{"Content-Type":"application/json"},body:JSON.stringify({email})});
-const text=(await answer.text()).trim();
-if(answer.ok)window.ui.preauthorizeApiKey(${JSON.stringify(SECURITY_SCHEME)},text);
-at("signed-in").textContent=answer.ok?"Signed in as "+email:text;
-});
-})()`;
-
-const signInMarkup = ({ users }: LocalSignIn): string => `<p style="margin:1em;font-family:sans-serif">
+const signInMarkup = ({ users }: LocalSignIn): string => `<nav>
 <label>Demo user <select id="email">${users.map((email) => `<option>${email}</option>`).join("")}</select></label>
 <button id="sign-in" type="button">Get a local token</button>
 <output id="signed-in"></output>
-</p>
+</nav>
 `;
+
+/** The guides for clients, in the order of the page. A link between two of them leads to the guide in the page. */
+const guides = [
+  ["webhooks", "Receive webhooks"],
+  ["csv", "Import and export CSV"],
+  ["build-an-app", "Build an app"],
+  ["offline", "Work offline"],
+  ["bulk", "Change many prospects"],
+  ["limits", "Limits"],
+] as const;
+
+const guideId = (name: string): string => `guide-${name}`;
+
+/** Returns the text of a guide without its title. Links to files that are not in the page become plain text. */
+function guideText(name: string): string {
+  const text = readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), "utf8").replace(/^# .*\n/, "");
+  return text.replace(/\[([^\]]+)\]\((?!https?:)([^)\s]*)\)/g, (_, words: string, target: string) => {
+    const known = guides.find(([other]) => target.replace(/#.*/, "") === `${other}.md`);
+    return known === undefined ? words : `[${words}](#${guideId(known[0])})`;
+  });
+}
+
+/** The errors of all operations, in one table. */
+function errorsText(): string {
+  const rows = Object.entries(problems).map(([code, { status, title }]) => `| \`${code}\` | ${status} | ${title}. |`);
+  const head = "Every error is `application/problem+json`: `code` says which, `detail` and `errors` say why.";
+  return [head, "", "| code | status | meaning |", "|---|---|---|", ...rows].join("\n");
+}
+
+const LINKS = `<nav><a href="openapi.json">OpenAPI 3.1</a> <a href="openapi-3.0.json">OpenAPI 3.0, for code generators</a></nav>
+`;
+
+const STYLE = `body{font-family:sans-serif}nav,.guides{max-width:1460px;margin:1em auto;padding:0 20px}nav a{margin-right:1em}
+.guides summary{cursor:pointer;padding:.4em 0;font-weight:600}.filter .operation-filter-input{width:100%}`;
 
 /** @param signIn adds the list of demo users and the sign-in button. The page of a deployment does not have them. */
 export function docsPage(signIn?: LocalSignIn): DocsPage {
-  const scripts = [
-    escapeScript(read("swagger-ui-bundle.js")),
-    START,
-    ...(signIn === undefined ? [] : [signInScript(signIn)]),
-  ];
-  const hashes = scripts.map((text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+  const script = read("swagger-ui-bundle.js").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
+  const style = `${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}${STYLE}`;
+  const texts = guides.map(([name, title]) => ({ id: guideId(name), title, text: guideText(name) }));
+  const content = {
+    style,
+    script,
+    guides: [...texts, { id: guideId("errors"), title: "Errors", text: errorsText() }],
+    ...(signIn !== undefined && { signIn: { tokenPath: signIn.tokenPath, scheme: SECURITY_SCHEME } }),
+  };
+  const packed = gzipSync(JSON.stringify(content)).toString("base64");
+  const start = readFileSync(new URL("docs-page-browser.js", import.meta.url), "utf8");
+  const hashes = [start, script].map((text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
   const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>API reference</title>
-<style>${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}</style>
 </head>
 <body>
-${signIn === undefined ? "" : signInMarkup(signIn)}<div id="reference"></div>
-${scripts.map((text) => `<script>${text}</script>`).join("\n")}
+${LINKS}${signIn === undefined ? "" : signInMarkup(signIn)}<div id="reference"></div>
+<script id="packed" type="text/plain">${packed}</script>
+<script>${start}</script>
 </body>
 </html>
 `;
@@ -87,14 +114,6 @@ function policy(scriptHashes: readonly string[]): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-}
-
-/**
- * Escapes `<!--`, `<script` and `</script` in a script, because HTML would read them as markup. They occur only in string literals and
- * regular expressions, in which an escaped `<` has the same meaning. Also removes the reference to the source map.
- */
-function escapeScript(source: string): string {
-  return source.replace(/<(?=!--|\/?script)/gi, "\\x3c").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
 }
 
 /** Writes the page beside the bundle of the function that serves it. Does nothing if `outDir` does not contain this function. */

@@ -1,8 +1,21 @@
 /** Defines the example responses in the OpenAPI document. The examples use the same few records, so their ids match. */
 
-const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
+import { records } from "#shared/webhooks/events/samples.ts";
 
-const UserSummary = { id: 7, firstName: "Ravi", lastName: "Rep", email: "ravi@example.com" };
+const {
+  times,
+  user: UserSummary,
+  status: StatusSummary,
+  tag: Tag,
+  address: Address,
+  territory: Territory,
+  note: Note,
+  appointment: Appointment,
+  prospect: Prospect,
+  importResult: ImportResult,
+  job: Job,
+} = records;
+
 const User = {
   ...UserSummary,
   role: "sales",
@@ -16,32 +29,7 @@ const Company = { id: 3, name: "Acme Roofing", ...times };
 const Me = { user: UserSummary, company: Company, role: "sales", permissions: ["canViewAllProspects"] };
 
 const activity = { statusChanges: 41, notes: 12, appointments: 3, creations: 9 };
-const StatusSummary = { id: 1024, value: "Interested", color: "#10B981" };
 const Status = { ...StatusSummary, sortOrder: 4, isActive: true };
-const Tag = { id: 1025, value: "Hail damage", color: "#DC2626" };
-
-const Address = {
-  id: 1026,
-  address1: "1437 Bannock St",
-  address2: null,
-  city: "Denver",
-  state: "CO",
-  zip: "80202",
-  formattedAddress: "1437 Bannock St, Denver, CO 80202",
-};
-const Territory = {
-  id: 1027,
-  name: "Capitol Hill",
-  polygon: [
-    [-104.987, 39.74],
-    [-104.973, 39.74],
-    [-104.973, 39.727],
-  ],
-  totalProperties: 410,
-  assignedToUserId: 7,
-  companyId: 3,
-  ...times,
-};
 
 const { id: territoryId, polygon, ...territoryFields } = Territory;
 const TerritoryCollection = {
@@ -56,27 +44,6 @@ const TerritoryCollection = {
   ],
 };
 
-const Note = {
-  id: 1028,
-  prospectId: 1030,
-  body: "Wants a quote after the hail season.",
-  createdBy: UserSummary,
-  ...times,
-};
-const Appointment = {
-  id: 1029,
-  prospectId: 1030,
-  title: "Roof inspection",
-  startAt: "2026-06-02T15:00:00.000Z",
-  endAt: "2026-06-02T16:00:00.000Z",
-  allDay: false,
-  status: "scheduled",
-  location: "1437 Bannock St, Denver",
-  notes: null,
-  assignedTo: UserSummary,
-  createdBy: UserSummary,
-  ...times,
-};
 const StatusChange = {
   id: 1031,
   status: StatusSummary,
@@ -85,27 +52,7 @@ const StatusChange = {
   source: "api",
   createdAt: times.createdAt,
 };
-const Prospect = {
-  id: 1030,
-  name: "Maria Alvarez",
-  phoneNumber: "+1 303 555 0142",
-  secondaryPhoneNumber: null,
-  emailAddress: null,
-  lat: 39.7392,
-  lng: -104.9903,
-  source: "door",
-  sourceId: null,
-  sourceCreatedAt: null,
-  customFieldData: { roofAge: 14, insured: true },
-  ...times,
-  address: Address,
-  currentStatus: StatusSummary,
-  assignedTo: UserSummary,
-  tags: [{ tag: Tag }],
-  appointments: [Appointment],
-};
-
-const RowFault = { row: 3, message: "status: must be the value of an active status" };
+const RowFault = ImportResult.errors[0];
 
 const links = "https://files.example.com";
 const soon = "2026-06-01T16:04:05.678Z";
@@ -142,26 +89,6 @@ const Export = {
 };
 
 const untouched = { changed: 0, unchanged: 0, skipped: 0, failed: 0, unprocessed: 229 };
-const Job = {
-  id: 1033,
-  kind: "prospect_bulk",
-  state: "completed",
-  total: 240,
-  changed: 229,
-  unchanged: 10,
-  skipped: 1,
-  failed: 0,
-  unprocessed: 0,
-  events: "summary",
-  territoryId: null,
-  undoes: null,
-  undoneBy: null,
-  failure: null,
-  createdBy: UserSummary,
-  ...times,
-  undoableUntil: "2026-07-01T15:04:05.678Z",
-};
-
 const JobResult = { id: 1030, outcome: "skipped", code: "not_found", detail: null };
 
 const Registration = {
@@ -280,7 +207,7 @@ const components: Readonly<Record<string, unknown>> = {
     unmapped: 12,
   },
   MapPin: { id: 1030, lat: 39.7392, lng: -104.9903, statusColor: "#10B981" },
-  ImportResult: { id: 1032, imported: 2, updated: 0, skipped: 1, errors: [RowFault] },
+  ImportResult,
   FileResult: { id: 1032, dryRun: false, imported: 2, updated: 0, skipped: 1, ...read, errors: [RowFault] },
   ImportJob: Import,
   ImportSummary,

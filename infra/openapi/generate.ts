@@ -21,6 +21,7 @@ import type { JsonSchema } from "./portable.ts";
 import { headers, problemResponses } from "./problems.ts";
 import { type Components, collectComponents } from "./schemas.ts";
 import { asVersion30 } from "./version30.ts";
+import { webhooks } from "./webhooks.ts";
 
 export interface OpenApiDocument {
   readonly openapi: "3.1.0";
@@ -29,6 +30,7 @@ export interface OpenApiDocument {
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly webhooks: Readonly<Record<string, unknown>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
 }
 
@@ -51,23 +53,24 @@ composed and decomposed letters (Unicode NFC and NFD); the service stores texts 
 changes to it are additions only. Answers and events get new fields, and the texts that list \`x-extensible-enum\` get new values:
 ignore fields that you do not know, and have a default for other values.`;
 
+/** In the order in which the API reference shows them: first those that most clients use. */
 const sections: Readonly<Record<string, string>> = {
-  Documentation: "This document, the page that shows it, and the health checks. None of them needs a token.",
-  Session: "The sign-in of the console in the browser. Other clients get their tokens from the identity provider.",
-  Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
-  Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",
-  Tags: "Labels for prospects. Everybody reads them and puts them on prospects; admins and owners write them.",
   Prospects: "Homes and businesses to canvass. A user without the right to see all prospects sees the assigned ones.",
-  Jobs: "Changes of many prospects at once, and their undo. A company's jobs run one after the other.",
-  Addresses: "Postal addresses that prospects share: a change shows at once on every prospect at the address.",
-  Territories: "Named zones on the map, each with or without an assigned user. Every role reads and writes them.",
   Notes: "Remarks about a prospect. Every user who sees the prospect reads and writes its notes.",
   Appointments: "Visits to a prospect. Every user who sees the prospect reads and writes its appointments.",
+  Territories: "Named zones on the map, each with or without an assigned user. Every role reads and writes them.",
+  Addresses: "Postal addresses that prospects share: a change shows at once on every prospect at the address.",
+  Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",
+  Tags: "Labels for prospects. Everybody reads them and puts them on prospects; admins and owners write them.",
+  Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
   Reports: "Counts of what users have done.",
-  Sync: "For apps that keep a copy of the data and are often offline.",
-  Actions: "Buttons that send a prospect to a webhook. Every user who sees the prospect may press them.",
-  Deliveries: "The log of events for webhooks: sent, waiting, and the receivers' answers. For admins and owners only.",
+  Jobs: "Changes of many prospects at once, and their undo. A company's jobs run one after the other.",
   Webhooks: "Receivers of signed events, with the events that each of them gets. For admins and owners only.",
+  Deliveries: "The log of events for webhooks: sent, waiting, and the receivers' answers. For admins and owners only.",
+  Actions: "Buttons that send a prospect to a webhook. Every user who sees the prospect may press them.",
+  Sync: "For apps that keep a copy of the data and are often offline.",
+  Session: "The sign-in of the console in the browser. Other clients get their tokens from the identity provider.",
+  Documentation: "This document, the page that shows it, and the health checks. None of them needs a token.",
 };
 
 /** Returns the OpenAPI 3.1 document. It imports every function of the route table. Throws if a function has no description. */
@@ -93,8 +96,9 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
     },
     servers: [{ url: "/" }],
     security: [{ accessToken: [] }],
-    tags: [...tags].map((name) => ({ name, description: sections[name] ?? "" })),
+    tags: Object.entries(sections).flatMap(([name, description]) => (tags.has(name) ? [{ name, description }] : [])),
     paths,
+    webhooks: webhooks(components),
     components: {
       securitySchemes: { accessToken: { type: "http", scheme: "bearer", bearerFormat: "JWT" } },
       parameters: { "Idempotency-Key": idempotencyKey, "If-None-Match": ifNoneMatch },

@@ -6,9 +6,11 @@ import { isSchema, type JsonSchema, typesOf, valueOrNull, withInner } from "./po
 /**
  * Returns the document as OpenAPI 3.0. Converts its schemas, and removes the examples of request and response bodies. Client generators
  * do not use examples. Validators would refuse an example that contains null in a field whose schema is a `$ref` (see `nullable`).
+ * OpenAPI 3.0 has no `webhooks`. Their schemas remain, so that generators make models for receivers.
  */
 export const asVersion30 = (document: object): object => {
-  const fields = Object.entries(document).map(([name, value]) => [name, converted(value)]);
+  const kept = Object.entries(document).filter(([name]) => name !== "webhooks");
+  const fields = kept.map(([name, value]) => [name, converted(value)]);
   return { ...Object.fromEntries(fields), openapi: "3.0.3" };
 };
 

@@ -59,7 +59,7 @@ export type DeliveryDetail = z.infer<typeof DeliveryDetail>;
 
 /* @__PURE__ */ explain([Delivery, DeliveryDetail], () => ({
   fields: {
-    registrationId: "Null for a test delivery.",
+    registrationId: "Null for a test delivery of an event that no registration of the webhook names.",
     event: "Name of the event, such as `prospect.status_changed`.",
     trigger: "`manual` if a user pressed a button.",
     status:

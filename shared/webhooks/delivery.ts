@@ -95,7 +95,7 @@ export const StoredDelivery = z.object({
   id: z.string(),
   companyId: Id,
   webhookId: Id,
-  /** Null for a test delivery. */
+  /** Null for a test delivery of an event that no registration of the webhook names. */
   registrationId: z.nullable(Id),
   event: z.string(),
   eventId: z.string(),
@@ -179,13 +179,22 @@ export function envelope(
   return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
 }
 
-/** Returns the body of a delivery of one event. `data` is JSON text, inserted unchanged so that every attempt sends the same bytes. */
-export const bodyText = (described: Described, triggeredBy: UserSummary | null, data: string): string =>
-  `${JSON.stringify(envelope(described, triggeredBy, 1)).slice(0, -1)},"data":${data}}`;
+/** Marks the body of a sample. */
+interface TestMark {
+  readonly test: true;
+}
 
-export const newDelivery = (input: NewDelivery, data: string): StoredDelivery => ({
+/** Returns the body of a delivery of one event. `data` is JSON text, inserted unchanged so that every attempt sends the same bytes. */
+export const bodyText = (
+  described: Described,
+  triggeredBy: UserSummary | null,
+  data: string,
+  mark?: TestMark,
+): string => `${JSON.stringify({ ...envelope(described, triggeredBy, 1), ...mark }).slice(0, -1)},"data":${data}}`;
+
+export const newDelivery = (input: NewDelivery, data: string, mark?: TestMark): StoredDelivery => ({
   ...deliveryWithoutBody(input),
-  body: bodyText(input, input.triggeredBy, data),
+  body: bodyText(input, input.triggeredBy, data, mark),
 });
 
 /** Use it for an event with many deliveries or much data. */

@@ -4,7 +4,7 @@
  */
 
 import * as limits from "#shared/limits.ts";
-import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
+import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import { matchingSubscriptions, subscriptionsOf } from "#shared/webhooks/events/matching.ts";
 import type { WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { storedRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";

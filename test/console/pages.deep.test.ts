@@ -73,19 +73,22 @@ const Example = z.object({
   ),
 });
 
-test("the code that verifies a signature accepts a request of the service, and refuses a changed one", async ({
+test("the page of a webhook shows warnings and sends a sample of a chosen event, and its code verifies the signature", async ({
   skip,
 }) => {
   browserOr(skip);
   const receiver = await startReceiver((_, response) => response.writeHead(204).end());
   onTestFinished(receiver.close);
-  const body = { name: "CRM", url: receiver.url };
+  const body = { name: "CRM", url: receiver.url, registrations: [{ event: "prospect.create" }] };
   const { id, secretKey } = dataOf(await team.admin.POST("/api/webhooks", { body }), 201);
   const { page } = admin;
   await page.goto(`/webhooks/${id}`);
+  await page.getByText("Did you mean prospect.created?").waitFor();
+  await page.getByLabel("Event to test").selectOption("note.created");
   await page.getByRole("button", { name: "Send a test event" }).click();
   await receiver.until(1);
-  const { headers, body: sent } = present(receiver.receipts[0]);
+  const { headers, body: sent, event } = present(receiver.receipts[0]);
+  expect(event).toMatchObject({ event: "note.created", test: true });
   const help = page.locator("section").filter({ has: page.getByRole("heading", { name: "Check the signature" }) });
   const [name = ""] = await help.locator("p code").allInnerTexts();
   const signature = String(headers[name.toLowerCase()]);

@@ -290,7 +290,8 @@ const manual: Group<Webhook> = {
   verbs: {
     trigger: (context, { caller, prospectId, registrationId }) =>
       triggerAction(context, context, caller, prospectId, registrationId),
-    "test delivery": (context, { caller, webhookId }) => sendTestDelivery(context, context.queue, caller, webhookId),
+    "test delivery": (context, { caller, webhookId }) =>
+      sendTestDelivery(context, context.queue, caller, webhookId, "webhook.test"),
     "deleted registration": (context, { companyId, webhookId, registrationId }) =>
       deleteRegistration(context, companyId, webhookId, registrationId),
     deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),

@@ -114,7 +114,7 @@ const requests: Record<string, Request> = {
   test: async (at, queue) => {
     const [userId = 0] = (await loadDictionary(db.direct, at.companyId)).users.keys();
     const caller = { companyId: at.companyId, userId, role: "owner", permissions: [] } as const;
-    return sendTestDelivery(api(at), queue, caller, at.webhookId);
+    return sendTestDelivery(api(at), queue, caller, at.webhookId, "webhook.test");
   },
 };
 

@@ -80,7 +80,7 @@ const requests: Record<string, (on: Setup) => Promise<unknown>> = {
   "a replay is started": ({ at, context, companyId, webhookId }) =>
     startReplay(context, at.context.queue, companyId, webhookId, replayed),
   "it gets a test delivery": ({ at, context, owner, webhookId }) =>
-    sendTestDelivery(context, at.context.queue, owner, webhookId),
+    sendTestDelivery(context, at.context.queue, owner, webhookId, "webhook.test"),
   "its action is triggered": ({ at, context, owner, registrationId }) =>
     triggerAction(context, at.context, owner, PROSPECT, registrationId),
   "it is changed": ({ context, companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "y" }),

@@ -6,7 +6,7 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
-import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
+import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import { currentSubscriptions, matchingSubscriptions } from "#shared/webhooks/events/matching.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";

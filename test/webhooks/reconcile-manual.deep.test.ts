@@ -70,7 +70,7 @@ async function stage(): Promise<Staged> {
     await publishChanges(context, reads, [{ before: items[i], after }]);
   const caller = await callerOf(at);
   const action = await triggerAction(api(at), context, caller, PROSPECT, id);
-  const test = await sendTestDelivery(api(at), context.queue, caller, webhookId);
+  const test = await sendTestDelivery(api(at), context.queue, caller, webhookId, "webhook.test");
   const found = await deliveries(at);
   const one = (wanted: (delivery: StoredDelivery) => boolean): StoredDelivery => {
     const [delivery, ...more] = found.filter(wanted);

@@ -251,6 +251,47 @@ describe("webhooks", () => {
     expect(await rotate()).toMatch(uuid);
   });
 
+  test("a sample of an unknown event is refused and nothing is sent; a repeated request sends one sample, which the log shows", async () => {
+    const body = { name: "CRM", url: "https://example.com/" };
+    const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
+    dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(id)));
+    for (const event of ["prospect.changed", "toString", "", null, 1]) {
+      const faults = problemOf(await as.admin("POST", `/api/webhooks/${id}/test`, { event }), 400, "validation_failed");
+      expect(faults.map(({ pointer }) => pointer)).toEqual(["/event"]);
+    }
+    const log = async () => dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(id))).items;
+    expect(await log()).toEqual([]);
+    const params = { path: { id }, header: { "Idempotency-Key": uniqueName() } };
+    const send = () => as.admin.POST("/api/webhooks/{id}/test", { params, body: { event: "territory.created" } });
+    const { deliveryId } = dataOf(await send(), 202);
+    expect(dataOf(await send(), 202).deliveryId).toBe(deliveryId);
+    expect(await log()).toMatchObject([{ id: deliveryId, event: "territory.created", registrationId: null }]);
+  });
+
+  test("a registration with an unknown event or field is accepted, and every answer shows it with warnings", async () => {
+    const registrations = [
+      { event: "prospect.statusChanged" },
+      { event: "prospect.created", filter: { "prospect.town": "Denver" } },
+      { event: "prospect.created", filter: { "prospect.address.city": "Denver", "prospect.customFieldData.any": 1 } },
+    ];
+    const body = { name: "CRM", url: "https://example.com/", registrations };
+    const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+    const warned = [[expect.stringContaining("prospect.status_changed")], [expect.stringContaining("prospect.town")]];
+    const shown = async () => dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id))).registrations;
+    for (const answer of [made.registrations, await shown()]) {
+      expect(answer.map(({ warnings }) => warnings)).toEqual([...warned, undefined]);
+    }
+    const params = { path: { id: made.id, registrationId: present(made.registrations[0]).id } };
+    const mended = await as.admin.PATCH("/api/webhooks/{id}/registrations/{registrationId}", {
+      params,
+      body: { event: "prospect.created" },
+    });
+    expect(dataOf(mended)).not.toHaveProperty("warnings");
+    expect((await shown()).map(({ warnings }) => warnings)).toEqual([undefined, warned[1], undefined]);
+  });
+
   test("the catalogue lists each event with the schema of its data", async () => {
     const types = dataOf(await as.admin.GET("/api/webhooks/event-types"));
     expect(types.map(({ event }) => event)).toContain("prospect.status_changed");

@@ -5,13 +5,22 @@ import { useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
+import { Select } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
 import { Secret } from "./new-webhook.tsx";
-import { useDeleteWebhook, usePause, useTest, useWebhook } from "./queries.ts";
+import {
+  type EventName,
+  isEventName,
+  useDeleteWebhook,
+  useEventTypes,
+  usePause,
+  useTest,
+  useWebhook,
+} from "./queries.ts";
 import { Registrations } from "./registrations.tsx";
 import { ReplayDialog } from "./replay-dialog.tsx";
 import { SignatureHelp } from "./signature-help.tsx";
@@ -45,11 +54,24 @@ export function WebhookPage() {
 function Actions({ webhook: { id, name, status } }: { webhook: Webhook }) {
   const [dialog, setDialog] = useState<"replay" | "secret" | "delete">();
   const close = () => setDialog(undefined);
+  const types = useEventTypes().data ?? [];
+  const [event, setEvent] = useState<EventName>("webhook.test");
   const test = useTest(id);
   const pause = usePause(id);
   return (
     <>
-      <Button disabled={test.isPending} onClick={() => test.mutate(undefined)}>
+      <span className={style.sample}>
+        <Select
+          aria-label="Event to test"
+          value={event}
+          onChange={({ target }) => isEventName(target.value, types) && setEvent(target.value)}
+        >
+          {(types.length > 0 ? types : [{ event }]).map((type) => (
+            <option key={type.event}>{type.event}</option>
+          ))}
+        </Select>
+      </span>
+      <Button disabled={test.isPending} onClick={() => test.mutate(event)}>
         Send a test event
       </Button>
       <Button disabled={pause.isPending} onClick={() => pause.mutate(status === "active" ? "pause" : "resume")}>

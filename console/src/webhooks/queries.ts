@@ -1,5 +1,6 @@
 /** Reads webhooks and their deliveries, and sends the requests that change them. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { EventType, TestRequest } from "canvassing-client/api";
 import { answer, api, RequestFailed } from "../api/client.ts";
 import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
@@ -82,10 +83,16 @@ function useButtonAction<Input, Result>(run: (input: Input) => Promise<Result>, 
   });
 }
 
+export type EventName = NonNullable<TestRequest["event"]>;
+
+/** The service accepts each name of its own list of event types. */
+export const isEventName = (name: string, types: readonly EventType[]): name is EventName =>
+  types.some(({ event }) => event === name);
+
 export const useTest = (id: number) =>
   useButtonAction(
-    () => answer(api.POST("/api/webhooks/{id}/test", { params: { path: { id } } })),
-    () => "A test event is on its way. It will appear in the log.",
+    (event: EventName) => answer(api.POST("/api/webhooks/{id}/test", { params: { path: { id } }, body: { event } })),
+    () => "A sample is on its way. It will appear in the log.",
   );
 
 export const usePause = (id: number) =>

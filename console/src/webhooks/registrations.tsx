@@ -61,7 +61,20 @@ function DeleteDialog({ webhookId, registration: { id, event }, onClose }: Delet
 }
 
 const columnsOf = (open: (dialog: Dialog) => void): readonly Column<Registration>[] => [
-  { id: "event", header: "Event", cell: ({ event }) => event },
+  {
+    id: "event",
+    header: "Event",
+    cell: ({ event, warnings = [] }) => (
+      <>
+        {event}
+        {warnings.map((warning) => (
+          <p key={warning} className={style.warning}>
+            {warning}
+          </p>
+        ))}
+      </>
+    ),
+  },
   {
     id: "filter",
     header: "Filter",

@@ -18,15 +18,16 @@ import type { Prospect } from "#shared/prospects/schema.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
+import { type EventName, manualData } from "#shared/webhooks/catalogue.ts";
 import { deliveryId, deliveryItem, newDelivery, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";
-import { catalogue, manualData } from "#shared/webhooks/events/catalogue.ts";
+import { sampleData } from "#shared/webhooks/events/samples.ts";
 import { expectedPut } from "#shared/webhooks/expected-deliveries.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { filterOf, getWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { filterOf, readWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** Lists the actions whose filter the prospect meets, the oldest first, also those of a paused webhook. */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
@@ -143,25 +144,32 @@ async function commitTrigger(
   }
 }
 
-/** Makes a `webhook.test` delivery for one webhook. Throws `not_found` if the webhook does not exist. */
+/**
+ * Sends a sample of an event to one webhook, whatever its registrations are. The delivery belongs to the first registration that names the
+ * event. Throws `not_found` if the webhook does not exist.
+ */
 export async function sendTestDelivery(
   context: ApiContext,
   queue: DeliveryQueue,
   caller: Caller,
   webhookId: number,
+  event: EventName,
 ): Promise<Queued> {
   const { companyId, userId } = caller;
-  const [webhook, user] = await Promise.all([
-    getWebhook(context, companyId, webhookId),
+  const [{ webhook, registrations }, user] = await Promise.all([
+    readWebhook(context, companyId, webhookId),
     getUser(context, companyId, userId),
   ]);
   const now = context.clock.now();
-  const event = "webhook.test";
   const eventId = `test-${randomUUID()}`;
   const id = deliveryId(eventId, webhookId, iso(now));
-  const about = { id, companyId, webhookId, registrationId: null, event, eventId, createdAt: iso(now), dueMs: now };
-  const data = catalogue[event].parse({ webhook: { id: webhook.id, name: webhook.name } });
-  const delivery = newDelivery({ ...about, trigger: "manual", triggeredBy: userSummary(user) }, JSON.stringify(data));
+  const registrationId = registrations.find((registration) => registration.event === event)?.id ?? null;
+  const about = { id, companyId, webhookId, registrationId, event, eventId, createdAt: iso(now), dueMs: now };
+  const delivery = newDelivery(
+    { ...about, trigger: "manual", triggeredBy: userSummary(user) },
+    JSON.stringify(sampleData(event, webhook)),
+    { test: true },
+  );
   const webhookExists = { check: keys.webhook(companyId, webhookId), when: present };
   const writes: Write[] = [{ put: deliveryItem(delivery), when: absent }, expectedPut(delivery), webhookExists];
   await context.commit(writes, { deliveryId: id }).catch((error: unknown) => {

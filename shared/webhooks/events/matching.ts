@@ -6,8 +6,8 @@ import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
+import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import type { EventData } from "#shared/webhooks/event-data.ts";
-import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import {

@@ -14,8 +14,8 @@ import * as limits from "#shared/limits.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";
+import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import { keepEventData } from "#shared/webhooks/event-data.ts";
-import type { DomainEvent } from "#shared/webhooks/events/catalogue.ts";
 import { emit } from "#shared/webhooks/events/emit.ts";
 import { startBulkFanOuts, startFanOut } from "#shared/webhooks/events/fan-out.ts";
 import {

@@ -26,7 +26,7 @@ import {
   type DomainEvent,
   eventOf,
   type ProspectEvent,
-} from "#shared/webhooks/events/catalogue.ts";
+} from "#shared/webhooks/catalogue.ts";
 
 /** The attribute with the time of a restore. A write that sets it makes no event, because no user has changed the record. */
 export const RESTORED_AT = "restoredAt";

@@ -39,7 +39,7 @@ const registrationFields = {
 
 export const Registration = named(
   "Registration",
-  z.object(registrationFields),
+  z.object({ ...registrationFields, warnings: z.optional(z.array(z.string())) }),
   "A subscription of a webhook to one event.",
 );
 export type Registration = z.infer<typeof Registration>;
@@ -89,11 +89,13 @@ export type Action = z.infer<typeof Action>;
 /* @__PURE__ */ explain([Registration, NewRegistration, RegistrationPatch, Action], () => ({
   fields: {
     event:
-      "Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted and never delivered, so check the spelling. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded.",
+      "Name of the event, such as `prospect.status_changed`. `GET /api/webhooks/event-types` lists the names of the events that the service sends. Other names are accepted with a warning, and only an action sends them. The header `X-Service-Event` holds it with `%` and all characters outside visible ASCII percent-encoded.",
     filter: "Criteria that the event's `data` must all meet; null means every event of that name.",
     delayMinutes: `Minutes from the event to its delivery, 0 to ${limits.delayMinutesMax}.`,
     triggerMode: "`manual` waits until a user presses a button.",
     manualTriggerButtonText: "Label of that button.",
+    warnings:
+      "Why the registration sends nothing as it is: no event has its name, or the event has no field that its filter names. Absent if there is no reason.",
     registrationId: "The registration that the button belongs to.",
     label: "The text on the button.",
   },

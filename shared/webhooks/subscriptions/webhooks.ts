@@ -17,6 +17,7 @@ import {
   StoredWebhook,
   type Webhook,
 } from "#shared/webhooks/subscriptions/schema.ts";
+import { warningsOf } from "#shared/webhooks/subscriptions/warnings.ts";
 
 export interface WebhookRows {
   readonly webhook: StoredWebhook;
@@ -145,10 +146,11 @@ export function filterOf(registration: Filtered): EventFilter | null {
   return parsed;
 }
 
-export const presentRegistration = (registration: StoredRegistration): Registration => ({
-  ...registration,
-  filter: filterOf(registration),
-});
+export function presentRegistration(registration: StoredRegistration): Registration {
+  const shown = { ...registration, filter: filterOf(registration) };
+  const warnings = warningsOf(shown);
+  return warnings.length === 0 ? shown : { ...shown, warnings };
+}
 
 /** `secretKey` must be the mask, except in the answer that creates the secret. */
 export function presentWebhook({ webhook, registrations }: WebhookRows, secretKey: string): Webhook {

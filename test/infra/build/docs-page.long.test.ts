@@ -18,6 +18,12 @@ test("the button signs the selected user in, and a request from the page is answ
   const page = await (await openContext(browser)).newPage();
   const faults = faultsOf(page);
   await page.goto(`${baseUrl()}/docs`);
+  // All sections are closed. A search opens those with a result, and finds words of a summary too.
+  await page.getByText("Homes and businesses to canvass").waitFor();
+  expect(await page.locator("#reference .opblock-tag-section").first().innerText()).toContain("Prospects");
+  expect(await page.locator(".opblock-tag-section .opblock").count()).toBe(0);
+  const search = page.getByPlaceholder("Filter by tag or path");
+  await search.fill("signed-in user");
   const operation = page.locator(".opblock", { has: page.locator('[data-path="/api/me"]') });
   await operation.locator(".opblock-summary-control").click();
   await operation.getByRole("button", { name: "Try it out" }).click();
@@ -30,6 +36,18 @@ test("the button signs the selected user in, and a request from the page is answ
     await answer.getByText(`"email": "${email}"`).waitFor();
     expect(await answer.locator(".response-col_status").innerText()).toContain("200");
   }
+  // The errors of all operations are in one guide.
+  const statuses = await operation
+    .locator(".responses-table:not(.live-responses-table) .response-col_status")
+    .allInnerTexts();
+  expect(statuses.filter((status) => /^\d/.test(status.trim())).map((status) => status.trim())).toEqual(["200"]);
+  await page.locator("summary", { hasText: "Errors" }).click();
+  await page.getByText("idempotency_mismatch").waitFor();
+  await page.locator("summary", { hasText: "Receive webhooks" }).click();
+  await page.getByRole("heading", { name: "Samples" }).waitFor();
+  const event = page.locator(".webhooks .opblock", { hasText: "note.created" });
+  await event.locator(".opblock-summary-control").click();
+  await event.getByText("Wants a quote after the hail season.").waitFor();
   expect(faults).toEqual([]);
   // The test adds an inline script to the page, whose Content-Security-Policy forbids such scripts. `faults` must then contain a violation.
   // This proves that the check above would have found violations of the policy.

@@ -8,7 +8,7 @@ import { OPENAPI_FILE } from "../../../infra/build/bundle.ts";
 import { isSchema, type JsonSchema } from "../../../infra/openapi/portable.ts";
 import { recorded } from "../../../infra/release/releases.ts";
 import { KNOWN_VALUES } from "../../../shared/open-schema.ts";
-import { eventTypes } from "../../../shared/webhooks/events/catalogue.ts";
+import { eventTypes } from "../../../shared/webhooks/catalogue.ts";
 import { closedDocument } from "../../harness/closed-document.ts";
 
 const Content = z.record(

@@ -30,7 +30,9 @@ export type ChangedField = z.infer<typeof ChangedField>;
 
 const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect });
 
-const bulk = z.optional(z.object({ jobId: Id }));
+const bulk = z.optional(
+  named("BulkOrigin", z.object({ jobId: Id }), "The bulk job that has caused the event. Other events have none."),
+);
 
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
@@ -80,12 +82,15 @@ export const catalogue = {
   "appointment.updated": describe(AppointmentData, "An appointment changed."),
   "appointment.cancelled": describe(AppointmentData, "An appointment was cancelled or deleted."),
   "webhook.test": describe(
-    z.object({ webhook: z.object({ id: Id, name: z.string() }) }),
+    z.object({
+      webhook: named("TestedWebhook", z.object({ id: Id, name: z.string() }), "The webhook that is tested."),
+    }),
     "A test delivery was requested for a webhook. Only that webhook receives it; it needs no registration.",
   ),
 } as const;
 
-export type EventName = keyof typeof catalogue;
+export const EventName = z.keyof(z.object(catalogue));
+export type EventName = z.infer<typeof EventName>;
 
 /** A bulk job causes them too, once for each prospect that it changes. */
 export type ProspectEvent =
@@ -164,9 +169,10 @@ export function eventTypes(): EventType[] {
 }
 
 /** Returns the schema of an event's `data`, with null for every field except the prospect, because a manual delivery has only that. */
-function deliveredData({ shape }: (typeof catalogue)[EventName]): z.ZodMiniType {
+export function deliveredData({ shape }: (typeof catalogue)[EventName]) {
   const fields: Record<string, z.ZodMiniType> = shape;
   const others = Object.entries(fields).filter(([field]) => field !== "prospect");
-  const nullable = others.map(([field, schema]) => [field, z.nullable(schema)] as const);
+  const orNull = (schema: z.ZodMiniType) => (schema instanceof z.ZodMiniNullable ? schema : z.nullable(schema));
+  const nullable = others.map(([field, schema]) => [field, orNull(schema)] as const);
   return z.object({ ...Object.fromEntries(nullable), prospect: fields.prospect ?? z.optional(Prospect) });
 }

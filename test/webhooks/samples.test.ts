@@ -1,0 +1,114 @@
+/** Tests the samples of events: as test deliveries, and as the examples of `webhooks` in the OpenAPI document. */
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { beforeAll, expect, test } from "vitest";
+import { contextOn } from "#shared/context.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { EventName } from "#shared/webhooks/catalogue.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { sendTestDelivery } from "#shared/webhooks/events/manual-trigger.ts";
+import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
+import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { at, listed } from "../infra/template.ts";
+import { deliveries, drain, newPipeline, type Pipeline } from "./delivery-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
+
+const db = faultyDynamoDb();
+beforeAll(() => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+});
+
+const document: unknown = JSON.parse(readFileSync(OPENAPI_FILE, "utf8"));
+const ajv = addFormats.default(new Ajv2020({ strict: false }));
+ajv.addSchema({ $id: "document", components: at(document, "components") }, "document");
+
+const contentOf = (event: string) =>
+  at(document, "webhooks", event, "post", "requestBody", "content", "application/json");
+
+/** Returns the faults that the schema of the event finds in a body. */
+function faultsIn(event: string, body: unknown): unknown {
+  const name = String(at(contentOf(event), "schema", "$ref"))
+    .split("/")
+    .at(-1);
+  const fits = ajv.compile({ $ref: `document#/components/schemas/${name}` });
+  return fits(body) ? [] : fits.errors;
+}
+
+test("the OpenAPI document has each event of the catalogue, with an example of a whole body that its schema accepts", () => {
+  expect(Object.keys(at(document, "webhooks") ?? {})).toEqual(EventName.options);
+  for (const event of EventName.options) {
+    const example = at(contentOf(event), "example");
+    expect(faultsIn(event, example), event).toEqual([]);
+    expect(example).toMatchObject({ event, eventCount: 1, data: expect.any(Object) });
+    expect(at(example, "test"), event).toBe(event === "webhook.test" ? true : undefined);
+    expect(faultsIn(event, Object.assign({}, example, { data: {} })), event).not.toEqual([]);
+  }
+});
+
+const SECRET = "a secret of the test";
+const URL = "http://127.0.0.1:2/";
+
+/**
+ * Adds a webhook with a registration for each of `events`. Its filter matches nothing, and its delay is longer than the test. The
+ * pipeline's own webhook is registered for `event` without a filter.
+ */
+async function newReceiver(event: string, events: readonly string[]) {
+  const pipeline = await newPipeline(db, event);
+  const context = contextOn(db.direct, { now: () => pipeline.clock });
+  const registrations = events.map((name) => ({
+    ...{ event: name, filter: { "prospect.name": "nobody" }, delayMinutes: 1_000 },
+    ...{ triggerMode: "automatic" as const, manualTriggerButtonText: null },
+  }));
+  const input = { name: "CRM", url: URL, secretKey: SECRET, registrations };
+  const webhook = await createWebhook(context, pipeline.companyId, input);
+  const [userId = 0] = (await loadDictionary(db.direct, pipeline.companyId)).users.keys();
+  const caller = { companyId: pipeline.companyId, userId, role: "owner", permissions: [] } as const;
+  const send = (name: EventName) => sendTestDelivery(context, pipeline.context.queue, caller, webhook.id, name);
+  return { pipeline, context, webhook, userId, send };
+}
+
+const bodies = ({ posts }: Pipeline): unknown[] => posts.map(({ body }) => JSON.parse(body));
+
+test("a sample of each event goes to this webhook alone, at once and signed, whatever its registration's filter and delay are", async () => {
+  const events = EventName.options.filter((event) => !event.startsWith("territory."));
+  const { pipeline, webhook, userId, send } = await newReceiver("prospect.created", events);
+  for (const event of EventName.options) {
+    const { deliveryId } = await send(event);
+    const sentAt = pipeline.clock;
+    await drain(pipeline);
+    expect(pipeline.clock, event).toBe(sentAt);
+    const { url, body, headers } = pipeline.posts.splice(0)[0] ?? { url: "", body: "", headers: {} };
+    expect(pipeline.posts, event).toEqual([]);
+    expect(url).toBe(URL);
+    const sent: unknown = JSON.parse(body);
+    const registrationId = webhook.registrations.find((one) => one.event === event)?.id ?? null;
+    expect(sent).toMatchObject({ id: deliveryId, event, test: true, webhookId: webhook.id, registrationId });
+    expect(sent).toMatchObject({ trigger: "manual", triggeredBy: { id: userId } });
+    expect(faultsIn(event, sent), event).toEqual([]);
+    expect(headers).toMatchObject({
+      "X-Service-Event": event,
+      "X-Service-Signature": createHmac("sha256", SECRET).update(body).digest("hex"),
+    });
+    if (event === "webhook.test") expect(at(sent, "data")).toEqual({ webhook: { id: webhook.id, name: "CRM" } });
+    else expect(at(sent, "data"), event).toEqual(at(contentOf(event), "example", "data"));
+  }
+  expect(await deliveries(pipeline)).toEqual([]);
+  expect(await deliveries({ ...pipeline, webhookId: webhook.id })).toHaveLength(EventName.options.length);
+  await expectReconciled(pipeline);
+});
+
+test("a paused webhook gets a sample when it is resumed", async () => {
+  const { pipeline, context, webhook, send } = await newReceiver("prospect.created", []);
+  const { companyId } = pipeline;
+  await pauseWebhook(context, companyId, webhook.id);
+  const { deliveryId } = await send("note.created");
+  await drain(pipeline);
+  expect(pipeline.posts).toEqual([]);
+  await resumeWebhook(context, pipeline.context.queue, companyId, webhook.id);
+  await drain(pipeline);
+  expect(bodies(pipeline)).toMatchObject([{ id: deliveryId, event: "note.created", registrationId: null, test: true }]);
+  expect(listed(bodies(pipeline))).toHaveLength(1);
+});
