@@ -50,8 +50,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     response.end();
     return;
   }
-  const { method = "GET" } = request;
-  const headers = { authorization: request.headers.authorization ?? "", "content-type": "application/json" };
+  const { method = "GET", headers: sent } = request;
+  const signature = { "x-service-signature": String(sent["x-service-signature"] ?? "") };
+  const headers = { authorization: sent.authorization ?? "", ...signature, "content-type": "application/json" };
   const answered = await fetch(`${service.url}${path}`, { method, headers, ...(body.length > 0 && { body }) });
   response.writeHead(answered.status, { "Content-Type": "application/json" }).end(await answered.text());
 }
