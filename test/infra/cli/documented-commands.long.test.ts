@@ -112,6 +112,8 @@ const known = new Set([
   "AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_REGION=eu-west-1 npx vitest run --project long test/infra/stack/deploy.long.test.ts",
   "npm ci",
   "git checkout COMMIT",
+  "curl -i https://api.example.com/health",
+  'curl -i "https://ID.execute-api.$AWS_REGION.amazonaws.com/live/health"',
 ]);
 
 async function faultOf(command: string): Promise<string> {
