@@ -14,7 +14,7 @@ import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
 import { OneOrMany, Statement } from "../stack/policy-statement.ts";
-import { actionReasons, familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
+import { familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
 import { type CloudFormationTemplate, synthesize } from "../synth.ts";
 import { peopleSection, persons, policyFile, policyText } from "./people.ts";
 
@@ -47,8 +47,8 @@ interface Role {
 interface Right {
   readonly on: string;
   readonly actions: readonly string[];
-  readonly reason: string;
-  readonly isTable?: true;
+  /** Undefined for rows of the table, whose contents a table of the document explains. */
+  readonly reason?: string;
 }
 
 const familyOf = new Map<string, keyof typeof families>();
@@ -92,7 +92,7 @@ function rightsOf(id: string, statement: Statement): Right[] {
     return z.parse(OneOrMany, keys).map((pattern) => {
       const family = familyOf.get(pattern);
       if (family === undefined) throw new Error(`${id}: no family of keys has the pattern ${pattern}`);
-      return { on: `table: ${family}`, actions, reason: familyReasons[family], isTable: true };
+      return { on: family, actions };
     });
   }
   const objects = /"\/(\w+)\/\*"/.exec(JSON.stringify(statement.Resource))?.[1];
@@ -109,23 +109,24 @@ function rightsOf(id: string, statement: Statement): Right[] {
   return [...byReason].map(([reason, actions]) => ({ on: resourceName(id, statement.Resource), actions, reason }));
 }
 
-/** Combines the rights to the same rows into one right, because the template can divide their actions into several statements. */
+/** Combines the rights to the same target, and then the rights to rows of the table with the same actions. */
 function merged(rights: readonly Right[]): Right[] {
-  const groups = Map.groupBy(rights, ({ on, reason }) => `${on} ${reason}`);
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group;
-    if (first === undefined) return [];
-    const actions = [...new Set(group.flatMap((right) => right.actions))].toSorted();
-    const reason = first.isTable === true ? `${usesOf(actions)} ${first.reason}` : first.reason;
-    return [{ ...first, actions, reason }];
-  });
-}
-
-function usesOf(actions: readonly string[]): string {
-  const uses = new Set(
-    Object.entries(actionReasons).flatMap(([action, use]) => (actions.includes(action) ? [use] : [])),
-  );
-  return [...uses].join(", ");
+  const targets = new Map<string, Right>();
+  for (const right of rights) {
+    const target = `${right.on} ${right.reason}`;
+    const actions = new Set([...(targets.get(target)?.actions ?? []), ...right.actions]);
+    targets.set(target, { ...right, actions: [...actions].toSorted() });
+  }
+  const rows = new Map<string, Right>();
+  for (const [target, right] of targets) {
+    const key = right.reason === undefined ? right.actions.join() : target;
+    const known = rows.get(key)?.on ?? "table:";
+    rows.set(
+      key,
+      right.reason === undefined ? { ...right, on: `${known}${known.endsWith(":") ? "" : ","} ${right.on}` } : right,
+    );
+  }
+  return [...rows.values()];
 }
 
 /** Patterns of logical ids, each with the name that the document uses for the resource. */
@@ -156,7 +157,7 @@ function resourceName(id: string, resource: unknown): string {
 const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 const rightRows = (name: string, rights: readonly Right[]): string[] =>
   rights.map(({ on, actions, reason }, i) =>
-    row([i === 0 ? `\`${name}\`` : "", on, actions.map((action) => `\`${action}\``).join(", "), reason]),
+    row([i === 0 ? `\`${name}\`` : "", on, actions.map((action) => `\`${action}\``).join(", "), reason ?? ""]),
   );
 
 /** Returns the text of docs/permissions.md. `resources` contains the CloudFormation resources of the data stack and the service stack. */
@@ -185,9 +186,15 @@ export function permissionsDocument(resources: Resources): string {
     "*on*. [Tests](../test/infra/stack/rights.deep.test.ts) compare the roles with the route table. The API tests fail if a function has a right that",
     "no test uses.",
     "",
-    "A right to the DynamoDB table applies only to partition keys of one pattern. The column *on* contains the name of this pattern, for example",
-    "`table: prospects`. The pattern allows the rows of all companies. The functions themselves separate the companies: they put the id of the",
-    "company into each partition key, and take this id from the verified token. No role may scan the table.",
+    "A right to the DynamoDB table applies only to partition keys of some patterns. The column *on* contains the names of these patterns, for",
+    "example `table: prospects`. A pattern allows the rows of all companies. The functions themselves separate the companies: they put the id of",
+    "the company into each partition key, and take this id from the verified token. No role may scan the table.",
+    "",
+    "## Rows of the table",
+    "",
+    row(["pattern", "rows"]),
+    "|---|---|",
+    ...Object.entries(familyReasons).map((cells) => row(cells)),
     "",
     "## Functions",
     "",
@@ -211,7 +218,7 @@ export function permissionsDocument(resources: Resources): string {
       ...statements
         .flatMap((statement) => rightsOf(id, statement))
         .map(({ on, actions, reason }) =>
-          row([`\`${id}\``, service, on, actions.map((action) => `\`${action}\``).join(", "), reason]),
+          row([`\`${id}\``, service, on, actions.map((action) => `\`${action}\``).join(", "), reason ?? ""]),
         ),
     ]),
     "",

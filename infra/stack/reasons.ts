@@ -1,8 +1,8 @@
 /** The reasons for the permissions of all IAM roles, for docs/permissions.md. */
 import type { Family } from "#shared/db/keys.ts";
-import type { Folder, TableAction } from "../routes/route.ts";
+import type { Folder } from "../routes/route.ts";
 
-/** The rows of each key family (a group of partition keys). */
+/** What the rows of each key family (a group of partition keys) contain. */
 export const familyReasons: Record<Family, string> = {
   ids: "the counter from which functions reserve ids for new records",
   identity: "the company, role and permissions of a token's subject",
@@ -43,18 +43,6 @@ export const familyReasons: Record<Family, string> = {
   cursorDataKeys: "the company's encrypted data key for cursors of the feed of changes",
   deliveries: "webhook deliveries and their attempts",
   due: "waiting work of all companies by its time; keys only, no data",
-};
-
-export const actionReasons: Record<TableAction, "reads" | "writes" | "checks"> = {
-  GetItem: "reads",
-  BatchGetItem: "reads",
-  Query: "reads",
-  PutItem: "writes",
-  UpdateItem: "writes",
-  DeleteItem: "writes",
-  BatchWriteItem: "writes",
-  ConditionCheckItem: "checks",
-  PartiQLInsert: "writes",
 };
 
 export const folderReasons: Record<Folder, string> = {
