@@ -7,7 +7,6 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { problems } from "#shared/http/problem.ts";
 
 const asset = createRequire(import.meta.url).resolve;
 const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${name}`), "utf8");
@@ -42,6 +41,7 @@ const guides = [
   ["offline", "Work offline"],
   ["bulk", "Change many prospects"],
   ["limits", "Limits"],
+  ["errors", "Errors"],
 ] as const;
 
 const guideId = (name: string): string => `guide-${name}`;
@@ -55,13 +55,6 @@ function guideText(name: string): string {
   });
 }
 
-/** The errors of all operations, in one table. */
-function errorsText(): string {
-  const rows = Object.entries(problems).map(([code, { status, title }]) => `| \`${code}\` | ${status} | ${title}. |`);
-  const head = "Every error is `application/problem+json`: `code` says which, `detail` and `errors` say why.";
-  return [head, "", "| code | status | meaning |", "|---|---|---|", ...rows].join("\n");
-}
-
 const LINKS = `<nav><a href="openapi.json">OpenAPI 3.1</a> <a href="openapi-3.0.json">OpenAPI 3.0, for code generators</a></nav>
 `;
 
@@ -72,11 +65,10 @@ const STYLE = `body{font-family:sans-serif}nav,.guides{max-width:1460px;margin:1
 export function docsPage(signIn?: LocalSignIn): DocsPage {
   const script = read("swagger-ui-bundle.js").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
   const style = `${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}${STYLE}`;
-  const texts = guides.map(([name, title]) => ({ id: guideId(name), title, text: guideText(name) }));
   const content = {
     style,
     script,
-    guides: [...texts, { id: guideId("errors"), title: "Errors", text: errorsText() }],
+    guides: guides.map(([name, title]) => ({ id: guideId(name), title, text: guideText(name) })),
     ...(signIn !== undefined && { signIn: { tokenPath: signIn.tokenPath, scheme: SECURITY_SCHEME } }),
   };
   const packed = gzipSync(JSON.stringify(content)).toString("base64");

@@ -42,7 +42,7 @@ test("the button signs the selected user in, and a request from the page is answ
     .allInnerTexts();
   expect(statuses.filter((status) => /^\d/.test(status.trim())).map((status) => status.trim())).toEqual(["200"]);
   await page.locator("summary", { hasText: "Errors" }).click();
-  await page.getByText("idempotency_mismatch").waitFor();
+  await page.getByText("idempotency_mismatch").first().waitFor();
   await page.locator("summary", { hasText: "Receive webhooks" }).click();
   await page.getByRole("heading", { name: "Samples" }).waitFor();
   const event = page.locator(".webhooks .opblock", { hasText: "note.created" });
