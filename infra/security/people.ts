@@ -50,6 +50,11 @@ export const people: Readonly<Record<Person, Rights>> = {
         why: "`npx cdk deploy` and `npx cdk destroy` use the roles that `npx cdk bootstrap` has made",
       },
       {
+        actions: ["cloudformation:DescribeStackResources"],
+        resources: stacks,
+        why: "names the API whose own URL must be off",
+      },
+      {
         actions: ["cloudformation:UpdateTerminationProtection"],
         resources: stacks,
         why: "removes the protection of the data stack before its deletion",
