@@ -31,6 +31,8 @@ export async function shake({ cwd, input, file, alias, neverLoaded, limitBytes }
     cwd,
     input,
     platform: "node",
+    // A busy machine would cause a warning.
+    checks: { bundlerTimings: false },
     resolve: { alias, mainFields: ["module", "main"] },
     treeshake: { moduleSideEffects: [{ test: WITHOUT_SIDE_EFFECTS, sideEffects: false }] },
     plugins: [
