@@ -4,13 +4,21 @@
  */
 import { createHash } from "node:crypto";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
-import { answer } from "#shared/http/answer.ts";
+import { ApiError } from "#shared/errors.ts";
+import { answer, problemAnswer } from "#shared/http/answer.ts";
 import { answering } from "#shared/http/chain.ts";
+import * as limits from "#shared/limits.ts";
 
 const SIGNATURE = /^[0-9a-f]{64}$/;
 
 const serve = (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>
   answering(event, async ({ request: { headers, body }, request }) => {
+    if (Buffer.byteLength(body) > limits.bodyBytes) {
+      return problemAnswer(
+        request,
+        new ApiError("payload_too_large", `The body may hold at most ${limits.bodyBytes} bytes.`),
+      );
+    }
     const signature = headers.get("x-service-signature")?.join() ?? "";
     return answer(request, 200, {
       signature: SIGNATURE.test(signature) ? signature : null,

@@ -44,7 +44,7 @@ const introduction = `Prospects, territories and webhooks of canvassing teams. E
 
 Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
 \`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids are positive integers below 2^53. The service coerces no value of a JSON body and ignores
-unknown fields. An empty text, or one of white space alone, counts as null where a field may be null, as not sent where it has
+unknown fields. An empty text, or one of white space alone, counts as null where a field may be null, as not sent where a free text has
 a default, and as missing where it is required. An unknown query parameter is answered 400, because a misspelt filter would
 select all records; names that begin with \`_\` are ignored. Every error is \`application/problem+json\` with a code. Every answer carries \`X-Request-Id\`.
 HEAD is answered wherever GET is, with the same headers and without a body.

@@ -40,7 +40,7 @@ export function documentOperation(route: Route, info: DocumentInfo, components: 
     security: [],
     responses: {
       200: { description: "OK", headers: requestIdHeader, content },
-      ...problemReferences([400]),
+      ...problemReferences(route.method === "POST" ? [400, 413] : [400]),
     },
   };
 }

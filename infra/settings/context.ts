@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import { HttpUrl, must, numeric, wholeNumber } from "../command/accepted.ts";
 import { presets } from "./capacity.ts";
 import { consoleSettings } from "./console-settings.ts";
+import { costSettings } from "./cost-settings.ts";
 import { STAGE, STAGE_NAME } from "./names.ts";
 import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
 import { settingTexts } from "./setting-texts.ts";
@@ -287,41 +288,6 @@ const retention = {
   }),
 };
 
-const TAGS = must("1 to 40 tags such as CostCenter=42, of letters, digits, blanks and _.:/=+-@");
-/** A key has at most 128 characters, a value 256. AWS reserves the prefix. */
-const TAG = /^(?!aws:)[\p{L}\p{N} _.:/+@-]{1,128}=[\p{L}\p{N} _.:/=+@-]{0,256}$/iu;
-
-const keyAndValue = (tag: string): [string, string] => {
-  const at = tag.indexOf("=");
-  return [tag.slice(0, at), tag.slice(at + 1)];
-};
-
-const costs = {
-  monthlyBudget: count(1, 1_000_000).register(settingTexts, {
-    topic: "Costs",
-    description: "dollars a month. Needs `alarmEmail`",
-    default: "none",
-    effect:
-      "AWS Budgets sends a mail to `alarmEmail` when the costs of the whole account are above 80 % of it, and when they will probably be above it at the end of the month",
-    cost: "none",
-  }),
-  tags: z
-    .optional(
-      z.pipe(
-        z.pipe(List, z.array(z.string().check(z.regex(TAG, TAGS))).check(z.minLength(1, TAGS), z.maxLength(40, TAGS))),
-        z.transform((tags) => Object.fromEntries(tags.map(keyAndValue))),
-      ),
-    )
-    .register(settingTexts, {
-      topic: "Costs",
-      description: "tags of all resources, comma-separated, such as `CostCenter=42, Team=Field`",
-      default: "none",
-      effect:
-        "CloudFormation gives them to each resource that can have tags. The bill shows them after you [activate](https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/activating-tags.html) them as cost allocation tags",
-      cost: "none",
-    }),
-};
-
 const RUNBOOK = must("an address without # and blanks, of at most 300 characters");
 
 const alarms = {
@@ -393,7 +359,7 @@ export const Context = z.object({
   ...existing,
   ...backups,
   ...alarms,
-  ...costs,
+  ...costSettings,
   ...release,
   ...rehearsal,
 });

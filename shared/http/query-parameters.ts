@@ -20,8 +20,9 @@ export function requireKnown(sent: Iterable<string>, known: readonly string[]): 
     const parameter = [...name].slice(0, NAME).join("");
     return { parameter, code: "unknown_parameter", message: `is not known${helpFor(parameter, known)}` };
   });
-  const texts = faults.map(({ parameter, message }) => `${parameter} ${message}`.replace(/[?.]$/, "")).join("; ");
-  throw new ApiError("validation_failed", `The query of the request is not valid: ${texts}.`, { faults });
+  const texts = faults.map(({ parameter, message }) => `${parameter} ${message}`.replace(/\.$/, "")).join("; ");
+  const detail = `The query of the request is not valid: ${texts}`;
+  throw new ApiError("validation_failed", detail.endsWith("?") ? detail : `${detail}.`, { faults });
 }
 
 /** The beginning of a known name is similar too, for example `tag` for `tagId`. */

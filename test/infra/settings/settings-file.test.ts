@@ -31,7 +31,7 @@ test.each([
   [{ monthlyBudget: 20 }, "context key alarmEmail: needed with monthlyBudget"],
   [
     { tags: ["aws:x=1"] },
-    'settings.json: tags: must be 1 to 40 tags such as CostCenter=42, of letters, digits, blanks and _.:/=+-@, and not "aws:x=1"',
+    'settings.json: tags: must be 1 to 40 tags with different keys, such as CostCenter=42, of letters, digits, blanks and _.:/=+-@, which do not begin with aws:, and not "aws:x=1"',
   ],
   [["stage"], 'settings.json: must be an object such as {"preset": "small"}'],
 ])("%j in settings.json is refused with the place of the fault", (content, message) => {
@@ -45,6 +45,7 @@ test("a file that is no JSON, and a fault of the context, are named", () => {
 
 test("tags are pairs of texts, and a value may contain an equals sign", () => {
   expect(read({ tags: "CostCenter=42, Team=a=b" }).tags).toEqual({ CostCenter: "42", Team: "a=b" });
+  expect(() => read({ tags: ["A=1", "A=2"] })).toThrow("with different keys");
 });
 
 test("a budget mails the operator when it is nearly used up, and when a forecast is above it", () => {
