@@ -3,8 +3,8 @@ import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Queued } from "#shared/webhooks/delivery-schema.ts";
-import { sendTestDelivery } from "#shared/webhooks/events/manual-trigger.ts";
 import { TestRequest } from "#shared/webhooks/events/samples.ts";
+import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 
 export const handler = endpoint(
   {

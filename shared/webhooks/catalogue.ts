@@ -89,7 +89,7 @@ export const catalogue = {
   ),
 } as const;
 
-export const EventName = z.keyof(z.object(catalogue));
+export const EventName = /* @__PURE__ */ z.keyof(/* @__PURE__ */ z.object(catalogue));
 export type EventName = z.infer<typeof EventName>;
 
 /** A bulk job causes them too, once for each prospect that it changes. */

@@ -82,7 +82,10 @@ export const fanOutMessage = ({ companyId, isBulk }: FanOutLane): FanOutMessage 
 });
 
 /** Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so an early message is queued again. */
-export async function enqueue({ queue, clock }: EventContext, deliveries: readonly StoredDelivery[]): Promise<void> {
+export async function enqueue(
+  { queue, clock }: Pick<EventContext, "queue" | "clock">,
+  deliveries: readonly StoredDelivery[],
+): Promise<void> {
   if (deliveries.length === 0) return;
   const now = clock.now();
   await queue.send(

@@ -63,8 +63,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   };
 }
 
-/** Returns false for the pages of the console and the paths below /local/, which the OpenAPI document does not describe. */
-const isDescribed = ({ path }: Exchange): boolean => /^\/(?:api|docs|openapi|health)\b/.test(path);
+/** Returns false for preflights, the pages of the console and the paths below /local/, which the OpenAPI document does not describe. */
+const isDescribed = ({ method, path }: Exchange): boolean =>
+  method !== "OPTIONS" && /^\/(?:api|docs|openapi|health)\b/.test(path);
 
 /** Returns why Prism cannot validate this exchange, or undefined if it can. */
 function reasonToSkip({ headers, body, answer }: Exchange): string | undefined {

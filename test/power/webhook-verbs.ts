@@ -10,8 +10,9 @@ import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-bac
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
-import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 import {
   messageFor,
   pausedDrainMessage,

@@ -10,7 +10,7 @@ import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { sendTestDelivery } from "#shared/webhooks/events/manual-trigger.ts";
+import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveries, drain, newPipeline, type Pipeline, publish, START, sweepOwn } from "./delivery-pipeline.ts";

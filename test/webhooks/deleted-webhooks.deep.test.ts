@@ -13,7 +13,8 @@ import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { sendTestDelivery, triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
+import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 import {
   createRegistration,
   deleteRegistration,

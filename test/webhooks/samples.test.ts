@@ -8,7 +8,7 @@ import { contextOn } from "#shared/context.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { EventName } from "#shared/webhooks/catalogue.ts";
 import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
-import { sendTestDelivery } from "#shared/webhooks/events/manual-trigger.ts";
+import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

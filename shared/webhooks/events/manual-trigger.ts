@@ -1,8 +1,7 @@
-/** Makes the deliveries that a user triggers with an action or with the test of a webhook. */
+/** Makes the deliveries that a user triggers with an action. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { type DeliveryQueue, delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -16,18 +15,17 @@ import { presentProspect } from "#shared/prospects/present.ts";
 import { readVisibleProspect } from "#shared/prospects/read.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
-import { getUser, userSummary } from "#shared/reference/users.ts";
+import { userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
-import { type EventName, manualData } from "#shared/webhooks/catalogue.ts";
+import { manualData } from "#shared/webhooks/catalogue.ts";
 import { deliveryId, deliveryItem, newDelivery, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";
-import { sampleData } from "#shared/webhooks/events/samples.ts";
 import { expectedPut } from "#shared/webhooks/expected-deliveries.ts";
-import { messageFor } from "#shared/webhooks/messages.ts";
+import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { filterOf, readWebhook, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { filterOf, readWebhooks } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** Lists the actions whose filter the prospect meets, the oldest first, also those of a paused webhook. */
 export async function listActions(context: ApiContext, caller: Caller, prospectId: number): Promise<Action[]> {
@@ -78,7 +76,8 @@ export async function triggerAction(
   );
   const earlier = await commitTrigger(context, delivery, prospectId, registrationId, now);
   if (earlier !== undefined) return { deliveryId: earlier };
-  await enqueue(queue, delivery, delaySecondsUntil(dueMs, now));
+  // The sweeper sends a message for the delivery later, if the queue fails.
+  await enqueue({ queue, clock: context.clock }, [delivery]).catch(() => undefined);
   return { deliveryId: id };
 }
 
@@ -142,44 +141,4 @@ async function commitTrigger(
     if (earlier === undefined) throw error;
     return StoredTrigger.parse(earlier.item).deliveryId;
   }
-}
-
-/**
- * Sends a sample of an event to one webhook, whatever its registrations are. The delivery belongs to the first registration that names the
- * event. Throws `not_found` if the webhook does not exist.
- */
-export async function sendTestDelivery(
-  context: ApiContext,
-  queue: DeliveryQueue,
-  caller: Caller,
-  webhookId: number,
-  event: EventName,
-): Promise<Queued> {
-  const { companyId, userId } = caller;
-  const [{ webhook, registrations }, user] = await Promise.all([
-    readWebhook(context, companyId, webhookId),
-    getUser(context, companyId, userId),
-  ]);
-  const now = context.clock.now();
-  const eventId = `test-${randomUUID()}`;
-  const id = deliveryId(eventId, webhookId, iso(now));
-  const registrationId = registrations.find((registration) => registration.event === event)?.id ?? null;
-  const about = { id, companyId, webhookId, registrationId, event, eventId, createdAt: iso(now), dueMs: now };
-  const delivery = newDelivery(
-    { ...about, trigger: "manual", triggeredBy: userSummary(user) },
-    JSON.stringify(sampleData(event, webhook)),
-    { test: true },
-  );
-  const webhookExists = { check: keys.webhook(companyId, webhookId), when: present };
-  const writes: Write[] = [{ put: deliveryItem(delivery), when: absent }, expectedPut(delivery), webhookExists];
-  await context.commit(writes, { deliveryId: id }).catch((error: unknown) => {
-    throw failedAt(error, writes.indexOf(webhookExists)) === undefined ? error : notFound("webhook");
-  });
-  await enqueue(queue, delivery, 0);
-  return { deliveryId: id };
-}
-
-/** Ignores an error of the queue: the sweeper sends a message for the delivery later. */
-async function enqueue(queue: DeliveryQueue, delivery: StoredDelivery, delaySeconds: number): Promise<void> {
-  await queue.send([{ message: messageFor(delivery), delaySeconds }]).catch(() => undefined);
 }

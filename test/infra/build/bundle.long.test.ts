@@ -48,7 +48,7 @@ describe("bundles", () => {
  * Maximum work of loading a bundle: bytes of executed code, and number of function calls. This work determines the start time, which `npm
  * run bench` measures.
  */
-const STARTED = { table: { bytes: 110_000, calls: 20_000 }, others: { bytes: 200_000, calls: 20_000 } } as const;
+const STARTED = { table: { bytes: 120_000, calls: 21_500 }, others: { bytes: 200_000, calls: 21_500 } } as const;
 
 function exceeds(file: string, bytes: number, calls: number): boolean {
   const made = bundles().get(file);

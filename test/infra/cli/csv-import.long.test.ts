@@ -171,7 +171,9 @@ test("prints the problem details of the service, and the usage after wrong optio
   expect(denied).toMatchObject({
     code: 1,
     stdout: "",
-    stderr: expect.stringMatching(/^target: service at \S+\nYour role .*\(403, request .*\)\n$/),
+    stderr: expect.stringMatching(
+      /^target: service at \S+\nYou lack the permission canManageProspects.*\(403, request .*\)\n$/,
+    ),
   });
   const forged = await csv("import", file, ...base, "--token", "x");
   expect(forged).toMatchObject({ code: 1, stderr: expect.stringContaining("(401, request") });
