@@ -154,13 +154,17 @@ function correction({ matchBy, onMatch }: ImportOptions["reading"]): string {
   if (matchBy !== undefined && onMatch !== "create") return "correct this file and run the same command";
   return (
     "write only the corrected rows into a new file and import it, or correct this file and add --match-by sourceId --on-match update " +
-    "(or --match-by emailAddress), so that the rows with this key are not created again"
+    "(or --match-by emailAddress) if it has this column, so that the rows with this key are not created again"
   );
 }
 
 async function report(service: Service, { dryRun, errors: file, reading }: ImportOptions, job: ImportJob) {
   const { id, state, imported, updated, skipped, errors, failure, encoding, ignoredColumns, errorReport } = job;
   if (state !== "completed") throw new Failed(`import ${id} ${state}${failure === null ? "" : `: ${failure}`}`);
+  const unknown = (job.columns ?? []).map(({ header }) => header).join(", ");
+  if (unknown !== "") {
+    throw new Failed(`the service knows none of the columns: ${unknown}. Name them with --mapping "HEADER=COLUMN"`);
+  }
   const would = dryRun ? "would be " : "";
   const updates = reading.matchBy === undefined ? "" : `, ${digits(updated)} ${would}updated`;
   const counts = `${digits(imported)} ${would}imported${updates}, ${digits(skipped)} skipped`;

@@ -29,6 +29,14 @@ test("the same file with other options or by another user is another import, and
   expect(await present(city)).toBe(6);
 });
 
+test("a dry run of a file of which no header is known fails and names the headers", async () => {
+  const file = join(folder, `${uniqueName()}.csv`);
+  writeFileSync(file, "foo,bar\n1,2\n");
+  const { code, stdout, stderr } = await run(file, "--dry-run");
+  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  expect(stderr).toContain('the service knows none of the columns: foo, bar. Name them with --mapping "HEADER=COLUMN"');
+});
+
 test("after faulty rows, the command says how to import the corrected rows, and this creates no good row again", async () => {
   const name = uniqueName();
   const file = join(folder, `${name}.csv`);
@@ -38,7 +46,7 @@ test("after faulty rows, the command says how to import the corrected rows, and 
   const first = await run(file);
   expect(first.stdout).toContain(
     "\n  the other rows are imported: write only the corrected rows into a new file and import it, or correct this file and add " +
-      "--match-by sourceId --on-match update (or --match-by emailAddress), so that the rows with this key are not created again\n",
+      "--match-by sourceId --on-match update (or --match-by emailAddress) if it has this column, so that the rows with this key are not created again\n",
   );
   write("1");
   const update = ["--match-by", "sourceId", "--on-match", "update"] as const;
