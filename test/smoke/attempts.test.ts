@@ -1,8 +1,11 @@
 /** Tests how the smoke test of a deployment reads its deliveries from the log, and how it calls the API. */
 import { createHash, createHmac } from "node:crypto";
 import { afterEach, expect, test, vi } from "vitest";
+import * as limits from "#shared/limits.ts";
 import { type Api, apiAt } from "#shared/smoke/api.ts";
 import { attemptsAt } from "#shared/smoke/attempts.ts";
+import { handler } from "../../functions/health-webhooks.ts";
+import { proxyEvent } from "../harness/proxy-event.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -63,4 +66,15 @@ test("a request that the throttle refuses is sent again when the answer permits 
     Response.json({ left: statuses.length }, { status: statuses.shift() ?? 500, headers: { "Retry-After": "0" } }),
   );
   expect(await apiAt("https://api.test", "token")("GET", "/api/me")).toEqual({ status: 200, body: { left: 1 } });
+});
+
+test("the receiver of a deployment answers a body of the largest size with its digest, and refuses a larger one", async () => {
+  const answerTo = async (size: number) => {
+    const event = { ...proxyEvent({}), httpMethod: "POST", body: "x".repeat(size), isBase64Encoded: false };
+    const { statusCode, body: text } = await handler(event);
+    return [statusCode, JSON.parse(text)];
+  };
+  const sha256 = createHash("sha256").update("x".repeat(limits.bodyBytes)).digest("hex");
+  expect(await answerTo(limits.bodyBytes)).toEqual([200, { signature: null, sha256 }]);
+  expect(await answerTo(limits.bodyBytes + 1)).toMatchObject([413, { code: "payload_too_large" }]);
 });
