@@ -18,7 +18,8 @@ const Described = z.object({
 });
 /** An operation of the OpenAPI document contains the description of a response, or refers to a shared description among the components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
-const Parameter = z.object({ name: z.string(), in: z.string() });
+/** Only headers refer to shared descriptions. */
+const Parameter = z.object({ name: z.optional(z.string()), in: z.optional(z.string()) });
 const Operation = z.object({
   parameters: z.optional(z.array(Parameter)),
   requestBody: z.optional(Described),
@@ -103,7 +104,7 @@ function assertDescribed(method: string, target: string, mediaType: string, body
   if (found === undefined) return;
   const pointer = `openapi#/paths/${escaped(found.path)}/${method.toLowerCase()}`;
   const faults: string[] = [];
-  for (const [i, { name, in: place }] of (found.operation.parameters ?? []).entries()) {
+  for (const [i, { name = "", in: place }] of (found.operation.parameters ?? []).entries()) {
     const value = new URLSearchParams(query).get(name);
     if (place !== "query" || value === null) continue;
     const schema = `${pointer}/parameters/${i}/schema`;
