@@ -1,8 +1,7 @@
 /** An identity provider in the process of the test. A process verifies the tokens of only one issuer, so its test files share this one. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import type { ConsoleClient } from "#shared/sessions/issuer.ts";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -28,7 +27,7 @@ export function tokenIssuer(): Promise<Issuer> {
 }
 
 async function start(): Promise<Issuer> {
-  const server = createServer(async (request, response) => {
+  const { endpoint: issuer, unref } = await serveOnLoopback(async (request, response) => {
     const { issuer: iss, clientId } = running.client;
     const sound: Readonly<Record<string, () => object | Promise<object | undefined>>> = {
       "/keys": () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] }),
@@ -47,10 +46,7 @@ async function start(): Promise<Issuer> {
     if (body === undefined) request.socket.destroy();
     else response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(body));
   });
-  server.listen(0, "127.0.0.1").unref();
-  await once(server, "listening");
-  const address = server.address();
-  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  unref();
   const client = { issuer, clientId: "console", redirectUri: "http://127.0.0.1/" };
   const running: Issuer = { client, answer: async () => undefined };
   process.env.ISSUER = issuer;
