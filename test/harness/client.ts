@@ -19,7 +19,7 @@ const Described = z.object({
 /** An operation of the OpenAPI document contains the description of a response, or refers to a shared description among the components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
 /** Only headers refer to shared descriptions. */
-const Parameter = z.object({ name: z.optional(z.string()), in: z.optional(z.string()) });
+const Parameter = z.looseObject({ name: z.optional(z.string()), in: z.optional(z.string()) });
 const Operation = z.object({
   parameters: z.optional(z.array(Parameter)),
   requestBody: z.optional(Described),
