@@ -95,7 +95,7 @@ function compiled(name: string, compile: () => ValidateFunction): ValidateFuncti
 const validatorAt = (pointer: string) => compiled(pointer, () => ajv.compile({ $ref: pointer }));
 
 /** The service reduces a number above the maximum, and ignores a filter that the user may not use, also one that is too long. */
-const REDUCED = /must be <= |must NOT have more than \d+ characters/;
+const REDUCED = /must be <= |must match format "int64"|must NOT have more than \d+ characters/;
 
 /** Throws if the service has accepted a request that the document does not describe. */
 function assertDescribed(method: string, target: string, mediaType: string, body: Buffer): void {
