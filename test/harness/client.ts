@@ -6,7 +6,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { inject } from "vitest";
+import { expect, inject } from "vitest";
 import * as z from "zod/mini";
 import { isBlank } from "#shared/blank.ts";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
@@ -179,7 +179,9 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
   const response = await promise;
   const answer = answerOf(response.statusCode ?? 0, headersOf(response), await buffer(response));
   assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
-  if (answer.status < 300) assertDescribed(method, path, headers["Content-Type"] ?? "", body);
+  // The other tests send random requests, which the service may accept although no client would send them.
+  const isOrdinary = expect.getState().testPath?.endsWith(".api.test.ts") === true;
+  if (isOrdinary && answer.status < 300) assertDescribed(method, path, headers["Content-Type"] ?? "", body);
   return answer;
 }
 
