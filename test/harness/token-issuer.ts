@@ -1,6 +1,10 @@
 /** An identity provider in the process of the test. A process verifies the tokens of only one issuer, so its test files share this one. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { ConsoleClient } from "#shared/sessions/issuer.ts";
+import { beginSession, refreshSession } from "#shared/sessions/sessions.ts";
 import { serveOnLoopback } from "../../infra/local/listener.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
@@ -24,6 +28,21 @@ let started: Promise<Issuer> | undefined;
 export function tokenIssuer(): Promise<Issuer> {
   started ??= start();
   return started;
+}
+
+/** Begins a session of the console whose access token expires at `accessUntil`. `asked` counts the refreshes that the issuer has answered. */
+export async function sessionAt(context: ApiContext, { companyId, userId }: Caller, accessUntil: number) {
+  const issuer = await tokenIssuer();
+  const sub = String((await context.table.get(keys.user(companyId, userId)))?.sub);
+  const tokens = { sub, access: "a", refresh: "r", accessUntil };
+  const { id } = await beginSession(context, issuer.client.clientId, tokens, undefined);
+  const refresh = (table = context.table) => refreshSession({ ...context, table }, issuer.client, id);
+  const at = { issuer, context, sub, id, refresh, asked: 0 };
+  issuer.answer = async () => {
+    at.asked++;
+    return sub;
+  };
+  return at;
 }
 
 async function start(): Promise<Issuer> {
