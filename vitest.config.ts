@@ -41,18 +41,6 @@ const shared = {
 /** Starts a simulated KMS (key service) for the code that runs in the process of the test. */
 const direct = { ...shared, setupFiles: [...shared.setupFiles, "test/harness/kms-setup.ts"] };
 const globalSetup = ["test/harness/local-service.ts"];
-/**
- * With TEST_PRISM=1, Prism compares the requests of the API tests and their answers with the OpenAPI document. It cannot get the requests of
- * some tests: damaged requests, which its own server refuses, and requests to the port of the service. The document describes no blank
- * texts, which the service reads as null.
- */
-const prism =
-  process.env.TEST_PRISM === "1"
-    ? {
-        globalSetup: [...globalSetup, "test/harness/validating-proxy.ts"],
-        exclude: ["http/blank-text", "http/unreadable", "sessions/localhost"].map((file) => `test/${file}.api.test.ts`),
-      }
-    : { globalSetup };
 const long = { testTimeout: 2 * LIMIT_MS, hookTimeout: 2 * LIMIT_MS };
 
 // The processes that tests start share this cache of compiled modules. Only the first process must then turn a module from TypeScript into
@@ -85,7 +73,7 @@ export default defineConfig({
     tags: [{ name: "sized", description: "runs at the size of the project: short, or wide before a release" }],
     projects: [
       { test: { name: "unit", include: [all(".test.ts")], exclude: Object.values(suffixes).map(all), ...direct } },
-      { test: { name: "api", include: [all(suffixes.api)], ...prism, ...shared } },
+      { test: { name: "api", include: [all(suffixes.api)], globalSetup, ...shared } },
       { test: { name: "deep", include: [all(suffixes.deep)], globalSetup, ...direct } },
       { test: { name: "long", include: [all(suffixes.long)], globalSetup, ...direct, ...long } },
     ],

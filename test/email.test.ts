@@ -44,6 +44,20 @@ test.each([
   ["ann@example.c0", false],
   ["ann@com", false],
   ["a..b@example.com", false],
+  [".a@b.co", false],
+  ["a.@b.co", false],
+  [" a@b.co", false],
+  ["a@b.co ", false],
+  ["a@@b.co", false],
+  ["@b.de", false],
+  ["a@", false],
+  ['"a b"@c.co', false],
+  ["<a@b.co>", false],
+  ["a@[127.0.0.1]", false],
+  ["a/b=c@d.co", true],
+  ["a!#$&*@b.co", true],
+  ["{a}~^`|?@b.co", true],
+  ["o'neil+tag@mail.example.com", true],
 ] as const)("%s is accepted: %s", (text, expected) => {
   expect([isAccepted(text), isAddress(text)]).toEqual([expected, expected]);
 });

@@ -40,43 +40,6 @@ test.each(["0", "-1", "1.0", "1e3", "0x10", " 1", "1 ", "9007199254740992", "01"
 );
 
 test.each([
-  "nobody",
-  "a@",
-  "@b.de",
-  "a@b",
-  "a@@b.co",
-  "a b@c.de",
-  " a@b.co",
-  "a@b.co ",
-  "a@b..de",
-  ".a@b.co",
-  "a.@b.co",
-  "a..b@c.co",
-  '"a b"@c.co',
-  "a@[127.0.0.1]",
-  "a,b@c.co",
-  "<a@b.co>",
-  "é@b.co",
-  `${"x".repeat(250)}@b.de`,
-])("%j is no e-mail address", (value) => {
-  expect(accepts(Email, value)).toBe(false);
-});
-
-test.each(["a/b=c@d.co", "a%b@c.co", "a!#$&*@b.co", "o'neil+tag@mail.example.com", "a.b_c-d@x-y.co", "{a}~^`|?@b.co"])(
-  "%j is an e-mail address",
-  (value) => {
-    expect(accepts(Email, value)).toBe(true);
-  },
-);
-
-test("a hostile e-mail address takes no extra time", () => {
-  // The test measures processor time, because other processes may delay this one for seconds.
-  const before = process.threadCpuUsage();
-  for (const piece of ["a", "a.", "a@", "@a.", "a-", "!"]) accepts(Email, piece.repeat(50_000));
-  expect(process.threadCpuUsage(before).user).toBeLessThan(1_000_000);
-});
-
-test.each([
   [Email, `${"x".repeat(250)}@b.de`, "too_big", "must have at most 254 characters"],
   [Email, "nobody", "invalid_format", "must be a valid e-mail address"],
   [Email, 7, "invalid_type", "must be a text"],
@@ -201,8 +164,6 @@ describe("custom fields", () => {
     ["a list", []],
     ["null", null],
     ["text", "x"],
-    ["201 keys", Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`k${i}`, i]))],
-    ["33 KB", { a: "x".repeat(33 * 1024) }],
     ["a lone surrogate", { a: "\udc00" }],
     ["a lone surrogate in a key", { "\ud800": 1 }],
     ["10 000 levels", nested(10_000)],

@@ -1,10 +1,11 @@
 /** Tests the requests that an invitation and its withdrawal send to a Cognito user pool. */
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { type IdentityProvider, userPool } from "#shared/auth/identity-provider.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
+
+closeAfterEach();
 
 const sub = "11111111-2222-4333-8444-555555555555";
 const attributes = [
@@ -23,7 +24,7 @@ async function askPool<T extends object>(
 ): Promise<T & { asked: string[]; bodies: unknown[] }> {
   const asked: string[] = [];
   const bodies: unknown[] = [];
-  const server = createServer(async (request, response) => {
+  const { endpoint } = await http(async (response, request) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
     const body = JSON.parse(await text(request));
     asked.push(body.MessageAction === undefined ? operation : `${operation} ${body.MessageAction}`);
@@ -38,21 +39,9 @@ async function askPool<T extends object>(
       response.end(JSON.stringify({ Username: sub, UserAttributes: attributes, UserStatus: known }));
     } else response.end(JSON.stringify({ User: { Username: sub, Attributes: attributes } }));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the server has no address");
-  const pool = cognitoClient({
-    endpoint: `http://127.0.0.1:${address.port}`,
-    region: "us-east-1",
-    credentials: { accessKeyId: "id", secretAccessKey: "secret" },
-  });
-  try {
-    return { ...(await work(userPool("pool-1", pool))), asked, bodies };
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+  const credentials = { accessKeyId: "id", secretAccessKey: "secret" };
+  const pool = cognitoClient({ endpoint, region: "us-east-1", credentials });
+  return { ...(await work(userPool("pool-1", pool))), asked, bodies };
 }
 
 const invited = (identities: IdentityProvider) => identities.invite("a@x.test");

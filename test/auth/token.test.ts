@@ -1,18 +1,14 @@
 /** Tests how the token verifier fetches the issuer's public keys, and which error a caller gets while the issuer fails. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { tokenSubjects } from "#shared/auth/token.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const JWKS = "/.well-known/jwks.json";
 const DISCOVERY = "/.well-known/openid-configuration";
 
-const cleanUps: (() => void)[] = [];
-afterEach(() => {
-  for (const cleanUp of cleanUps.splice(0)) cleanUp();
-});
+closeAfterEach();
 
 interface Running {
   readonly issuer: string;
@@ -27,16 +23,11 @@ async function startIssuer(): Promise<Running> {
     [JWKS]: () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] }),
     [DISCOVERY]: () => ({ issuer: running.issuer, jwks_uri: `${running.issuer}${JWKS}` }),
   };
-  const server = createServer((request, response) => {
+  const { endpoint: issuer } = await http((response, request) => {
     running.asked.push(request.url ?? "");
     const { status, body } = running.fault ?? { status: 200, body: JSON.stringify(sound[request.url ?? ""]?.()) };
     response.writeHead(status, { "Content-Type": "application/json" }).end(body);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUps.push(() => server.close());
-  const address = server.address();
-  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
   return Object.assign(running, { issuer });
 }
 

@@ -1,11 +1,10 @@
 /** Tests that every route answers 401 to a bad token, and that the service never requests a URL that a token contains. */
 import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import * as z from "zod/mini";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { type Answer, baseUrl, send, tokenOf } from "../harness/client.ts";
 import { bodyOf, dataOf, problemOf } from "../harness/shapes.ts";
@@ -58,19 +57,12 @@ beforeAll(async () => {
     header: z.parse(Header, decode(header)),
     claims: z.parse(Claims, decode(claims)),
   };
-  const server = createServer((_, response) => {
+  const own = { ...createPublicKey(forge.ownKey).export({ format: "jwk" }), kid: "own", alg: "RS256", use: "sig" };
+  const { endpoint, stop } = await serveOnLoopback(async (_, response) => {
     lure.visits++;
-    response.end(
-      JSON.stringify({
-        keys: [{ ...createPublicKey(forge.ownKey).export({ format: "jwk" }), kid: "own", alg: "RS256", use: "sig" }],
-      }),
-    );
+    response.end(JSON.stringify({ keys: [own] }));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  lure.url = typeof address === "object" && address !== null ? `http://127.0.0.1:${address.port}/jwks.json` : "";
-  lure.close = () => server.close();
+  Object.assign(lure, { url: `${endpoint}/jwks.json`, close: stop });
 });
 afterAll(() => lure.close());
 

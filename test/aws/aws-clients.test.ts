@@ -19,6 +19,12 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
+const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
 type Answer = (response: ServerResponse, number: number) => void;
 
 async function listen(answer: Answer, host = "127.0.0.1") {
@@ -99,28 +105,10 @@ test.each<[string, Answer]>([
   ["no answer", (response) => response.destroy()],
 ])("%s ends the call after three attempts with a temporary fault", async (_, answer) => {
   const { endpoint, bodies } = await listen(answer);
-  const error: unknown = await dynamoClient(settings(endpoint))
-    .send(put)
-    .catch((thrown: unknown) => thrown);
+  const error = await thrownBy(dynamoClient(settings(endpoint)).send(put));
   expect(bodies).toHaveLength(3);
   expect(isTransient(error)).toBe(true);
 });
-
-test("a failed condition is not retried and does not count as temporary", async () => {
-  const { endpoint, bodies } = await listen(fault(400, "ConditionalCheckFailedException"));
-  const error: unknown = await dynamoClient(settings(endpoint))
-    .send(put)
-    .catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(ConditionalCheckFailedException);
-  expect(bodies).toHaveLength(1);
-  expect(isTransient(error)).toBe(false);
-});
-
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 describe("a fault of the deployment, but no temporary one, is", () => {
   const isOnlyDeployments = (error: unknown) => [isDeploymentFault(error), isTransient(error)];
@@ -166,11 +154,12 @@ describe("a fault of the deployment, but no temporary one, is", () => {
 });
 
 test.each(["ConditionalCheckFailedException", "ValidationException", "ItemCollectionSizeLimitExceededException"])(
-  "%s is neither a temporary fault nor one of the deployment",
+  "%s is neither a temporary fault nor one of the deployment, and is not retried",
   async (code) => {
-    const { endpoint } = await listen(fault(400, code));
+    const { endpoint, bodies } = await listen(fault(400, code));
     const error = await thrownBy(dynamoClient(settings(endpoint)).send(put));
-    expect([isTransient(error), isDeploymentFault(error)]).toEqual([false, false]);
+    expect([isTransient(error), isDeploymentFault(error), bodies.length]).toEqual([false, false, 1]);
+    expect(error instanceof ConditionalCheckFailedException).toBe(code === "ConditionalCheckFailedException");
   },
 );
 
@@ -181,7 +170,7 @@ describe("each attempt ends if", () => {
   ])("%s", async (_, answer) => {
     const { endpoint, bodies } = await listen(answer);
     const client = dynamoClient(settings(endpoint, { answerMs: 50, attempts: 2 }));
-    const error: unknown = await client.send(get).catch((thrown: unknown) => thrown);
+    const error = await thrownBy(client.send(get));
     expect(isTransient(error)).toBe(true);
     expect(bodies).toHaveLength(2);
   });

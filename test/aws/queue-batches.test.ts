@@ -1,19 +1,16 @@
 /** Tests that the queue sends every message of a batch, although SQS accepts only some of them, or throttles the whole batch. */
 import { createHash } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { Pace } from "#shared/aws/pace.ts";
 import { openQueue, type Queued, sqsClient } from "#shared/aws/sqs.ts";
 import { withDeadline } from "#shared/deadline.ts";
 import { isTransient, QueueBusy } from "#shared/errors.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 
-const closing: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closing.splice(0)) close();
-});
+closeAfterEach();
 
 const Entry = z.object({ Id: z.string(), MessageBody: z.string(), MessageGroupId: z.optional(z.string()) });
 const Batch = z.object({ Entries: z.array(Entry) });
@@ -26,7 +23,7 @@ async function startQueue(judge: (companyId: number, times: number) => Verdict) 
   const arrived = new Map<number, number>();
   const accepted: number[] = [];
   const groups: (string | undefined)[] = [];
-  const server = createServer(async (request, response) => {
+  const { endpoint } = await http(async (response, request) => {
     const { Entries } = z.parse(Batch, JSON.parse(await text(request)));
     groups.push(...Entries.map(({ MessageGroupId }) => MessageGroupId));
     const judged = Entries.map(({ Id, MessageBody }) => {
@@ -52,15 +49,6 @@ async function startQueue(judge: (companyId: number, times: number) => Verdict) 
       }));
     response.writeHead(200, jsonType).end(JSON.stringify({ Successful, Failed }));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closing.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no address");
-  const endpoint = `http://127.0.0.1:${address.port}`;
   const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET" };
   const queue = openQueue(`${endpoint}/1/queue`, sqsClient({ endpoint, region: "eu-west-1", credentials }));
   return { queue, arrived, accepted, groups };

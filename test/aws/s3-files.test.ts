@@ -1,18 +1,17 @@
 /** Tests how each error of S3 is classified, for each call of the service, and that a download continues after a broken connection. */
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { S3Client } from "@aws-sdk/client-s3";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Objects, openObjects, s3Client } from "#shared/aws/s3.ts";
 import { readFile } from "#shared/aws/s3-folders.ts";
 import { isTransient } from "#shared/errors.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 
-const closing: (() => void)[] = [];
+closeAfterEach();
 beforeEach(() => {
   vi.stubEnv("BUCKET_NAME", "files");
 });
 afterEach(() => {
-  for (const close of closing.splice(0)) close();
   vi.unstubAllEnvs();
 });
 
@@ -21,21 +20,13 @@ type Answer = (response: ServerResponse, number: number, request: IncomingMessag
 
 async function bucketThat(answer: Answer): Promise<{ bucket: Objects; s3: S3Client; requests: IncomingMessage[] }> {
   const requests: IncomingMessage[] = [];
-  const server = createServer((request, response) => {
+  const { endpoint } = await http((response, request) => {
     request.resume();
     request.once("end", () => {
       requests.push(request);
       answer(response, requests.length, request);
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closing.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  const endpoint = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
   const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET" };
   const client = () => s3Client({ endpoint, region: "eu-west-1", credentials, attempts: 1 });
   return { bucket: openObjects(client), s3: client(), requests };

@@ -1,36 +1,25 @@
 /** Tests which messages of the AWS SDK are in the service's log, and that the SDK does not copy responses for a logger. */
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { ChangeMessageVisibilityCommand } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient, PutCommand } from "@aws-sdk/lib-dynamodb";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 
 const faulty = '{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"as planned"}';
 let answer = { status: 200, body: "{}" };
-const server = createServer((request, response) => {
-  request.resume();
-  response.writeHead(answer.status, { "Content-Type": "application/x-amz-json-1.0" }).end(answer.body);
-});
 const local = { region: "us-east-1", credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" } };
 let endpoint = "";
 const put = new PutCommand({ TableName: "t", Item: { pk: "a", name: "Zqxprivate" } });
 
-beforeAll(async () => {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  endpoint = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
-
+closeAfterEach();
 const lines: string[] = [];
-beforeEach(() => {
+beforeEach(async () => {
+  ({ endpoint } = await http((response, request) => {
+    request.resume();
+    response.writeHead(answer.status, { "Content-Type": "application/x-amz-json-1.0" }).end(answer.body);
+  }));
   lines.length = 0;
   answer = { status: 200, body: "{}" };
   vi.stubEnv("LOG_LEVEL", "debug");

@@ -11,10 +11,10 @@ const DAY_MS = 86_400_000;
 
 let team: Team;
 let admin: Visit;
-const browserOr = browserForAll(async (browser) => {
+const browser = browserForAll(async (opened) => {
   team = await newTeam();
   await changeStatuses();
-  admin = await visit(browser, team.owner.email, "/activity?days=7");
+  admin = await visit(opened, team.owner.email, "/activity?days=7");
 });
 
 /**
@@ -68,8 +68,7 @@ const panel = (name: string) => {
 const table = (label: string) => admin.page.getByRole("region", { name: label }).locator("tbody tr");
 const cellsOf = (rows: readonly string[]): string[][] => rows.map((row) => row.split(/\s*[\t\n]\s*/));
 
-test("shows the status changes of ten users on each day, and of the others together", async ({ skip }) => {
-  browserOr(skip);
+test("shows the status changes of ten users on each day, and of the others together", async () => {
   const { page } = admin;
   const label = "Status changes of each user";
   const lines = page.getByRole("list", { name: label }).getByRole("listitem");
@@ -109,8 +108,30 @@ test("shows the status changes of ten users on each day, and of the others toget
   expect(await violationsOf(page)).toEqual([]);
 });
 
-test("divides a long time span into at most 13 periods, which contain all of its days", async ({ skip }) => {
-  browserOr(skip);
+test("has tables of everything that users did, by user and by territory", async () => {
+  const { page } = admin;
+  const { dates, timezone } = await calendarOf(7);
+  const report = async (groupBy: "day" | "user") => {
+    const query = { from: present(dates[0]), to: present(dates.at(-1)), groupBy, timezone };
+    return dataOf(await team.owner.GET("/api/reports/activity", { params: { query } }));
+  };
+  type Counts = Record<"statusChanges" | "notes" | "appointments" | "creations", number>;
+  const cells = ({ statusChanges, notes, appointments, creations }: Counts): string[] =>
+    [statusChanges, notes, appointments, creations].map(String);
+  const totals = cells((await report("day")).totals);
+  expect(await page.locator("dl").locator("dd").allInnerTexts()).toEqual(totals);
+  const users = (await report("user")).items.map(({ user, ...counts }) => [
+    `${user?.firstName} ${user?.lastName}`,
+    ...cells(counts),
+  ]);
+  expect(cellsOf(await table("Activity by user").allInnerTexts()).sort()).toEqual(users.sort());
+  await page.locator("summary").last().click();
+  expect(cellsOf([await table("Activity by territory").first().innerText()])).toEqual([
+    ["Outside all territories", ...totals],
+  ]);
+});
+
+test("divides a long time span into at most 13 periods, which contain all of its days", async () => {
   const { page } = admin;
   const label = "Status changes of each user";
   for (const [days, periods, note] of [
@@ -142,10 +163,7 @@ test("divides a long time span into at most 13 periods, which contain all of its
   }
 });
 
-test("shows the number of prospects with each status in the order of the statuses, and their share", async ({
-  skip,
-}) => {
-  browserOr(skip);
+test("shows the number of prospects with each status in the order of the statuses, and their share", async () => {
   const { page } = admin;
   const rows = page.getByRole("table", { name: "Prospects by status" }).locator("tbody tr");
   await rows.first().waitFor();
@@ -163,9 +181,9 @@ test("shows the number of prospects with each status in the order of the statuse
   expect(await violationsOf(page)).toEqual([]);
 });
 
-test("shows a rep only the numbers of this rep, and fits on a phone", async ({ skip }) => {
+test("shows a rep only the numbers of this rep, and fits on a phone", async () => {
   const email = team.owner.email.replace(/^owner@/, "user5@");
-  const { page, context, faults } = await visit(browserOr(skip), email, "/activity?days=7", phone);
+  const { page, context, faults } = await visit(browser(), email, "/activity?days=7", phone);
   const lines = page.getByRole("list", { name: "Status changes of each user" }).getByRole("listitem");
   await lines.first().waitFor();
   expect(cellsOf(await lines.allInnerTexts())).toEqual([["User5 Rep", "5"]]);

@@ -1,35 +1,11 @@
-/** Tests in a real browser that a drawn area stays while its dialog is open, and that Back leads to the earlier state of a page. */
+/** Tests in a real browser that Back leads to the earlier state of a page. */
 import { expect, test } from "vitest";
 import { mapStage } from "./map-stage.ts";
-import { around } from "./shapes.ts";
-import { jumpTo, mapOf, positionOf, soon } from "./visit.ts";
+import { jumpTo, mapOf, soon } from "./visit.ts";
 
-const { browserOr, admin } = mapStage();
+const { admin } = mapStage();
 
-test("an area stays on the map while the dialog is open", async ({ skip }) => {
-  browserOr(skip);
-  const { page } = admin();
-  await page.goto("/");
-  await mapOf(page);
-  await jumpTo(page, [-104.955, 39.755], 12);
-  await page.getByRole("button", { name: "Select an area" }).click();
-  const [first, ...others] = await Promise.all(around.map(([lat, lng]) => positionOf(page, lng, lat)));
-  await page.mouse.move(...(first ?? expect.fail("no corner")));
-  await page.mouse.down();
-  for (const point of others) await page.mouse.move(...point, { steps: 6 });
-  await page.mouse.up();
-  const dialog = page.getByRole("dialog");
-  await dialog.waitFor();
-  const areas = (): Promise<number> =>
-    page.evaluate("shownMap.getStyle().sources['selected-area']?.data.features.length ?? 0");
-  expect(await areas()).toBe(1);
-  await page.keyboard.press("Escape");
-  await dialog.waitFor({ state: "detached" });
-  expect(await areas()).toBe(0);
-});
-
-test("Back closes a panel and turns a page back, and the URL has the part of the map", async ({ skip }) => {
-  browserOr(skip);
+test("Back closes a panel and turns a page back, and the URL has the part of the map", async () => {
   const { page } = admin();
   const at = () => new URL(page.url()).searchParams.get("at");
   const camera = (): Promise<string> =>

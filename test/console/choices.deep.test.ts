@@ -5,14 +5,13 @@ import { dataOf } from "../harness/shapes.ts";
 import { mapStage } from "./map-stage.ts";
 import { closeMessages, violationsOf } from "./visit.ts";
 
-const { browserOr, idsOf, team, admin } = mapStage();
+const { idsOf, team, admin } = mapStage();
 const detailOf = async (id: number) =>
   dataOf(await team().admin.GET("/api/prospects/{id}", { params: { path: { id } } }));
 const isFocused = (page: Page, label: string) =>
   page.getByLabel(label).evaluate((element) => element.matches(":focus"));
 
-test("a list of statuses saves only on choice, keeps the focus, and undoes by a second change", async ({ skip }) => {
-  browserOr(skip);
+test("a list of statuses saves only on choice, keeps the focus, and undoes by a second change", async () => {
   const { page } = admin();
   const [ann = expect.fail("no prospect")] = idsOf("Ann");
   const [first = expect.fail("no status")] = dataOf(await team().admin.GET("/api/statuses"));
@@ -47,8 +46,7 @@ test("a list of statuses saves only on choice, keeps the focus, and undoes by a 
   await closeMessages(page);
 });
 
-test("an undo keeps what somebody else has changed meanwhile", async ({ skip }) => {
-  browserOr(skip);
+test("an undo keeps what somebody else has changed meanwhile", async () => {
   const { page } = admin();
   const [ann = expect.fail("no prospect")] = idsOf("Ann");
   const statuses = dataOf(await team().admin.GET("/api/statuses"));
@@ -78,8 +76,7 @@ test("an undo keeps what somebody else has changed meanwhile", async ({ skip }) 
   await expect.poll(shown).toContain("No status");
 });
 
-test("a choice that the service refuses disappears, and an error says why", async ({ skip }) => {
-  browserOr(skip);
+test("a choice that the service refuses disappears, and an error says why", async () => {
   const { page } = admin();
   // The page may also be reading the prospect, and this read succeeds.
   const path = "**/api/prospects/*";
@@ -97,8 +94,7 @@ test("a choice that the service refuses disappears, and an error says why", asyn
   await closeMessages(page);
 });
 
-test("a bulk change has no preset, its button names it, and a dangerous one needs the number", async ({ skip }) => {
-  browserOr(skip);
+test("a bulk change has no preset, its button names it, and a dangerous one needs the number", async () => {
   const { page } = admin();
   await page.goto("/prospects");
   await page.getByRole("button", { name: "Change all 4 prospects …" }).click();

@@ -15,7 +15,7 @@ import {
   visit,
 } from "./visit.ts";
 
-const browserOr = browserForAll(async () => undefined);
+const browser = browserForAll(async () => undefined);
 
 async function placedIds(email: string, status?: string): Promise<number[]> {
   const query = { pageSize: 500, ...(status !== undefined && { status }) };
@@ -27,26 +27,23 @@ describe("the map of the demo company", () => {
   // All test files share the demo companies, so these tests only read them.
   const [admin, rep] = ["admin@acme.test", "rep@acme.test"] as const;
 
-  test.for([admin, rep])(
-    "draws for %s exactly the prospects of the list that have a place",
-    async (email, { skip }) => {
-      const visited = await visit(browserOr(skip), email, "/");
-      const { context, page, faults } = visited;
-      const all = await placedIds(email);
-      expect(await mapOf(page)).toBe(all.length);
-      await expect.poll(() => drawnIds(page), soon).toEqual(all);
-      if (email === admin) {
-        const { stated, measured } = await figuresOf("First visit of the map", visited);
-        expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
-        await picture(page, "map");
-      }
-      await page.getByRole("button", { name: "Sold" }).click();
-      const sold = await placedIds(email, "Sold");
-      expect(sold.length).toBeLessThan(all.length);
-      await expect.poll(() => drawnIds(page), soon).toEqual(sold);
-      expect(await violationsOf(page)).toEqual([]);
-      expect(faults).toEqual([]);
-      await context.close();
-    },
-  );
+  test.for([admin, rep])("draws for %s exactly the prospects of the list that have a place", async (email) => {
+    const visited = await visit(browser(), email, "/");
+    const { context, page, faults } = visited;
+    const all = await placedIds(email);
+    expect(await mapOf(page)).toBe(all.length);
+    await expect.poll(() => drawnIds(page), soon).toEqual(all);
+    if (email === admin) {
+      const { stated, measured } = await figuresOf("First visit of the map", visited);
+      expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
+      await picture(page, "map");
+    }
+    await page.getByRole("button", { name: "Sold" }).click();
+    const sold = await placedIds(email, "Sold");
+    expect(sold.length).toBeLessThan(all.length);
+    await expect.poll(() => drawnIds(page), soon).toEqual(sold);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(faults).toEqual([]);
+    await context.close();
+  });
 });

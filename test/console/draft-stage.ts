@@ -8,7 +8,7 @@ export function draftStage() {
   let team: Team;
   let admin: Visit;
   let ids: readonly [ann: number, bob: number];
-  const browserOr = browserForAll(async (browser) => {
+  browserForAll(async (browser) => {
     team = await newTeam();
     const create = async (name: string) => dataOf(await team.admin.POST("/api/prospects", { body: { name } }), 201).id;
     ids = [await create("Ann"), await create("Bob")];
@@ -16,7 +16,7 @@ export function draftStage() {
   });
   const notesOf = async (id: number) =>
     dataOf(await team.admin.GET("/api/prospects/{id}", { params: { path: { id } } })).notes.map(({ body }) => body);
-  return { browserOr, notesOf, team: () => team, admin: () => admin, ids: () => ids };
+  return { notesOf, team: () => team, admin: () => admin, ids: () => ids };
 }
 
 export const panel = (page: Page, name?: string) =>

@@ -3,10 +3,9 @@ import { expect, test } from "vitest";
 import { add, draftStage, noteOf, open, panel } from "./draft-stage.ts";
 import { chooseUser } from "./visit.ts";
 
-const { browserOr, notesOf, team, admin, ids } = draftStage();
+const { notesOf, team, admin, ids } = draftStage();
 
-test("a note belongs to the prospect for which it was typed, also while another note is sent", async ({ skip }) => {
-  browserOr(skip);
+test("a note belongs to the prospect for which it was typed, also while another note is sent", async () => {
   const { page } = admin();
   const [ann, bob] = ids();
   for (const name of ["Bob", "Ann"]) await open(page, name);
@@ -36,8 +35,7 @@ test("a note belongs to the prospect for which it was typed, also while another 
   expect(await notesOf(ann)).toEqual(["For Ann"]);
 });
 
-test("Escape, the close buttons, a reload and the end of the session keep what was typed", async ({ skip }) => {
-  browserOr(skip);
+test("Escape, the close buttons, a reload and the end of the session keep what was typed", async () => {
   const { page, context } = admin();
   const [ann] = ids();
   const dialog = page.getByRole("dialog");

@@ -1,12 +1,11 @@
 /** Tests in a real browser the drafts of territories and files, and what signing out does with drafts. Each test continues on the same page. */
 import { expect, test } from "vitest";
 import { draftStage, noteOf, open, panel } from "./draft-stage.ts";
-import { chooseUser, closeMessages, jumpTo, positionOf, violationsOf } from "./visit.ts";
+import { chooseCsv, chooseUser, closeMessages, jumpTo, positionOf, violationsOf } from "./visit.ts";
 
-const { browserOr, notesOf, team, admin, ids } = draftStage();
+const { notesOf, team, admin, ids } = draftStage();
 
-test("Escape ends the drawing of a territory, and the form then has its corners", async ({ skip }) => {
-  browserOr(skip);
+test("Escape ends the drawing of a territory, and the form then has its corners", async () => {
   const { page } = admin();
   const dialog = page.getByRole("dialog");
   const corners = async () => (await dialog.getByLabel("Corners").inputValue()).split("\n").length;
@@ -30,15 +29,11 @@ test("Escape ends the drawing of a territory, and the form then has its corners"
   await page.keyboard.press("Escape");
 });
 
-test("a chosen file keeps its mapping, and itself up to 1 MB, until it is imported", async ({ skip }) => {
-  browserOr(skip);
+test("a chosen file keeps its mapping, and itself up to 1 MB, until it is imported", async () => {
   const { page } = admin();
   const doors = (rows: number, text: string): string =>
     `Kunde,Breite,Laenge,Text\n${`Cid,39.75,-104.95,${text}\n`.repeat(rows)}`;
-  const choose = (text: string) =>
-    page
-      .getByLabel(/Drop a CSV file/)
-      .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  const choose = (text: string) => chooseCsv(page, text);
   const column = (header: string) => page.getByLabel(`The column “${header}” is`);
   const summary = page.getByRole("status");
   const check = page.getByRole("button", { name: "Check the file again" });
@@ -77,8 +72,7 @@ test("a chosen file keeps its mapping, and itself up to 1 MB, until it is import
   expect(await page.getByText("doors.csv").count()).toBe(0);
 });
 
-test("signing out asks what to do with drafts, and another user neither sees nor loses them", async ({ skip }) => {
-  browserOr(skip);
+test("signing out asks what to do with drafts, and another user neither sees nor loses them", async () => {
   const { page } = admin();
   const dialog = page.getByRole("dialog");
   const [ann, bob] = ids();

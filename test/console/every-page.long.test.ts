@@ -14,10 +14,10 @@ import { browserForAll, desktop, mapOf, type Visit, violationsOf, visit } from "
 let team: Team;
 let admin: Visit;
 let rep: Visit;
-const browserOr = browserForAll(async (browser) => {
+const browser = browserForAll(async (opened) => {
   team = await newTeam();
-  admin = await visit(browser, team.admin.email, "/users");
-  rep = await visit(browser, team.rep.email, "/users");
+  admin = await visit(opened, team.admin.email, "/users");
+  rep = await visit(opened, team.rep.email, "/users");
 });
 
 const phones = [
@@ -163,17 +163,14 @@ async function go({ page, faults }: Visit, stops: readonly Stop[]): Promise<void
   expect(faults).toEqual([]);
 }
 
-test("every page and dialog has no fault that axe finds, and fits on phones", { timeout: 600_000 }, async ({
-  skip,
-}) => {
-  browserOr(skip);
+test("every page and dialog has no fault that axe finds, and fits on phones", { timeout: 600_000 }, async () => {
   const ids = await fill();
   await go(rep, stopsOf(ids));
   await go(admin, [...stopsOf(ids), ...stopsOfAdmins(ids)]);
 });
 
-test("the sign-in page of the local service has no fault either, and its policy allows its style", async ({ skip }) => {
-  const context = await openContext(browserOr(skip), { viewport: desktop, baseURL: baseUrl() });
+test("the sign-in page of the local service has no fault either, and its policy allows its style", async () => {
+  const context = await openContext(browser(), { viewport: desktop, baseURL: baseUrl() });
   onTestFinished(() => context.close());
   const page = await context.newPage();
   const faults = faultsOf(page);

@@ -12,7 +12,7 @@ export function mapStage() {
   let team: Team;
   let admin: Visit;
   const ids: Record<string, number> = {};
-  const browserOr = browserForAll(async (browser) => {
+  browserForAll(async (browser) => {
     team = await newTeam();
     for (const [name, [lat, lng]] of Object.entries(places)) {
       ids[name] = dataOf(await team.admin.POST("/api/prospects", { body: { name, lat, lng } }), 201).id;
@@ -22,5 +22,5 @@ export function mapStage() {
   });
 
   const idsOf = (...names: readonly string[]) => ascending(names.map((name) => ids[name] ?? 0));
-  return { browserOr, idsOf, team: (): Team => team, admin: (): Visit => admin };
+  return { idsOf, team: (): Team => team, admin: (): Visit => admin };
 }

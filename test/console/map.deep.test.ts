@@ -7,12 +7,11 @@ import { dataOf } from "../harness/shapes.ts";
 import { mapStage, places, small } from "./map-stage.ts";
 import { clickUntil, drawnIds, jumpTo, mapOf, phone, pinsOf, soon, violationsOf } from "./visit.ts";
 
-const { browserOr, idsOf, team, admin } = mapStage();
+const { idsOf, team, admin } = mapStage();
 
 /** These tests use one company and one page. Each test continues where the previous one has ended. */
 describe("an admin", () => {
-  test("opens a prospect by a click on its pin, and the pin gets the colour of the new status", async ({ skip }) => {
-    browserOr(skip);
+  test("opens a prospect by a click on its pin, and the pin gets the colour of the new status", async () => {
     const { page } = admin();
     await mapOf(page);
     await page.getByText("3 prospects on the map, 1 without a place.").waitFor();
@@ -42,8 +41,7 @@ describe("an admin", () => {
     await drawer.getByRole("button", { name: "Close the prospect" }).click();
   });
 
-  test("reaches each prospect in the table beside the map, with the keyboard and on a phone too", async ({ skip }) => {
-    browserOr(skip);
+  test("reaches each prospect in the table beside the map, with the keyboard and on a phone too", async () => {
     const { page } = admin();
     const toggle = page.getByRole("button", { name: "Table", exact: true });
     await toggle.focus();

@@ -5,19 +5,16 @@ import * as z from "zod/mini";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { browserForAll, type Visit, visit } from "./visit.ts";
+import { browserForAll, chooseCsv, type Visit, visit } from "./visit.ts";
 
 let team: Team;
 let admin: Visit;
-const browserOr = browserForAll(async (browser) => {
+browserForAll(async (browser) => {
   team = await newTeam();
   admin = await visit(browser, team.admin.email, "/files");
 });
 
-test("the field for a file looks different while a file is over it, and takes the file that is dropped", async ({
-  skip,
-}) => {
-  browserOr(skip);
+test("the field for a file looks different while a file is over it, and takes the file that is dropped", async () => {
   const { page } = admin;
   const field = page.locator("[data-over]");
   const look = (): Promise<string[]> =>
@@ -39,16 +36,14 @@ test("the field for a file looks different while a file is over it, and takes th
   await page.getByRole("status").getByText("1 prospect would be created.").waitFor();
 });
 
-test("a dry run says how many faulty values would be left empty", async ({ skip }) => {
-  browserOr(skip);
+test("a dry run says how many faulty values would be left empty", async () => {
   const { page } = admin;
   const buffer = Buffer.from("Full Name,Latitude,Longitude,Sales Rep\nAnn,39.75,-104.95,No One\n");
-  await page.getByLabel(/Drop a CSV file/).setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer });
+  await chooseCsv(page, buffer);
   await page.getByRole("status").getByText("1 faulty value would be left empty").waitFor();
 });
 
-test("territories in another coordinate system are refused by its name", async ({ skip }) => {
-  browserOr(skip);
+test("territories in another coordinate system are refused by its name", async () => {
   const { page } = admin;
   const crs = { type: "name", properties: { name: "EPSG:3857" } };
   const coordinates = [
@@ -73,10 +68,7 @@ const Example = z.object({
   ),
 });
 
-test("the page of a webhook shows warnings and sends a sample of a chosen event, and its code verifies the signature", async ({
-  skip,
-}) => {
-  browserOr(skip);
+test("the page of a webhook shows warnings and sends a sample of a chosen event, and its code verifies the signature", async () => {
   const receiver = await startReceiver((_, response) => response.writeHead(204).end());
   onTestFinished(receiver.close);
   const body = { name: "CRM", url: receiver.url, registrations: [{ event: "prospect.create" }] };

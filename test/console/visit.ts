@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
@@ -58,10 +58,10 @@ const FIRST_PINS = `addEventListener("mapready", ({ detail: map }) => map.on("re
 export const TOLERANCE = 1.1;
 
 /**
- * Opens a browser before the tests of a file, and runs `begin` with it. Returns a function that returns the browser, or skips the test if
- * there is none.
+ * Opens a browser before the tests of a file, and runs `begin` with it. The tests are skipped if there is no browser. Returns a function that
+ * returns the browser.
  */
-export function browserForAll(begin: (browser: Browser) => Promise<void>): (skip: (note?: string) => never) => Browser {
+export function browserForAll(begin: (browser: Browser) => Promise<void>): () => Browser {
   let opened: Browser | undefined;
   let reason = noBrowser;
   beforeAll(async () => {
@@ -74,8 +74,9 @@ export function browserForAll(begin: (browser: Browser) => Promise<void>): (skip
     opened = await openBrowser();
     await begin(opened);
   });
+  beforeEach(({ skip }) => skip(opened === undefined, reason));
   afterAll(() => opened?.close());
-  return (skip) => opened ?? skip(reason);
+  return () => opened ?? expect.fail("no browser");
 }
 
 /** Signs in on the local issuer's page, and opens the page of the console at the path. */
@@ -117,6 +118,18 @@ export async function pressUntil(page: Page, button: Locator, message: string): 
     );
   };
   await expect.poll(press).toBe(true);
+}
+
+export const chooseCsv = (page: Page, content: string | Buffer) =>
+  page
+    .getByLabel(/Drop a CSV file/)
+    .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(content) });
+
+/** Chooses a change of many prospects in the open dialog. */
+export async function chooseChange(page: Page, change: string, to: string): Promise<void> {
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Change", { exact: true }).selectOption({ label: change });
+  await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: to });
 }
 
 /** Closes all messages. They cover a part of a small window, with the buttons that are there. */

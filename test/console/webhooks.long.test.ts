@@ -11,18 +11,7 @@ import { baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import {
-  browserForAll,
-  chooseUser,
-  closeMessages,
-  desktop,
-  isBeingSent,
-  phone,
-  pressUntil,
-  type Visit,
-  violationsOf,
-  visit,
-} from "./visit.ts";
+import { browserForAll, chooseChange, chooseUser, type Visit, violationsOf, visit } from "./visit.ts";
 
 let team: Team;
 /** A page of the team's admin. The tests use it one after the other, because each sign-in loads the console again. */
@@ -33,7 +22,7 @@ let admin: Visit;
  */
 let shortLived: { readonly page: Page; readonly expiredAt: number };
 
-const browserOr = browserForAll(async (browser) => {
+browserForAll(async (browser) => {
   team = await newTeam();
   shortLived = await visitForASecond(browser, team.viewer.email, "/prospects?sort=name");
   admin = await visit(browser, team.admin.email, "/webhooks");
@@ -65,8 +54,7 @@ async function setStatus(id: number, value: string): Promise<void> {
   dataOf(await team.admin.PATCH("/api/prospects/{id}", { params: { path: { id } }, body }));
 }
 
-test("a time span without activity offers the longest one", async ({ skip }) => {
-  browserOr(skip);
+test("a time span without activity offers the longest one", async () => {
   const { page } = admin;
   // This test is the first, because the company must not have any activity.
   await page.goto("/activity?days=7");
@@ -77,8 +65,7 @@ test("a time span without activity offers the longest one", async ({ skip }) => 
 });
 
 describe("a webhook", () => {
-  test("shows which of the last events a filter would match, as the service decides it", async ({ skip }) => {
-    browserOr(skip);
+  test("shows which of the last events a filter would match, as the service decides it", async () => {
     const receiver = await startReceiver();
     onTestFinished(receiver.close);
     const { id } = dataOf(
@@ -146,14 +133,13 @@ describe("a webhook", () => {
     expect(faults).toEqual([]);
   });
 
-  test("shows the headers that the receiver got, and sends a failed delivery again", async ({ skip }) => {
-    browserOr(skip);
-    let isBroken = true;
-    const receiver = await startReceiver((_, response) => {
+  test("shows the headers that the receiver got, is paused and resumed, and sends its deliveries again", async () => {
+    const receiver = await startReceiver((_, response, count) =>
       // Retry-After postpones the attempts of the retry plan until after this test.
-      if (isBroken) response.writeHead(500, { "Retry-After": "86400" }).end("out of order");
-      else response.writeHead(204).end();
-    });
+      count === 1
+        ? response.writeHead(500, { "Retry-After": "86400" }).end("out of order")
+        : response.writeHead(204).end(),
+    );
     onTestFinished(receiver.close);
     const { id, secretKey } = dataOf(
       await team.admin.POST("/api/webhooks", { body: { name: "Broken", url: receiver.url } }),
@@ -189,11 +175,7 @@ describe("a webhook", () => {
     );
     expect(await violationsOf(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Close", exact: true }).click();
-    isBroken = false;
-    await pressUntil(page, log.getByRole("button", { name: /^Send now: webhook.test/ }), "The delivery is sent again.");
-    await log.getByText("delivered").waitFor();
-    expect(faults.filter((fault) => !isBeingSent(fault))).toEqual([]);
-    await closeMessages(page);
+    expect(faults).toEqual([]);
 
     const isActive = async () =>
       dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id } } })).status === "active";
@@ -213,33 +195,7 @@ describe("a webhook", () => {
   });
 });
 
-test("an admin invites a user and changes the user's permissions, on a phone too", async ({ skip }) => {
-  browserOr(skip);
-  const { page } = admin;
-  await page.setViewportSize(phone);
-  await page.goto("/users");
-  await page.getByRole("button", { name: "Invite a user" }).click();
-  const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("First name").fill("Nora");
-  await dialog.getByLabel("Last name").fill("New");
-  const email = `nora-${team.admin.email}`;
-  await dialog.getByLabel("E-mail").fill(email);
-  await dialog.getByRole("button", { name: "Send the invitation" }).click();
-  await page.getByText("The user is invited.").waitFor();
-  await closeMessages(page);
-  await page.getByRole("button", { name: "Edit Nora New" }).click();
-  await dialog.getByLabel("Sees all prospects").check();
-  expect(await violationsOf(page)).toEqual([]);
-  await dialog.getByRole("button", { name: "Save" }).click();
-  await page.getByText("The user is saved.").waitFor();
-  const user = dataOf(await team.admin.GET("/api/users")).find((one) => one.email === email);
-  expect(user).toMatchObject({ role: "sales", permissions: ["canViewAllProspects"], isActive: true });
-  expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
-  await page.setViewportSize(desktop);
-});
-
-test("without a connection a page says so, and with it the page shows what has changed", async ({ skip }) => {
-  browserOr(skip);
+test("without a connection a page says so, and with it the page shows what has changed", async () => {
   const { context, page } = admin;
   await page.goto("/prospects?search=Offline");
   await page.getByRole("heading", { name: "No prospect matches" }).waitFor();
@@ -253,52 +209,8 @@ test("without a connection a page says so, and with it the page shows what has c
   await page.getByRole("button", { name: "Offline Olga" }).waitFor();
 });
 
-test("the activity page shows the numbers of the report", async ({ skip }) => {
-  browserOr(skip);
-  const { page } = admin;
-  await setStatus((await newProspect("Active Ann")).id, "Interested");
-  await page.goto("/activity?days=7");
-  const totals = page.locator("dl");
-  await totals.waitFor();
-  const [timezone, today]: string[] = JSON.parse(
-    await page.evaluate(`JSON.stringify([Intl.DateTimeFormat().resolvedOptions().timeZone,
-      new Intl.DateTimeFormat("en-CA").format(Date.now())])`),
-  );
-  const report = async (groupBy: "day" | "user") => {
-    const from = new Date(Date.parse(present(today)) - 6 * 86_400_000).toISOString().slice(0, 10);
-    const query = { from, to: present(today), groupBy, timezone: present(timezone) };
-    return dataOf(await team.admin.GET("/api/reports/activity", { params: { query } }));
-  };
-  const { statusChanges, notes, appointments, creations } = (await report("day")).totals;
-  expect(statusChanges).toBeGreaterThan(0);
-  expect(await totals.locator("dd").allInnerTexts()).toEqual(
-    [statusChanges, notes, appointments, creations].map(String),
-  );
-  const rows = page.getByRole("region", { name: "Activity by user" }).locator("tbody tr");
-  await rows.first().waitFor();
-  const users = (await report("user")).items.map(({ user, ...group }) =>
-    [
-      `${user?.firstName} ${user?.lastName}`,
-      group.statusChanges,
-      group.notes,
-      group.appointments,
-      group.creations,
-    ].join("\t"),
-  );
-  expect((await rows.allInnerTexts()).sort()).toEqual(users.sort());
-  const bars = await page.getByRole("list", { name: "Status changes by user" }).getByRole("listitem").allInnerTexts();
-  expect(bars.map((text) => Number(/\d+$/.exec(text)?.[0])).reduce((sum, one) => sum + one, 0)).toBe(statusChanges);
-  await page.locator("summary").last().click();
-  const inTerritories = page.getByRole("region", { name: "Activity by territory" }).locator("tbody tr");
-  expect((await inTerritories.first().innerText()).split("\t")).toEqual(
-    ["Outside all territories", statusChanges, notes, appointments, creations].map(String),
-  );
-  expect(await violationsOf(page)).toEqual([]);
-});
-
-test("a change of many prospects shows their number before, and can be undone after", async ({ skip }) => {
+test("a change of many prospects shows their number before, and can be undone after", async () => {
   for (const name of ["Bulk Ann", "Bulk Bob", "Bulk Cid"]) await newProspect(name);
-  browserOr(skip);
   const { page } = admin;
   await page.goto("/prospects?search=Bulk");
   const statuses = async (): Promise<(string | undefined)[]> => {
@@ -307,8 +219,7 @@ test("a change of many prospects shows their number before, and can be undone af
   };
   await page.getByRole("button", { name: "Change all 3 prospects …" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Change").selectOption({ label: "Set the status" });
-  await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: "Go Back" });
+  await chooseChange(page, "Set the status", "Go Back");
   await dialog.getByText("This concerns 3 prospects.").waitFor();
   expect(await statuses()).toEqual(["New", "New", "New"]);
   await dialog.getByRole("button", { name: "Set the status of 3 prospects to Go Back" }).click();
@@ -331,8 +242,7 @@ test("a change of many prospects shows their number before, and can be undone af
 });
 
 describe("the end of a session", () => {
-  test("an access token that has expired is replaced without leaving the page", async ({ skip }) => {
-    browserOr(skip);
+  test("an access token that has expired is replaced without leaving the page", async () => {
     const { page, expiredAt } = shortLived;
     await wait(Math.max(0, expiredAt - Date.now()));
     await flushAuthorizers();
@@ -354,8 +264,7 @@ describe("the end of a session", () => {
     await page.context().close();
   });
 
-  test("without a session, a page signs in and comes back with its filters", async ({ skip }) => {
-    browserOr(skip);
+  test("without a session, a page signs in and comes back with its filters", async () => {
     const { context, page } = admin;
     await page.goto("/prospects?status=New&sort=-name");
     await page.getByRole("heading", { name: "Prospects", exact: true }).waitFor();
@@ -375,8 +284,7 @@ describe("the end of a session", () => {
     expect(new URL(page.url()).search).toBe("?territory=0");
   });
 
-  test("a sign-out that fails says so, and one that succeeds ends the session", async ({ skip }) => {
-    browserOr(skip);
+  test("a sign-out that fails says so, and one that succeeds ends the session", async () => {
     const { context, page } = admin;
     await page.goto("/users");
     const button = page.getByRole("button", { name: "Sign out" });

@@ -55,6 +55,3 @@ export const storyFacts = (email: string): object => ({
   isSamePolygon: true,
   isRemoved: true,
 });
-
-// CI runs this file, so that the tools are installed while the first local service starts.
-if (import.meta.main) await installedTools();

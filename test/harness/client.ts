@@ -1,11 +1,14 @@
-/** The API client of the tests. It fails the test if a response is not described in the OpenAPI document. */
-
+/**
+ * The API client of the tests. It fails the test if the OpenAPI document does not describe a response, or a request that the service has
+ * accepted.
+ */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { inject } from "vitest";
+import { expect, inject } from "vitest";
 import * as z from "zod/mini";
+import { isBlank } from "#shared/blank.ts";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 import { requestToken } from "../../infra/local/request-token.ts";
 import { closedDocument } from "./closed-document.ts";
@@ -15,8 +18,15 @@ const Described = z.object({
 });
 /** An operation of the OpenAPI document contains the description of a response, or refers to a shared description among the components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
+/** Only headers refer to shared descriptions. */
+const Parameter = z.looseObject({ name: z.optional(z.string()), in: z.optional(z.string()) });
+const Operation = z.object({
+  parameters: z.optional(z.array(Parameter)),
+  requestBody: z.optional(Described),
+  responses: z.record(z.string(), Place),
+});
 const Document = z.object({
-  paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), Place) }))),
+  paths: z.record(z.string(), z.record(z.string(), Operation)),
   components: z.object({
     schemas: z.record(z.string(), z.unknown()),
     responses: z.record(z.string(), Described),
@@ -26,8 +36,12 @@ const Document = z.object({
 
 const document = z.parse(Document, closedDocument());
 const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats.default(ajv);
-ajv.addSchema({ $id: "openapi", ...document });
+/** Reads the texts of a query as numbers and booleans where the document has them. */
+const ajvOfQueries = new Ajv2020({ strict: false, allErrors: true, coerceTypes: true });
+for (const one of [ajv, ajvOfQueries]) {
+  addFormats.default(one);
+  one.addSchema({ $id: "openapi", ...document });
+}
 
 /**
  * The operations of the OpenAPI document. They are sorted by the number of placeholders, so that a path without `{id}` is matched first.
@@ -45,10 +59,12 @@ const operations = Object.entries(document.paths)
   .sort((a, b) => a.path.split("{").length - b.path.split("{").length);
 
 const validators = new Map<string, ValidateFunction>();
+const operationAt = (method: string, path: string) =>
+  operations.find((entry) => entry.method === method && entry.pattern.test(path));
 
 /** Throws if the document contains this operation, but does not describe the answer's status, media type or body. */
 export function assertDocumented(method: string, path: string, answer: Answer): void {
-  const operation = operations.find((entry) => entry.method === method && entry.pattern.test(path));
+  const operation = operationAt(method, path);
   if (operation === undefined) return;
   const place = `${method} ${operation.path} ${answer.status}`;
   const stated = operation.operation.responses[String(answer.status)];
@@ -71,10 +87,44 @@ export function assertDocumented(method: string, path: string, answer: Answer): 
   }
 }
 
-function validatorAt(pointer: string): ValidateFunction {
-  const validate = validators.get(pointer) ?? ajv.compile({ $ref: pointer });
-  validators.set(pointer, validate);
+function compiled(name: string, compile: () => ValidateFunction): ValidateFunction {
+  const validate = validators.get(name) ?? compile();
+  validators.set(name, validate);
   return validate;
+}
+const validatorAt = (pointer: string) => compiled(pointer, () => ajv.compile({ $ref: pointer }));
+
+/** The service reduces a number above the maximum, and ignores a filter that the user may not use, also one that is too long. */
+const REDUCED = /must be <= |must match format "int64"|must NOT have more than \d+ characters/;
+
+/** Throws if the service has accepted a request that the document does not describe. */
+function assertDescribed(method: string, target: string, mediaType: string, body: Buffer): void {
+  const [path = "", query = ""] = target.split("?", 2);
+  const found = operationAt(method, path);
+  if (found === undefined) return;
+  const pointer = `openapi#/paths/${escaped(found.path)}/${method.toLowerCase()}`;
+  const faults: string[] = [];
+  for (const [i, { name = "", in: place }] of (found.operation.parameters ?? []).entries()) {
+    const value = new URLSearchParams(query).get(name);
+    if (place !== "query" || value === null) continue;
+    const schema = `${pointer}/parameters/${i}/schema`;
+    const validate = compiled(`query ${schema}`, () =>
+      ajvOfQueries.compile({ properties: { value: { $ref: schema } } }),
+    );
+    validate({ value });
+    const own = (validate.errors ?? []).map(({ message }) => `${name} ${message}`);
+    faults.push(...own.filter((one) => !REDUCED.test(one)));
+  }
+  // The service answers 200 although it refuses an operation of a device.
+  const isSchema = found.operation.requestBody?.content?.[mediaType]?.schema !== undefined;
+  if (isSchema && mediaType === "application/json" && body.length > 0 && path !== "/api/sync/operations") {
+    const validate = validatorAt(`${pointer}/requestBody/content/${escaped(mediaType)}/schema`);
+    // The service reads a blank text as null.
+    const asNull = (_: string, value: unknown) => (typeof value === "string" && isBlank(value) ? null : value);
+    if (!validate(JSON.parse(body.toString())) && !validate(JSON.parse(body.toString(), asNull)))
+      faults.push(ajv.errorsText(validate.errors));
+  }
+  if (faults.length > 0) throw new Error(`${method} ${target} is accepted, but not described: ${faults.join(", ")}`);
 }
 
 const escaped = (step: string): string => encodeURIComponent(step.replaceAll("~", "~0").replaceAll("/", "~1"));
@@ -129,6 +179,9 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
   const response = await promise;
   const answer = answerOf(response.statusCode ?? 0, headersOf(response), await buffer(response));
   assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
+  // The other tests send random requests, which the service may accept although no client would send them.
+  const isOrdinary = expect.getState().testPath?.endsWith(".api.test.ts") === true;
+  if (isOrdinary && answer.status < 300) assertDescribed(method, path, headers["Content-Type"] ?? "", body);
   return answer;
 }
 

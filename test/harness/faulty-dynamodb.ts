@@ -3,8 +3,6 @@
  * forward only a part of a batch. It affects the small client in the process of the test, and all clients of a proxy.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DeleteTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
@@ -12,7 +10,7 @@ import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { KEEP_ALIVE_MS } from "./exchanges.ts";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 import { type Json, plainClient, type Reply, type Send, sendTo } from "./plain-dynamodb.ts";
 import { type ServerWithFile, startServerWithFile, storedRows } from "./stored-rows.ts";
 
@@ -91,20 +89,12 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
     const fault = plan(operation, calls.length, body);
     return outside(() => apply(fault, operation, body, (changed) => direct(operation, changed)));
   };
-  const proxy = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, async (request, response) => {
+  const proxy = await serveOnLoopback(async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
-    try {
-      const { status, content } = await faulty(operation, z.parse(JsonBody, JSON.parse(await text(request))));
-      response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(content);
-    } catch {
-      response.destroy();
-    }
+    const { status, content } = await faulty(operation, z.parse(JsonBody, JSON.parse(await text(request))));
+    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(content);
   });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const address = proxy.address();
-  if (address === null || typeof address === "string") throw new Error("the proxy has no address");
-  const endpoint = `http://127.0.0.1:${address.port}`;
+  const { endpoint } = proxy;
   await createTable(server.endpoint);
   const connect = (at: string, settings: ClientSettings = {}) =>
     unsigned(dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...settings }));
@@ -121,8 +111,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
     },
     keysOf: async (partition) => storedRows(server.database, TABLE, partition).map(({ pk, sk }) => ({ pk, sk })),
     stop: async () => {
-      proxy.closeAllConnections();
-      proxy.close();
+      proxy.stop();
       await new DynamoDBClient({ endpoint: server.endpoint, region: "us-east-1", credentials }).send(
         new DeleteTableCommand({ TableName: TABLE }),
       );

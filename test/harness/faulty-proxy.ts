@@ -3,9 +3,9 @@
  * the proxy never answers, and which answers it cuts off, shortens, loses or replaces.
  */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { KEEP_ALIVE_MS } from "./exchanges.ts";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 
 /**
  * A planned failure of one request. `cut` breaks the connection after `after` bytes of the request's or the answer's body. `hold` means
@@ -37,17 +37,14 @@ export interface FaultyProxy {
 export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
   /** The origin of the bucket. The proxy gets it from the presigned URLs in the service's answers. */
   let bucket = "";
-  let url = "";
   const calls: string[] = [];
   const planned: { call: string; failure: Failure }[] = [];
   const events = new EventTarget();
 
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
-    response.on("error", () => undefined);
-    handle(request, response).catch(() => response.destroy());
-  });
+  const { endpoint: url, stop } = await serveOnLoopback(handle);
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on("error", () => undefined);
     const path = request.url ?? "/";
     const isApi = /^\/(api|local)\//.test(path);
     // The path of a bucket URL begins with the bucket's name. It is removed here, so that a test need not know it.
@@ -131,10 +128,6 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
     return promise;
   }
 
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
   const count = (call: string): number => calls.filter((one) => one.startsWith(call)).length;
   return {
     url,
@@ -146,10 +139,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       const from = count(call);
       while (count(call) < from + wanted) await once(events, "call");
     },
-    stop() {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop,
   };
 }
 

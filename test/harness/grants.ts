@@ -13,14 +13,21 @@ export interface Grant {
 
 interface RareGrants {
   readonly files: readonly string[];
-  readonly grants: readonly string[];
+  /** Key families with actions, as in the route table. */
+  readonly grants: Readonly<Record<string, readonly string[]>>;
   readonly reason: string;
 }
+
+/** Functions that search the company index. */
+const searching = [
+  ...["prospects/list", "prospects/search", "prospects/clusters", "prospects/tile", "prospects/pins"],
+  ...["prospects/export", "jobs/export", "prospects/bulk", "territories/runs"],
+];
 
 const rare: readonly RareGrants[] = [
   {
     files: ["sync/operations"],
-    grants: ["GetItem imports", "Query prospects", "PutItem indexTexts"],
+    grants: { imports: ["GetItem"], prospects: ["Query"], indexTexts: ["PutItem"] },
     reason: "The rights of the single endpoints, whose functions it uses: test/prospects.",
   },
   {
@@ -28,147 +35,113 @@ const rare: readonly RareGrants[] = [
       ...["actions/list", "actions/trigger", "events/publish", "sync/changes"],
       ...["prospects/list", "prospects/search", "prospects/tags", "prospects/update"],
     ],
-    grants: ["GetItem agendas", "BatchGetItem prospects", "Query prospects"],
+    grants: { agendas: ["GetItem"], prospects: ["BatchGetItem", "Query"] },
     reason: "The appointments in the row are in the past, or are being moved: test/prospects/upcoming.test.ts.",
   },
   {
     files: ["appointments/create"],
-    grants: ["BatchGetItem prospects"],
+    grants: { prospects: ["BatchGetItem"] },
     reason: "The appointments in the row are in the past: test/prospects/upcoming.test.ts.",
   },
   {
     files: ["addresses/update"],
-    grants: ["ConditionCheckItem addresses"],
+    grants: { addresses: ["ConditionCheckItem"] },
     reason: "More prospects share the address than one transaction can change: test/prospects/addresses.test.ts.",
   },
   {
     files: ["deliveries/get", "events/publish"],
-    grants: ["BatchGetItem deliveries"],
+    grants: { deliveries: ["BatchGetItem"] },
     reason:
       "The data of an event has a row of its own, or a delivery already exists: test/webhooks/{event-body,events}.test.ts.",
   },
   {
     files: ["events/deliver"],
-    grants: ["PartiQLInsert deliveries", "PutItem deliveries"],
+    grants: { deliveries: ["PartiQLInsert", "PutItem"] },
     reason: "An event has many matches, and the queue creates their deliveries: test/webhooks/fan-out.test.ts.",
   },
   {
     files: ["events/sweep"],
-    grants: ["UpdateItem deliveries", "UpdateItem imports", "UpdateItem exports", "UpdateItem bulkJobs"],
+    grants: { deliveries: ["UpdateItem"], imports: ["UpdateItem"], exports: ["UpdateItem"], bulkJobs: ["UpdateItem"] },
     reason:
       "A message or the run of a job is lost: test/webhooks/sweeping.deep.test.ts, test/jobs/{export,import-jobs.deep,bulk}.test.ts.",
   },
   {
     files: ["events/sweep", "index/flush"],
-    grants: ["UpdateItem flushRequests", "PutItem flushRequests"],
+    grants: { flushRequests: ["UpdateItem", "PutItem"] },
     reason: "A company writes nothing for a minute: test/company-index/old-entries.deep.test.ts.",
   },
   {
     files: ["index/flush"],
-    grants: [
-      "UpdateItem index",
-      "BatchWriteItem index",
-      "PutItem changeLog",
-      "GetItem factLog",
-      "Query factLog",
-      "PutItem factLog",
-      "BatchWriteItem factLog",
-      "Query dayFacts",
-      "PutItem dayFacts",
-      "BatchGetItem manifests",
-      "Query manifests",
-      "BatchWriteItem manifests",
-      "BatchGetItem segments",
-      "BatchWriteItem segments",
-    ],
+    grants: {
+      index: ["UpdateItem", "BatchWriteItem"],
+      changeLog: ["PutItem"],
+      factLog: ["GetItem", "Query", "PutItem", "BatchWriteItem"],
+      dayFacts: ["Query", "PutItem"],
+      manifests: ["BatchGetItem", "Query", "BatchWriteItem"],
+      segments: ["BatchGetItem", "BatchWriteItem"],
+    },
     reason:
       "128 entries wait, or entries wait for five seconds, or parts are merged: test/company-index/company-index.deep.test.ts.",
   },
   {
-    files: [
-      "prospects/list",
-      "prospects/search",
-      "prospects/clusters",
-      "prospects/tile",
-      "prospects/pins",
-      "prospects/export",
-      "prospects/bulk",
-      "territories/stats",
-      "territories/runs",
-      "jobs/export",
-      "addresses/list",
-      "sync/changes",
-      "reports/activity",
-    ],
-    grants: ["BatchGetItem manifests", "BatchGetItem segments"],
+    files: [...searching, "territories/stats", "addresses/list", "sync/changes", "reports/activity"],
+    grants: { manifests: ["BatchGetItem"], segments: ["BatchGetItem"] },
     reason:
       "The index was flushed or changed since the function last read it: test/company-index/manifest.deep.test.ts.",
   },
   {
     files: ["jobs/bulk"],
-    grants: ["GetItem prospects"],
+    grants: { prospects: ["GetItem"] },
     reason: "A prospect changes after the job has read it, and is read again: test/jobs/bulk.test.ts.",
   },
   {
     files: ["prospects/import", "jobs/import"],
-    grants: [
-      "BatchWriteItem addressRanges",
-      "BatchWriteItem prospectRanges",
-      "BatchWriteItem openImports",
-      "GetItem imports",
-      "Query manifests",
-      "Query prospects",
-      "Query segments",
-    ],
+    grants: {
+      addressRanges: ["BatchWriteItem"],
+      prospectRanges: ["BatchWriteItem"],
+      openImports: ["BatchWriteItem"],
+      imports: ["GetItem"],
+      manifests: ["Query"],
+      prospects: ["Query"],
+      segments: ["Query"],
+    },
     reason: "The rows of a failed import are removed: test/jobs/{import,import-jobs}.deep.test.ts.",
   },
   {
     files: [
-      ...[
-        "prospects/list",
-        "prospects/search",
-        "prospects/clusters",
-        "prospects/tile",
-        "prospects/pins",
-        "prospects/export",
-        "jobs/export",
-        "jobs/bulk",
-        "prospects/bulk",
-        "territories/runs",
-        "prospects/create",
-        "prospects/update",
-      ],
+      ...searching,
+      ...["jobs/bulk", "prospects/create", "prospects/update"],
       ...["prospects/delete", "prospects/tags", "addresses/update", "notes/update", "notes/delete"],
       ...["appointments/create", "appointments/update", "appointments/delete"],
     ],
-    grants: ["PutItem indexTexts", "BatchGetItem indexTexts", "Query indexTexts"],
+    grants: { indexTexts: ["PutItem", "BatchGetItem", "Query"] },
     reason:
       "A text of more than 256 bytes has a row of its own until the flush: test/company-index/long-texts.long.test.ts, test/company-index/long-texts.api.test.ts.",
   },
   {
     files: ["prospects/bulk", "territories/runs"],
-    grants: ["GetItem imports", "Query prospects"],
+    grants: { imports: ["GetItem"], prospects: ["Query"] },
     reason:
       "A sample of a dry run was imported or has many appointments, as in a list: test/prospects/upcoming.test.ts.",
   },
   {
     files: ["jobs/bulk"],
-    grants: ["UpdateItem ids"],
+    grants: { ids: ["UpdateItem"] },
     reason: "A change of a status takes an id, and a function leases a range of ids only once: test/jobs/bulk.test.ts.",
   },
   {
     files: ["jobs/bulk"],
-    grants: ["GetItem imports"],
+    grants: { imports: ["GetItem"] },
     reason: "A prospect of a bulk job was imported, and its import is read once: test/jobs/bulk.test.ts.",
   },
   {
     files: ["authorize"],
-    grants: ["GetItem reference"],
+    grants: { reference: ["GetItem"] },
     reason: "The first sign-in of an invited user accepts the invitation: test/reference/invitations.test.ts.",
   },
   {
     files: routes.filter(({ method }) => method === "POST").map(({ file }) => file),
-    grants: ["PutItem idempotency", "UpdateItem idempotency", "DeleteItem idempotency"],
+    grants: { idempotency: ["PutItem", "UpdateItem", "DeleteItem"] },
     reason: "Every POST accepts an Idempotency-Key, by the same code: test/http/idempotency{,.api}.test.ts.",
   },
 ];
@@ -179,23 +152,23 @@ const accessByFile: readonly { file: string; access: Access }[] = [
   ...Object.values(eventFunctions),
 ];
 
-const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) =>
-  Object.entries(access.table ?? {}).flatMap(([family, actions]) =>
+const grantsIn = (file: string, grants: Readonly<Record<string, readonly string[]>>): Grant[] =>
+  Object.entries(grants).flatMap(([family, actions]) =>
     actions.map((action) => ({ file, grant: `${action} ${family}` })),
-  ),
-);
+  );
+const granted: readonly Grant[] = accessByFile.flatMap(({ file, access }) => grantsIn(file, access.table ?? {}));
 
 const isGranted = ({ file, grant }: Grant): boolean => granted.some((one) => one.file === file && one.grant === grant);
 
 /** The grants that `rare` excuses, as far as the route table still contains them. */
 export const excused: readonly Grant[] = rare
-  .flatMap(({ files, grants }) => files.flatMap((file) => grants.map((grant) => ({ file, grant }))))
+  .flatMap(({ files, grants }) => files.flatMap((file) => grantsIn(file, grants)))
   .filter(isGranted);
 
 /** Returns the reasons in `rare` for which the route table contains no grant any more. Remove such entries from `rare`. */
 export const staleReasons = (): string[] =>
   rare
-    .filter(({ files, grants }) => !files.some((file) => grants.some((grant) => isGranted({ file, grant }))))
+    .filter(({ files, grants }) => !files.some((file) => grantsIn(file, grants).some(isGranted)))
     .map(({ reason }) => reason);
 
 /** Returns the paths of the test files that the reasons name. */

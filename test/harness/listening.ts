@@ -1,9 +1,10 @@
 /** Starts servers on the loopback address that behave as a test requires, and closes them after the test. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach } from "vitest";
 import { post } from "#shared/outbound/post.ts";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 
 const cleanUps: (() => void)[] = [];
 
@@ -18,21 +19,15 @@ export interface Listening {
   count(): number;
 }
 
-export async function http(behave: (response: ServerResponse, request: IncomingMessage) => void): Promise<Listening> {
+export async function http(behave: (response: ServerResponse, request: IncomingMessage) => unknown) {
   let count = 0;
-  const server = createServer((request, response) => {
+  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
     count++;
     response.on("error", () => undefined);
-    behave(response, request);
+    await behave(response, request);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUps.push(
-    () => server.closeAllConnections(),
-    () => server.close(),
-  );
-  const address = server.address();
-  return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, count: () => count };
+  cleanUps.push(stop);
+  return { url: `${endpoint}/`, endpoint, count: () => count };
 }
 
 /** Starts a TCP server that passes each connection to `behave`. It can send answers that violate HTTP. */

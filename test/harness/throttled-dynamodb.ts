@@ -1,9 +1,8 @@
 /** A proxy in front of a DynamoDB server. It simulates partitions that accept a limited number of write units per second, as on AWS. */
-import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { KEEP_ALIVE_MS } from "./exchanges.ts";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 
 const Text = z.object({ S: z.string() });
 const Keyed = z.looseObject({ pk: Text });
@@ -69,7 +68,7 @@ export async function startThrottledDynamoDb(
     return true;
   }
 
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, async (request, response) => {
+  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
     const body = await text(request);
     const forward = async (changed: string): Promise<string> => {
@@ -101,18 +100,7 @@ export async function startThrottledDynamoDb(
     const UnprocessedItems = left.length === 0 ? {} : { [table]: left };
     response.end(JSON.stringify({ ...Answer.parse(JSON.parse(answer)), UnprocessedItems }));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no address");
-  return {
-    endpoint: `http://127.0.0.1:${address.port}`,
-    counts,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  return { endpoint, counts, stop };
 }
 
 const textsIn = (headers: IncomingHttpHeaders): Record<string, string> =>

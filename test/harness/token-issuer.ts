@@ -1,8 +1,11 @@
 /** An identity provider in the process of the test. A process verifies the tokens of only one issuer, so its test files share this one. */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { ConsoleClient } from "#shared/sessions/issuer.ts";
+import { beginSession, refreshSession } from "#shared/sessions/sessions.ts";
+import { serveOnLoopback } from "../../infra/local/listener.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -27,8 +30,23 @@ export function tokenIssuer(): Promise<Issuer> {
   return started;
 }
 
+/** Begins a session of the console whose access token expires at `accessUntil`. `asked` counts the refreshes that the issuer has answered. */
+export async function sessionAt(context: ApiContext, { companyId, userId }: Caller, accessUntil: number) {
+  const issuer = await tokenIssuer();
+  const sub = String((await context.table.get(keys.user(companyId, userId)))?.sub);
+  const tokens = { sub, access: "a", refresh: "r", accessUntil };
+  const { id } = await beginSession(context, issuer.client.clientId, tokens, undefined);
+  const refresh = (table = context.table) => refreshSession({ ...context, table }, issuer.client, id);
+  const at = { issuer, context, sub, id, refresh, asked: 0 };
+  issuer.answer = async () => {
+    at.asked++;
+    return sub;
+  };
+  return at;
+}
+
 async function start(): Promise<Issuer> {
-  const server = createServer(async (request, response) => {
+  const { endpoint: issuer, unref } = await serveOnLoopback(async (request, response) => {
     const { issuer: iss, clientId } = running.client;
     const sound: Readonly<Record<string, () => object | Promise<object | undefined>>> = {
       "/keys": () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] }),
@@ -47,10 +65,7 @@ async function start(): Promise<Issuer> {
     if (body === undefined) request.socket.destroy();
     else response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify(body));
   });
-  server.listen(0, "127.0.0.1").unref();
-  await once(server, "listening");
-  const address = server.address();
-  const issuer = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  unref();
   const client = { issuer, clientId: "console", redirectUri: "http://127.0.0.1/" };
   const running: Issuer = { client, answer: async () => undefined };
   process.env.ISSUER = issuer;

@@ -34,6 +34,7 @@ import { createTerritory, deleteTerritory, updateTerritory } from "#shared/terri
 import { proxyEvent } from "../harness/proxy-event.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
+import { links } from "./limit-stage.ts";
 import { identities, MAIL } from "./user-verbs.ts";
 
 const warm: Verb<Company> = (context, { caller }) => freshDictionary(context, caller.companyId);
@@ -86,7 +87,6 @@ const names: Group<Company & { readonly statuses: readonly number[]; readonly ta
     "renamed status": (context, { caller, statuses }) =>
       updateStatus(context, caller.companyId, statuses[0] ?? 0, { value: "later" }),
     "disabled rep": (context, { caller, repId }) => updateUser(context, caller, repId, { isActive: false }),
-    "new prospect": (context, { caller }) => createProspect(context, caller, { name: "a" }),
     "new prospect with a status": (context, { caller, statuses }) =>
       createProspect(context, caller, { currentStatusId: statuses[0] }),
     "new prospect of the rep": (context, { caller, repId }) =>
@@ -176,11 +176,6 @@ const leaseOf = async ({ table, clock }: Process, { caller, running }: Jobs) => 
     () => 900_000,
   );
 };
-const links = {
-  download: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),
-  upload: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),
-};
-
 const jobs: Group<Jobs> = {
   // A request that pauses a job answers `conflict` if the job is cancelled just after it. The version then counts both.
   ignored: ["version"],

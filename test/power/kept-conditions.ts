@@ -39,7 +39,7 @@ export const keptConditions: Readonly<Record<string, string>> = {
     RANDOM,
   "shared/webhooks/debounce-window.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { set: { closed: boundsOf(open) } | present":
     EXISTS,
-  "shared/webhooks/drain.ts | const isOwn = all(isOpen, equals(lease, leaseEnd)); | isOpen": LEASE,
+  "shared/webhooks/drain.ts | const isOwn = all( | isOpen": LEASE,
   'shared/webhooks/events/debounce.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { remove: ["isBulk"] }, when: | present':
     EXISTS,
   "shared/webhooks/events/fan-out.ts | { remove: keyOf(fanOut), when: | present": REPEATED,

@@ -19,5 +19,5 @@ export function testLaws(gaps: Gaps, chosen: Readonly<Record<string, Law>>): voi
     started = await startInterleaving();
   });
   afterAll(() => started.stop());
-  for (const [name, law] of Object.entries(chosen)) test(name, () => law.run(started, gaps, law.verbs));
+  for (const [name, law] of Object.entries(chosen)) test(name, () => law(started, gaps));
 }

@@ -1,34 +1,23 @@
 /** How each constant of limits.ts about sessions of the console is tested at its value and one beyond. */
 import { expect } from "vitest";
-import * as keys from "#shared/db/keys.ts";
 import { readRequest } from "#shared/http/request.ts";
 import type * as limits from "#shared/limits.ts";
 import { cookiesOf } from "#shared/sessions/cookies.ts";
 import { digestOf } from "#shared/sessions/session-id.ts";
-import { beginSession, refreshSession } from "#shared/sessions/sessions.ts";
 import { beginSignIn } from "#shared/sessions/sign-in.ts";
 import { readSession } from "#shared/sessions/stored.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
-import { tokenIssuer } from "../harness/token-issuer.ts";
+import { sessionAt, tokenIssuer } from "../harness/token-issuer.ts";
 import { type Case, company, letters, NOW } from "./limit-stage.ts";
 
 const ORIGIN = "https://a.test";
 
-/** A session whose access token expires `leftMs` after its beginning. `asked` counts the requests to the issuer. */
+/** A session whose access token expires `leftMs` after its beginning. */
 async function signedIn(leftMs = 0) {
-  const issuer = await tokenIssuer();
   const { context, caller, now } = await company();
-  const sub = String((await context.table.get(keys.user(caller.companyId, caller.userId)))?.sub);
-  const tokens = { sub, access: "a", refresh: "r", accessUntil: NOW + leftMs };
-  const { id } = await beginSession(context, issuer.client.clientId, tokens, undefined);
-  const refresh = (table = context.table) => refreshSession({ ...context, table }, issuer.client, id);
-  const isOpen = async () => (await readSession(context, digestOf(id))) !== undefined;
-  const at = { issuer, context, now, sub, refresh, isOpen, asked: 0 };
-  issuer.answer = async () => {
-    at.asked++;
-    return sub;
-  };
-  return at;
+  const at = await sessionAt(context, caller, NOW + leftMs);
+  const isOpen = async () => (await readSession(context, digestOf(at.id))) !== undefined;
+  return Object.assign(at, { now, isOpen });
 }
 type At = Awaited<ReturnType<typeof signedIn>>;
 

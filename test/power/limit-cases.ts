@@ -64,6 +64,7 @@ import {
   piecesOf,
   point,
   registration,
+  silentQueue,
   standardSecret,
   succeeds,
   texts,
@@ -72,6 +73,14 @@ import {
 import type { others } from "./limits-elsewhere.ts";
 
 type Elsewhere = keyof typeof files | keyof typeof others | keyof typeof sessions | keyof typeof within;
+
+/** True if a device may send a note that it made at this time. */
+async function acceptsNoteOf(ms: number): Promise<boolean> {
+  const { context, caller } = await company();
+  const { id } = await createProspect(context, caller, {});
+  const note = { ...operation, type: "note.create" as const, prospectId: id, fields: { body: "b" } };
+  return succeeds(() => apply(context, caller, { ...note, occurredAt: iso(ms) }, id));
+}
 
 export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   name: { most: field(NewProspect, "name") },
@@ -176,22 +185,8 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
       parses(OperationBatch, { deviceId: "d", operations: Array.from({ length: count }, () => operation) }),
   },
   deviceId: { most: field(OperationBatch, "deviceId", { operations: [operation] }) },
-  factAgeMs: {
-    most: async (ms) => {
-      const { context, caller } = await company();
-      const { id } = await createProspect(context, caller, {});
-      const note = { ...operation, type: "note.create" as const, prospectId: id, fields: { body: "b" } };
-      return succeeds(() => apply(context, caller, { ...note, occurredAt: iso(NOW - ms) }, id));
-    },
-  },
-  clockAheadMs: {
-    most: async (ms) => {
-      const { context, caller } = await company();
-      const { id } = await createProspect(context, caller, {});
-      const note = { ...operation, type: "note.create" as const, prospectId: id, fields: { body: "b" } };
-      return succeeds(() => apply(context, caller, { ...note, occurredAt: iso(NOW + ms) }, id));
-    },
-  },
+  factAgeMs: { most: (ms) => acceptsNoteOf(NOW - ms) },
+  clockAheadMs: { most: (ms) => acceptsNoteOf(NOW + ms) },
   pastAssignmentsMs: {
     is: (ms) => {
       const past = (until: number): number[] => [until - 1, 7, 1];
@@ -219,29 +214,15 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   bulkWaiting: {
     // The queue has room for one job less than the limit.
     most: (count) =>
-      succeeds(() =>
-        requireRoom({
-          type: "bulkQueue",
-          running: 1,
-          waiting: Array.from({ length: count - 2 }, (_, i) => i),
-          paused: [9],
-          version: 1,
-        }),
-      ),
+      succeeds(() => {
+        const waiting = Array.from({ length: count - 2 }, (_, i) => i);
+        requireRoom({ type: "bulkQueue", running: 1, waiting, paused: [9], version: 1 });
+      }),
   },
   bulkKeptMs: {
     is: (ms) => {
-      const counts = {
-        total: 1,
-        chunks: 1,
-        changed: 1,
-        unchanged: 0,
-        skipped: 0,
-        failed: 0,
-        done: 1,
-        version: 1,
-        runs: 0,
-      };
+      const rest = { chunks: 1, done: 1, version: 1, runs: 0 };
+      const counts = { total: 1, changed: 1, unchanged: 0, skipped: 0, failed: 0, ...rest };
       const times = { createdAt: iso(NOW), updatedAt: iso(NOW), endedAt: iso(NOW), runsUntil: 0 };
       const job = { type: "bulkJob", id: 1, companyId: 1, kind: "prospect_bulk", events: "each", state: "completed" };
       const flags = { isOpen: false, isAdmitted: false, createdBy: 1 };
@@ -264,12 +245,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   exportKeptDays: {
     is: async (days) => {
       const { context, caller, now } = await company();
-      const { id } = await beginExport(
-        context,
-        { send: async () => undefined, returnIn: async () => undefined },
-        caller,
-        {},
-      );
+      const { id } = await beginExport(context, silentQueue, caller, {});
       const completed = { state: "completed", updatedAt: iso(NOW) };
       await context.table.write({ update: keys.export(caller.companyId, id), change: { set: completed } });
       const files: boolean[] = [];
@@ -334,7 +310,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
       const { id } = await createProspect(context, caller, {});
       const manual = NewRegistration.parse(registration);
       const made = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [manual] });
-      const queue = { queue: { send: async () => undefined, returnIn: async () => undefined }, timeScale: 1 };
+      const queue = { queue: silentQueue, timeScale: 1 };
       const trigger = () => triggerAction(context, queue, caller, id, made.registrations[0]?.id ?? 0);
       const first = await trigger();
       now.ms += ms - 1;
@@ -352,24 +328,16 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
     most: async (count) => {
       const { context, caller } = await company();
       const { id } = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] });
-      const row = {
-        type: "delivery",
-        id: `dlv_${letters(29)}`,
-        registrationId: null,
-        state: "delivered",
-        attempt: 1,
-        planFrom: 1,
-      };
+      const sent = { state: "delivered", attempt: 1, planFrom: 1 };
+      const row = { type: "delivery", id: `dlv_${letters(29)}`, registrationId: null, ...sent };
       let partitions = 0;
       const query: typeof context.table.query = async function* (spec) {
         if (spec.fields === undefined) yield* context.table.query(spec);
         else if (partitions++ === 0) for (let i = 0; i < count; i++) yield row;
       };
       const range = { from: iso(NOW - DAY_MS), deliveries: "undelivered" as const };
-      const queue = { send: async () => undefined, returnIn: async () => undefined };
-      return succeeds(() =>
-        startReplay({ ...context, table: { ...context.table, query } }, queue, caller.companyId, id, range),
-      );
+      const own = { ...context, table: { ...context.table, query } };
+      return succeeds(() => startReplay(own, silentQueue, caller.companyId, id, range));
     },
   },
   queueDelaySeconds: {

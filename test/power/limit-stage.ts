@@ -85,6 +85,7 @@ export async function repeatedAfter(ms: number, holdsSecret = false): Promise<bo
   return (await send()).replayed;
 }
 export const LOCAL = "http://127.0.0.1:1/";
+export const silentQueue = { send: async () => undefined, returnIn: async () => undefined };
 export const links = {
   download: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),
   upload: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),

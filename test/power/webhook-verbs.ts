@@ -13,13 +13,7 @@ import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
-import {
-  messageFor,
-  pausedDrainMessage,
-  type QueueMessage,
-  replayMessage,
-  throttledDrainMessage,
-} from "#shared/webhooks/messages.ts";
+import { messageFor, pausedDrainMessage, type QueueMessage, replayMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import {
   createRegistration,
@@ -99,7 +93,6 @@ const settings: Group<Webhook> = {
     rotation: (context, { companyId, webhookId }) =>
       rotateSecret(context, companyId, webhookId, { secretKey: `${context.clock.now()}${SECRET}` }),
     pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
-    resumption: (context, { companyId, webhookId }) => resumeWebhook(context, context.queue, companyId, webhookId),
     deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
     "new registration": (context, { companyId, webhookId }) =>
       createRegistration(context, companyId, webhookId, automatic),
@@ -217,8 +210,6 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
     replay: (context, { companyId, webhookId }) => startReplay(context, context.queue, companyId, webhookId, RANGE),
     "replay of a part": (context, { companyId, webhookId }) =>
       startReplay(context, context.queue, companyId, webhookId, { ...RANGE, to: iso(START + 30_000) }),
-    "step of the throttled backlog": (context, { companyId, webhookId }) =>
-      receive(context, throttledDrainMessage(companyId, webhookId)),
     redelivery: (context, { companyId, webhookId, deliveryId }) =>
       redeliver(context, context.queue, companyId, webhookId, deliveryId),
     deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
@@ -269,8 +260,6 @@ const windows: Group<Webhook> = {
     "another event in time": (context, at) => change(context, at, 4_711, 4),
     "the same event": (context, at) => change(context, at, 4_711, 2),
     "late event": (context, at) => change(context, at, 4_711, 100),
-    "other delay": (context, { companyId, webhookId, registrationId }) =>
-      updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 0 }),
     deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
   },
 };

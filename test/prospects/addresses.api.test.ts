@@ -110,13 +110,6 @@ describe("addresses", () => {
     expect(receiver.receipts.map(({ event }) => event.data)).toMatchObject([{ changedFields: ["name"] }]);
     expect(await addressOf(id)).toEqual(address);
   });
-
-  test("another company's address is not found", async () => {
-    const { id } = await create();
-    problemOf(await as.otherOwner.GET("/api/addresses/{id}", at(id)), 404, "not_found");
-    problemOf(await as.otherOwner.PATCH("/api/addresses/{id}", { ...at(id), body: { zip: "1" } }), 404, "not_found");
-    problemOf(await as.otherOwner.POST("/api/prospects", { body: { addressId: id } }), 400, "validation_failed");
-  });
 });
 
 describe("the address of a prospect", () => {

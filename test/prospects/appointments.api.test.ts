@@ -1,10 +1,10 @@
-/** Tests appointments over HTTP: their fields, how a prospect shows them, and their webhook events. */
+/** Tests appointments over HTTP: their fields, how prospects and the calendar show them, and their webhook events. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Appointment, NewAppointment, NewProspect, operations } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
-import { dataOf, Identified, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf, Identified, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
@@ -111,25 +111,6 @@ describe("an appointment", () => {
       expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ pointer }]);
     }
   });
-
-  test("keeps concurrent changes of different fields, and is in the calendar once", async () => {
-    const { id } = await make(await newProspect(), { title: "x", startAt: "2032-05-01" });
-    const changes = [
-      { title: "y" },
-      { startAt: "2032-06-01T00:00:00.000Z" },
-      { location: "here" },
-      { notes: "ring" },
-      { allDay: true },
-    ];
-    const answers = await Promise.all(
-      changes.map((body) => as.rep.PATCH("/api/appointments/{id}", { ...at(id), body })),
-    );
-    expect(answers.map(statusOf)).toEqual(changes.map(() => 200));
-    const all = Object.assign({}, ...changes);
-    expect(dataOf(await as.rep.GET("/api/appointments/{id}", at(id)))).toMatchObject(all);
-    const entries = (await calendar({ from: "2032-04-15", to: "2032-06-15" })).filter((entry) => entry.id === id);
-    expect(entries).toMatchObject([all]);
-  });
 });
 
 test("the list, PATCH and events show the next scheduled appointment; GET of one prospect shows all, in order of time", async () => {
@@ -195,4 +176,58 @@ test("each change of an appointment emits one event", async () => {
   } finally {
     await receiver.close();
   }
+});
+
+describe("the calendar", () => {
+  test("has the appointments within its bounds, across months, soonest first", async () => {
+    const prospectId = await newProspect();
+    const starts = [
+      "2033-02-28T23:59:59.999Z",
+      "2033-01-31T12:00:00.000Z",
+      "2033-02-01T00:00:00.000Z",
+      "2033-01-31T11:59:59.999Z",
+      "2033-03-01T00:00:00.000Z",
+    ];
+    const made: Appointment[] = [];
+    for (const startAt of starts) made.push(await make(prospectId, { title: "x", startAt }));
+    const within = await calendar({ from: "2033-01-31T12:00:00Z", to: "2033-02-28" });
+    expect(within).toEqual([made[1], made[2], made[0]]);
+    expect(await calendar({ from: "2033-02-28T23:59:59.999Z", to: "2033-02-28T23:59:59.999Z" })).toEqual([made[0]]);
+    expect(await calendar({ from: "2033-03-02", to: "2033-01-01" })).toEqual([]);
+    expect(await calendar({ from: "2033-02-20", to: "2033-02-10" })).toEqual([]);
+  });
+
+  test("covers 31 days from now by default", async () => {
+    const prospectId = await newProspect();
+    const made: Appointment[] = [];
+    for (const days of [-0.01, 0.01, 30.9, 31.1])
+      made.push(await make(prospectId, { title: "x", startAt: inDays(days) }));
+    const shown = (await calendar({})).filter((entry) => entry.prospectId === prospectId);
+    expect(shown).toEqual(made.slice(1, 3));
+  });
+
+  test("refuses a range of more than 366 days and invalid dates", async () => {
+    await calendar({ from: "2028-01-01", to: "2028-12-31" });
+    await calendar({ from: "9999-12-20" });
+    const tooLong = await as.rep.GET("/api/appointments", {
+      params: { query: { from: "2028-01-01", to: "2029-01-02" } },
+    });
+    expect(problemOf(tooLong, 400, "validation_failed")).toMatchObject([{ parameter: "to" }]);
+    for (const parameter of ["from", "to", "assignedToUserId"]) {
+      const answer = await as.rep.GET("/api/appointments", { params: { query: { [parameter]: "2030-02-30" } } });
+      expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ parameter }]);
+    }
+  });
+
+  test("is filtered by assignee", async () => {
+    const prospectId = await newProspect();
+    const mine = await make(prospectId, { title: "x", startAt: "2034-01-01" });
+    const nobodys = await make(prospectId, { title: "x", startAt: "2034-01-02", assignedToUserId: null });
+    const range = { from: "2034-01-01", to: "2034-01-31" };
+    const user = mine.assignedTo?.id ?? 0;
+    expect(idsOf(await calendar({ ...range, assignedToUserId: `${user}` }))).toEqual([mine.id]);
+    expect(idsOf(await calendar({ ...range, assignedToUserId: `unassigned` }))).toEqual([nobodys.id]);
+    expect(idsOf(await calendar({ ...range, assignedToUserId: `unassigned,${user}` }))).toEqual([mine.id, nobodys.id]);
+    expect(await calendar({ ...range, assignedToUserId: `1` })).toEqual([]);
+  });
 });

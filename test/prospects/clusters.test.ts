@@ -6,15 +6,14 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
 import { View } from "#shared/prospects/map/cells.ts";
 import { clustersOf } from "#shared/prospects/map/clusters.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
 
 const names = { statuses: new Map() };
 const rowsOf = (points: readonly (readonly [number | null, number | null, number | null])[]): IndexRow[] =>
-  points.map(([lat, lng, statusId], i) => ({
-    ...{ id: i + 1, version: 1, createdAt: i, updatedAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
-    ...{ lat, lng, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "" },
-  }));
+  points.map(([lat, lng, statusId], i) => indexRow(prospectRow({ id: i + 1, lat, lng, statusId })));
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 85.06, null));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180));
 const points = fc.array(fc.tuple(lat, lng, fc.constantFrom(null, 1, 2)), { maxLength: 60 });

@@ -2,10 +2,11 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import { readFile } from "#shared/jobs/import/import.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { importColumns } from "#shared/prospects/csv/format.ts";
-import type { Mapping } from "#shared/prospects/csv/header.ts";
+import { type Mapping, MappingText, readHeader } from "#shared/prospects/csv/header.ts";
 import { mobileHeaders, synonymOf, synonyms } from "#shared/prospects/csv/synonyms.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -238,4 +239,21 @@ test("each row of a file is imported with the same exact cells if the file also 
     { numRuns: 200 },
   );
   expect(compared).toBeGreaterThan(0);
+});
+
+test("the error about a missing header shows the header as the mapping spells it", () => {
+  const mapping = { "Fulll Name": "notes" } as const;
+  expect(() => readHeader(["name", "Full name"], { mapping })).toThrow('the header "Fulll Name", which');
+});
+
+test("a mapping of the header __proto__ is refused", () => {
+  const { error } = z.safeParse(MappingText, '{"Name":"name","__proto__":"notes"}');
+  expect(error?.issues).toMatchObject([{ message: "must not name the header __proto__" }]);
+});
+
+test("a mapping with the same header in different case is refused, and the error has both headers", () => {
+  const { error } = z.safeParse(MappingText, '{"Full Name":"name","x":null," FULL name":"notes"}');
+  expect(error?.issues).toMatchObject([
+    { message: 'must not have both "Full Name" and " FULL name", because headers are compared without case' },
+  ]);
 });

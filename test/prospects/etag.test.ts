@@ -7,28 +7,29 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { ANSWER_FORMAT, fingerprint, NotModified, type Validator, validatorOf } from "#shared/http/etag.ts";
-import { updateAddress } from "#shared/prospects/addresses.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { createAppointment } from "#shared/prospects/appointments.ts";
 import { ProspectDetail } from "#shared/prospects/detail.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
+import { createNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
+import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, updateTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { readAllProspects } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
+import { appointment, of, RandomWrites, Step } from "./random-writes.ts";
 
 const db = faultyDynamoDb();
 const clock = { ms: Date.parse("2030-01-01T00:00:00.000Z"), now: () => clock.ms };
@@ -87,120 +88,20 @@ async function bodyOf(context: ApiContext, caller: Caller, question: Question, v
     .sort((a, b) => a.id - b.id);
 }
 
-const PLACE = { address1: "1 Pearl St", city: "Denver", state: "CO", zip: "80203" };
-
-/** Makes random writes to one company. Each method ends after its write is committed. */
-class WritingCompany {
-  readonly context: ApiContext;
-  readonly owner: Caller;
-  readonly repId: number;
-  readonly prospectIds: number[] = [];
-  readonly #noteIds: number[] = [];
-  readonly #appointmentIds: number[] = [];
-  readonly #addressIds: number[] = [];
-  readonly #statusIds: number[] = [];
-  readonly #tagIds: number[] = [];
-  #count = 0;
-
-  constructor(context: ApiContext, owner: Caller, repId: number) {
-    this.context = context;
-    this.owner = owner;
-    this.repId = repId;
-  }
-
-  async begin(): Promise<void> {
-    const { companyId } = this.owner;
-    for (const value of ["Open", "Closed"])
-      this.#statusIds.push((await createStatus(this.context, companyId, { value })).id);
-    for (const value of ["Hail", "Solar"]) this.#tagIds.push((await createTag(this.context, companyId, { value })).id);
-    for (let i = 0; i < 3; i++) await this.create(i);
-  }
-
-  async create(seed: number): Promise<void> {
-    const { id, address } = await createProspect(this.context, this.owner, {
-      name: `n${this.#count++}`,
-      lat: 39.7,
-      lng: -105,
-      currentStatusId: of(this.#statusIds, seed),
-      assignedToUserId: seed % 2 === 0 ? this.repId : null,
-      ...(seed % 3 === 0 && { address: PLACE }),
-    });
-    this.prospectIds.push(id);
-    if (address !== null) this.#addressIds.push(address.id);
-  }
-
-  /** Makes the write that `kind` chooses. A write to a record that no longer exists does nothing. */
-  async write(kind: number, seed: number): Promise<void> {
-    const { context, owner } = this;
-    const id = of(this.prospectIds, seed);
-    const text = `t${this.#count++}`;
-    const color = `#${(0x100000 + this.#count).toString(16).toUpperCase()}`;
-    const startAt = new Date(clock.ms + (1 + (seed % 50)) * MINUTE_MS).toISOString();
-    const writes: (() => Promise<unknown>)[] = [
-      () => updateProspect(context, owner, id, { name: text }),
-      () => updateProspect(context, owner, id, { currentStatusId: of(this.#statusIds, seed) }),
-      () => updateProspect(context, owner, id, { assignedToUserId: seed % 2 === 0 ? this.repId : null }),
-      () => this.create(seed),
-      async () => this.#noteIds.push((await createNote(context, owner, id, { body: text })).id),
-      () => updateNote(context, owner, of(this.#noteIds, seed), { body: text }),
-      () => deleteNote(context, owner, of(this.#noteIds, seed)),
-      async () =>
-        this.#appointmentIds.push((await createAppointment(context, owner, id, appointment(text, startAt))).id),
-      () => updateAppointment(context, owner, of(this.#appointmentIds, seed), { title: text, startAt }),
-      () => deleteAppointment(context, owner, of(this.#appointmentIds, seed)),
-      () => updateStatus(context, owner.companyId, of(this.#statusIds, seed), { color }),
-      () => updateTag(context, owner.companyId, of(this.#tagIds, seed), { value: text }),
-      () => setTags(context, owner, id, { tagIds: [of(this.#tagIds, seed)] }),
-      () => updateUser(context, owner, this.repId, { firstName: text }),
-      () => updateAddress(context, owner, of(this.#addressIds, seed), { address1: text }),
-      () => deleteProspect(context, owner, id),
-      () => flush(context, owner.companyId, { least: 1, settleMs: 0 }),
-    ];
-    try {
-      await of(writes, kind)();
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-    }
-  }
-}
-
-const appointment = (title: string, startAt: string) => ({
-  title,
-  startAt,
-  endAt: null,
-  allDay: false,
-  location: null,
-  notes: null,
-});
-
-function of<T>(list: readonly T[], seed: number): T {
-  const found = list[seed % Math.max(1, list.length)];
-  // The company has no record of this kind, so the write fails like a write to an unknown id.
-  if (found === undefined) throw new ApiError("not_found", "none");
-  return found;
-}
-
 interface Copy extends Answer {
   readonly etag: string;
 }
 
-/** The random numbers of a step. They determine the write, the reader and the question, and how much time passes. */
-const Step = fc.record({
-  write: fc.nat(99),
-  seed: fc.nat(999),
-  reader: fc.nat(999),
-  question: fc.nat(999),
-  minutes: fc.constantFrom(0, 0, 0, 1, 2, 30),
-});
-
 describe("a 304", () => {
-  test("is never given if the answer differs from the client's copy", { tags: ["sized"] }, async () => {
+  test("is never given if the answer differs from the client's copy, and a warm function answers as a new one", {
+    tags: ["sized"],
+  }, async () => {
     const counts = { asked: 0, unchanged: 0 };
     await fc.assert(
       fc.asyncProperty(fc.array(Step, { minLength: 25, maxLength: 40 }), async (steps) => {
         const functions = [newFunction(), newFunction(), newFunction()];
-        const [one, two] = [await newWriter(), await newWriter()];
-        const callers = [one, two].flatMap(({ owner, repId }) => callersOf(owner, repId));
+        const [one, two] = [await RandomWrites.begin(newFunction()), await RandomWrites.begin(newFunction())];
+        const callers = [one, two].flatMap((company) => company.callers());
         const copies: Copy[] = [];
         for (const { write, seed, reader, question, minutes } of steps) {
           // A third of the steps write nothing, so that some answers which clients have are still current.
@@ -218,7 +119,7 @@ describe("a 304", () => {
             asked,
             copies.map(({ etag }) => etag),
           );
-          const fresh = await ask(contextOn(db.direct, clock), caller, asked);
+          const fresh = await ask(newFunction(), caller, asked);
           counts.asked++;
           if (answer.status === 304) {
             counts.unchanged++;
@@ -228,7 +129,12 @@ describe("a 304", () => {
             expect([answer.status, answer.body]).toEqual([fresh.status, fresh.body]);
             if (answer.etag !== undefined) copies.push({ ...answer, etag: answer.etag });
           }
+          // One function lists the same company again and again, so its memory has prospects that have changed.
+          const who = of(one.callers(), question);
+          const listed = of(lists, reader);
+          expect((await ask(of(functions, 0), who, listed)).body).toEqual((await ask(newFunction(), who, listed)).body);
         }
+        await expectChangedSince(one);
       }),
       { numRuns: sized({ short: 3, wide: 100 }), seed: 55, endOnFailure: true },
     );
@@ -236,22 +142,31 @@ describe("a 304", () => {
     expect(counts.unchanged / counts.asked).toBeGreaterThan(0.1);
   });
 
-  async function newWriter(): Promise<WritingCompany> {
-    const context = newFunction();
-    const { caller, repId } = await newCompany(context);
-    const company = new WritingCompany(context, caller, repId);
-    await company.begin();
-    return company;
+  /** Expects that the filter by the time of the last change finds what a comparison with all rows finds, and that the index is sound. */
+  async function expectChangedSince({ owner }: RandomWrites): Promise<void> {
+    const reader = newFunction();
+    const { prospects } = await readAllProspects(db.direct, owner.companyId);
+    const times = prospects.map(({ updatedAt }) => Date.parse(updatedAt));
+    for (const time of new Set(times.flatMap((one) => [one, one + 1]))) {
+      const updatedSince = new Date(time).toISOString();
+      const expected = prospects.filter(({ updatedAt }) => Date.parse(updatedAt) >= time).map(({ id }) => id);
+      const query = ListQuery.parse({ updatedSince, pageSize: "500" });
+      const { items, total } = await listProspects(reader, owner, query);
+      expect(items.map(({ id }) => id).sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b));
+      expect(total).toBe(expected.length);
+      // A prospect without coordinates is in no box.
+      const filter = ProspectFilter.parse({ updatedSince, bbox: "-106,38,-104,41" });
+      const onMap = prospects.filter(({ id, lat }) => lat !== null && expected.includes(id));
+      expect((await findFiltered(reader, owner, filter)).matches.total).toBe(onMap.length);
+    }
+    expect((await verifyIndex(db.direct, indexRecords(db.direct), owner.companyId)).faults).toEqual([]);
   }
 
-  const callersOf = (owner: Caller, userId: number): Caller[] => [
-    owner,
-    { ...owner, userId, role: "sales" },
-    { ...owner, userId, role: "sales", permissions: ["canViewAllProspects"] },
-  ];
-
+  const lists = [{}, { status: "open" }, { pageSize: "2" }, { pageSize: "2", page: "2" }, { search: "t1" }].map(
+    (query) => ({ kind: "list" as const, query }),
+  );
   const questionsOf = (ids: readonly number[]): Question[] => [
-    ...[{}, { status: "open" }, { pageSize: "2" }, { search: "t1" }].map((query) => ({ kind: "list" as const, query })),
+    ...lists,
     ...[{}, { status: "open" }, { bbox: "-106,39,-104,40" }].map((query) => ({ kind: "pins" as const, query })),
     ...ids.slice(0, 4).map((id) => ({ kind: "detail" as const, id })),
   ];

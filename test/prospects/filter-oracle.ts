@@ -3,7 +3,6 @@
  * results.
  */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { valuesIn } from "./comma-list-oracle.ts";
 
 /** The names of statuses, tags and users of a company. The ids of statuses begin at 101, of users at 201, and of tags at 301. */
 export interface Names {
@@ -83,4 +82,45 @@ function isFound(word: string, row: StoredProspect, notes: readonly string[]): b
     texts.some((text) => searched(text ?? "").includes(word)) ||
     (isNumber && phones.some((phone) => digits(phone).includes(digits(word))))
   );
+}
+
+/** Parses a comma-separated list character by character. */
+export function valuesIn(raw: string): string[] {
+  const values: string[] = [];
+  for (let at = 0; at <= raw.length; ) {
+    const { value, end } = quotedAt(raw, at) ?? plainAt(raw, at);
+    if (value.trim() !== "") values.push(value.trim());
+    at = end + 1;
+  }
+  return values;
+}
+
+/** A parsed value. `end` is the position of the comma after the value, or the end of the text. */
+interface Value {
+  readonly value: string;
+  readonly end: number;
+}
+
+function plainAt(raw: string, start: number): Value {
+  let end = start;
+  while (end < raw.length && raw[end] !== ",") end++;
+  return { value: raw.slice(start, end), end };
+}
+
+/** Parses a value in quotes. Returns undefined unless quotes enclose the whole value. */
+function quotedAt(raw: string, start: number): Value | undefined {
+  let at = start;
+  while (raw[at] === " ") at++;
+  if (raw[at] !== '"') return undefined;
+  let value = "";
+  for (at++; at < raw.length; at++) {
+    if (raw[at] !== '"') value += raw[at];
+    else if (raw[at + 1] === '"') value += raw[at++];
+    else {
+      do at++;
+      while (raw[at] === " ");
+      return at === raw.length || raw[at] === "," ? { value, end: at } : undefined;
+    }
+  }
+  return undefined;
 }

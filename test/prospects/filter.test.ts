@@ -1,18 +1,18 @@
 /**
- * Tests that lists agree with a second implementation of the filters, which is written from the specification. The companies and queries
- * are random.
+ * Tests that lists agree with a second implementation of the filters and of their comma-separated values, which is written from the
+ * specification. The companies and queries are random.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { ProspectFilter } from "#shared/prospects/filter.ts";
+import { ProspectFilter, commaList as parsedList } from "#shared/prospects/filter.ts";
 import { newestFirst } from "#shared/prospects/present.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
-import { type Names, oracle } from "./filter-oracle.ts";
+import { type Names, oracle, valuesIn } from "./filter-oracle.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
 const dated = { createdAt: now, updatedAt: now };
@@ -202,4 +202,44 @@ test.each([
   ["dateFrom", "2026-01-01T25:00:00Z"],
 ])("%s=%s is refused", (name, value) => {
   expect(z.safeParse(ProspectFilter, { [name]: value }).success).toBe(false);
+});
+
+const named = (text: string): string[] =>
+  parsedList(text)
+    .map((value) => value.trim())
+    .filter(Boolean);
+
+test("both parsers agree on any text of letters, quotes, commas and spaces", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom("a", '"', '"', ",", " "), maxLength: 12 }), (text) => {
+      expect(named(text)).toEqual(valuesIn(text));
+    }),
+    { numRuns: 20_000 },
+  );
+});
+
+test.each([
+  ['"Washington, D.C.",Denver', ["Washington, D.C.", "Denver"]],
+  [' "a ""b"", c" , d,, ', ['a "b", c', "d"]],
+  ['"a,b', ['"a', "b"]],
+  ['"a,b"c,d', ['"a', 'b"c', "d"]],
+  ['x"a,b"', ['x"a', 'b"']],
+  ['"""VIP""","",""""', ['"VIP"', '"']],
+  ['"  "', []],
+])("%j contains %j", (text, names) => {
+  expect(named(text)).toEqual(names);
+  expect(valuesIn(text)).toEqual(names);
+});
+
+test("a quoted value, or an unquoted one without commas, is read back unchanged", () => {
+  const value = fc.string({ unit: fc.constantFrom("a", "B", '"', ",", "é"), minLength: 1 });
+  fc.assert(
+    fc.property(fc.array(value), (values) => {
+      expect(parsedList(values.map((one) => `"${one.replaceAll('"', '""')}"`).join(", "))).toEqual(
+        values.length === 0 ? [""] : values,
+      );
+      const plain = values.filter((one) => !/[",]/.test(one));
+      expect(named(plain.join(","))).toEqual(plain);
+    }),
+  );
 });

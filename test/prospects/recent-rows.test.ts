@@ -2,18 +2,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { openRecentRows } from "#shared/prospects/list/recent-rows.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { createTag } from "#shared/reference/tags.ts";
+import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
-import { sized } from "../harness/tier.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -37,55 +32,6 @@ describe("a list in a warm function", () => {
     expect(changed.usage.rounds).toBe(2);
     expect(changed.usage.readUnits - again.usage.readUnits).toBeLessThanOrEqual(1);
     expect(changed.result.items.filter(({ name }) => name === "changed").map(({ id }) => id)).toEqual([ids[7]]);
-  });
-
-  const Step = fc.record({
-    kind: fc.constantFrom("create", "rename", "assign", "tag", "note", "book", "cancel", "delete", "flush", "later"),
-    which: fc.nat(5),
-    asked: fc.constantFrom<Record<string, string>>(
-      {},
-      { pageSize: "3" },
-      { pageSize: "2", page: "2" },
-      { search: "n1" },
-    ),
-  });
-
-  test("shows the same as a list in a new function, after any writes", { tags: ["sized"] }, async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(Step, { minLength: 5, maxLength: 25 }), async (steps) => {
-        const [warm, others] = [newFunction(), newFunction()];
-        const { caller, repId } = await newCompany(others);
-        const rep: Caller = { ...caller, userId: repId, role: "sales" };
-        const tag = await createTag(others, caller.companyId, { value: "t" });
-        const ids: number[] = [];
-        const appointments: { id: number; prospectId: number }[] = [];
-        for (const { kind, which, asked } of steps) {
-          const id = ids[which % Math.max(1, ids.length)];
-          if (kind === "create" || id === undefined) {
-            ids.push((await createProspect(others, caller, { name: `n${ids.length}` })).id);
-          } else if (kind === "rename") await updateProspect(others, caller, id, { name: `n${which}` });
-          else if (kind === "assign") {
-            await updateProspect(others, caller, id, { assignedToUserId: which % 2 ? repId : null });
-          } else if (kind === "tag") await setTags(others, caller, id, { tagIds: which % 2 ? [tag.id] : [] });
-          else if (kind === "note") await createNote(others, caller, id, { body: "n1" });
-          else if (kind === "book") {
-            const startAt = new Date(clock.ms + which * 60_000).toISOString();
-            appointments.push(await createAppointment(others, caller, id, { title: "visit", startAt }));
-          } else if (kind === "cancel") {
-            const last = appointments.pop();
-            if (last !== undefined && ids.includes(last.prospectId)) {
-              await deleteAppointment(others, caller, last.id);
-            }
-          } else if (kind === "delete") await deleteProspect(others, caller, ids.splice(ids.indexOf(id), 1)[0] ?? 0);
-          else if (kind === "flush") await flush(others, caller.companyId, { settleMs: 0 });
-          else clock.ms += 60_000;
-          for (const who of [caller, rep]) {
-            expect(await list(warm, who, asked)).toEqual(await list(newFunction(), who, asked));
-          }
-        }
-      }),
-      { numRuns: sized({ short: 4, wide: 300 }) },
-    );
   });
 });
 

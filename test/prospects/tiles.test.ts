@@ -12,9 +12,11 @@ import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segm
 import { flushedVersions } from "#shared/company-index/versions.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { gzipped } from "#shared/http/gzip.ts";
+import { indexRow } from "#shared/prospects/indexed.ts";
 import { TILE_GZIP_LEVEL, TILE_PINS_MAX, tileOf } from "#shared/prospects/map/tiles.ts";
 import { boxAround, type Tile } from "#shared/tiles/tile.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
 import { sized } from "../harness/tier.ts";
 
 type Point = readonly [lat: number | null, lng: number | null, statusId: number | null];
@@ -31,19 +33,7 @@ const statuses = new Map([
 ]);
 
 const rowsOf = (points: readonly Point[], idOf: (i: number) => number): IndexRow[] =>
-  points.map(([lat, lng, statusId], i) => ({
-    ...{
-      id: idOf(i),
-      version: 1,
-      createdAt: i,
-      updatedAt: i,
-      statusId,
-      assignedToUserId: null,
-      tagIds: [],
-      city: null,
-    },
-    ...{ lat, lng, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "" },
-  }));
+  points.map(([lat, lng, statusId], i) => indexRow(prospectRow({ id: idOf(i), lat, lng, statusId })));
 
 function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
   const sorted = sortedByGeohash(rows.map((row) => ({ row, notes: [] })));

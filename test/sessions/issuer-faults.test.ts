@@ -1,6 +1,5 @@
 /** Tests what sessions of the console do if the issuer or the store of the client's secret fails, or refuses a token. */
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -14,15 +13,15 @@ import { digestOf } from "#shared/sessions/session-id.ts";
 import { beginSession, endSession, refreshSession } from "#shared/sessions/sessions.ts";
 import { StoredSession } from "#shared/sessions/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 import { tokenIssuer } from "../harness/token-issuer.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 const origin = "https://console.test";
-const closing: (() => void)[] = [];
+closeAfterEach();
 afterEach(() => {
-  for (const close of closing.splice(0)) close();
   vi.unstubAllEnvs();
   vi.restoreAllMocks();
 });
@@ -36,16 +35,8 @@ type Answer = (response: ServerResponse, path: string) => Promise<void> | void;
 /** Starts a server. Its answers can be replaced. */
 async function listening(first: Answer): Promise<{ url: string; answer: Answer }> {
   const running = { url: "", answer: first };
-  const server = createServer((request, response) => void running.answer(response, request.url ?? ""));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closing.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  running.url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-  return running;
+  const { endpoint } = await http((response, request) => running.answer(response, request.url ?? ""));
+  return Object.assign(running, { url: endpoint });
 }
 
 const broken: Answer = (response) => void response.writeHead(500).end();

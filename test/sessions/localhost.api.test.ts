@@ -1,7 +1,4 @@
-/**
- * Tests that a page at `localhost` is redirected to the console's own address. The service redirects only requests to its own port. This
- * test therefore sends its requests directly to the service, and does not use the validating proxy of other tests.
- */
+/** Tests that a page at `localhost` is redirected to the console's own address. */
 import { expect, test } from "vitest";
 import { baseUrl } from "../harness/client.ts";
 

@@ -3,33 +3,20 @@ import { expect, test } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { digestOf } from "#shared/sessions/session-id.ts";
-import { beginSession, endSession, refreshSession } from "#shared/sessions/sessions.ts";
+import { endSession } from "#shared/sessions/sessions.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { calledBy } from "../harness/killable.ts";
-import { tokenIssuer } from "../harness/token-issuer.ts";
+import { sessionAt } from "../harness/token-issuer.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
-/** A session whose access token expires soon. `asked` counts the refreshes that the issuer has answered. */
+/** A session whose access token expires soon. */
 async function session() {
-  const issuer = await tokenIssuer();
   const context = warmFunction(db, { now: () => Date.now() });
-  const { companyId, userId } = await newOwner(context);
-  const sub = String((await context.table.get(keys.user(companyId, userId)))?.sub);
-  const tokens = { sub, access: "a", refresh: "r", accessUntil: Date.now() };
-  const { id } = await beginSession(context, issuer.client.clientId, tokens, undefined);
-  const at = { issuer, context, id, asked: 0, row: () => context.table.get(keys.session(digestOf(id))) };
-  issuer.answer = async () => {
-    at.asked++;
-    return sub;
-  };
-  return at;
+  const at = await sessionAt(context, await newOwner(context), Date.now());
+  return Object.assign(at, { row: () => context.table.get(keys.session(digestOf(at.id))) });
 }
-type At = Awaited<ReturnType<typeof session>>;
-
-const refresh = ({ issuer, context, id }: At, table = context.table) =>
-  refreshSession({ ...context, table }, issuer.client, id);
 const refused = { code: "unauthenticated" };
 
 /** The table runs `before` once, just before the first call of `name`. */
@@ -46,15 +33,15 @@ function interrupted({ table }: ApiContext, name: "write" | "transact", before: 
 
 test("of concurrent refreshes, one asks the issuer, and the others wait for it", async () => {
   const at = await session();
-  const all = await Promise.all([1, 2, 3].map(() => refresh(at)));
+  const all = await Promise.all([1, 2, 3].map(() => at.refresh()));
   expect(all.filter(({ id }) => id !== undefined)).toHaveLength(1);
   expect(at.asked).toBe(1);
 });
 
 test("a refresh after another one that began later does not ask the issuer", async () => {
   const at = await session();
-  const table = interrupted(at.context, "write", () => refresh(at));
-  expect(await refresh(at, table)).toEqual({ id: undefined });
+  const table = interrupted(at.context, "write", () => at.refresh());
+  expect(await at.refresh(table)).toEqual({ id: undefined });
   expect(at.asked).toBe(1);
 });
 
@@ -64,7 +51,7 @@ test.each([
 ] as const)("a sign-out just before a refresh %s ends the session", async (_, call, asked) => {
   const at = await session();
   const table = interrupted(at.context, call, () => endSession(at.context, at.id));
-  await expect(refresh(at, table)).rejects.toMatchObject(refused);
+  await expect(at.refresh(table)).rejects.toMatchObject(refused);
   expect([at.asked, await at.row()]).toEqual([asked, undefined]);
 });
 
@@ -74,6 +61,6 @@ test("a sign-out while the issuer fails leaves no row", async () => {
     await endSession(at.context, at.id);
     return undefined;
   };
-  await expect(refresh(at)).rejects.toThrow();
+  await expect(at.refresh()).rejects.toThrow();
   expect(await at.row()).toBeUndefined();
 });

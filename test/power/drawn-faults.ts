@@ -1,14 +1,30 @@
-/** Draws lines of the service by a seed and proposes a fault for each. A person checks that each is a real fault (faults.json). */
+/**
+ * Faults of single lines. The stored ones (faults.json) were drawn by a seed, and a person has checked that each is a real fault. New ones are
+ * proposed in the same way.
+ */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { ROOT, sourcesIn } from "./mutants.ts";
+import * as z from "zod";
+import { type Fault, ROOT, sourcesIn } from "./mutants.ts";
 
-export interface LineFault {
-  readonly file: string;
-  /** The whole line without its indentation. It is unique in its file. */
-  readonly line: string;
-  readonly becomes: string;
+/** The line has no indentation and is unique in its file. */
+const LineFault = z.object({ file: z.string(), line: z.string(), becomes: z.string() });
+type LineFault = z.infer<typeof LineFault>;
+const Stored = z.object({ seed: z.int(), faults: z.array(LineFault) });
+
+/** Throws if the file has no such line, because the service has changed. */
+function placed({ file, line, becomes }: LineFault): Fault {
+  const source = readFileSync(join(ROOT, file), "utf8");
+  const found = [...source.matchAll(/^ *(.*)$/gm)].filter(([, text]) => text === line.trim());
+  const [only, second] = found;
+  if (only === undefined || second !== undefined) throw new Error(`${file} has ${found.length} lines "${line}"`);
+  const { index: start } = only;
+  return { name: `${file} | ${becomes.trim() || "(no line)"}`, file, start, end: start + only[0].length, to: becomes };
 }
+
+export const storedFaults = (): Fault[] =>
+  Stored.parse(JSON.parse(readFileSync(join(import.meta.dirname, "faults.json"), "utf8"))).faults.map(placed);
 
 type Operator = (line: string) => string | undefined;
 const replaced =
@@ -48,18 +64,10 @@ const isCode = (line: string): boolean =>
   !/^(import|export (type|interface)|\*|\/[/*]|type |interface |readonly |\} from)/.test(line) &&
   !/["'`] *[+]?$|summary:|description:|explain\(|z\.|example|: "[A-Z]/.test(line);
 
-/** Returns a generator of pseudo-random numbers from 0 to 1 (the algorithm mulberry32). The same seed gives the same numbers. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+/** The same text always gives the same number. */
+const numberOf = (text: string): number => createHash("sha256").update(text).digest().readUInt32BE();
 
-export function propose(seed: number, count: number): LineFault[] {
+export function proposedFaults(seed: number, count: number): LineFault[] {
   const lines = ["shared", "functions"].flatMap(sourcesIn).flatMap((file) => {
     const all = readFileSync(join(ROOT, file), "utf8")
       .split("\n")
@@ -68,13 +76,14 @@ export function propose(seed: number, count: number): LineFault[] {
       .filter((line) => isCode(line) && all.indexOf(line) === all.lastIndexOf(line))
       .map((line) => ({ file, line }));
   });
-  const next = random(seed);
+  let drawnNumbers = 0;
+  const position = (count: number): number => numberOf(`${seed} ${drawnNumbers++}`) % count;
   const drawn: LineFault[] = [];
   while (drawn.length < count) {
-    const [one] = lines.splice(Math.floor(next() * lines.length), 1);
+    const [one] = lines.splice(position(lines.length), 1);
     if (one === undefined) break;
     const possible = operators.flatMap((operator) => operator(one.line) ?? []);
-    const becomes = possible[Math.floor(next() * possible.length)];
+    const becomes = possible[position(possible.length)];
     if (becomes !== undefined) drawn.push({ ...one, becomes });
   }
   return drawn;

@@ -1,11 +1,12 @@
 /**
- * Tests that a PATCH uses cached names of users, statuses and tags, and reads only their version number. Its cost must not grow with the
- * number of users.
+ * Tests the read and write units of creating and changing a prospect. A PATCH uses cached names of users, statuses and tags, and reads only
+ * their version number. A create costs two write units for each row and for each condition check in its transaction.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
+import type { NewProspect } from "#shared/prospects/input.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { createProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
@@ -38,6 +39,8 @@ beforeAll(async () => {
     );
   }
   statusIds = [...(await loadDictionary(one.table, companyId)).statuses.keys()];
+  // It loads ids and names into memory, so that the measured creates do not include this cost.
+  await createProspect(one, company.caller, { currentStatusId: statusIds[0], address });
 });
 afterAll(() => db.stop());
 
@@ -91,4 +94,36 @@ test("a patch neither writes nor shows a name that another function has changed"
   expect(await updateProspect(one, caller, id, { currentStatusId: late.id })).toMatchObject({
     currentStatus: { value: "New elsewhere" },
   });
+});
+
+const address = { address1: "1234 Camelback Rd", address2: "Apt 12", city: "San Antonio", state: "TX", zip: "78201" };
+const plain = {
+  name: "Maria Garcia",
+  lat: 29.424512,
+  lng: -98.494213,
+  phoneNumber: "(303) 555-1234",
+  secondaryPhoneNumber: "(303) 555-9999",
+  emailAddress: "maria.garcia7@example.com",
+  sourceId: "crm-10293847",
+};
+
+const creates: [what: string, input: () => NewProspect, writeUnits: number][] = [
+  ["a name: its row and its entry in the index", () => ({ name: "Maria Garcia" }), 4],
+  ["every field of its own", () => plain, 4],
+  ["a status, which is checked", () => ({ ...plain, currentStatusId: statusIds[0] }), 6],
+  ["an assignee, who is checked", () => ({ ...plain, assignedToUserId: company.repId }), 6],
+  ["the caller as assignee", () => ({ ...plain, assignedToUserId: company.caller.userId }), 4],
+  [
+    "a status and an assignee: one check",
+    () => ({ ...plain, currentStatusId: statusIds[0], assignedToUserId: company.repId }),
+    6,
+  ],
+  ["a new address, which has a row of its own", () => ({ ...plain, address }), 6],
+  ["everything", () => ({ ...plain, currentStatusId: statusIds[0], assignedToUserId: company.repId, address }), 8],
+  ["more than a kilobyte of custom fields", () => ({ ...plain, customFieldData: { note: "x".repeat(1_000) } }), 6],
+];
+
+test.each(creates)("the cost of a create with %s", async (_, input, writeUnits) => {
+  const { usage } = await metered(() => createProspect(one, company.caller, input()));
+  expect(usage).toMatchObject({ writeUnits, rounds: 1 });
 });

@@ -22,8 +22,6 @@ import { storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
-import { killPointsOf } from "../harness/kills.ts";
-import { sized } from "../harness/tier.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -238,12 +236,9 @@ const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
 const RIDDEN_OUT = ["throttled", "a lost reply", "a conflict"];
 const isTransaction = (call: string): boolean => call.startsWith("Transact");
 
-const kinds = sized({ short: ["killed before", "killed after"], wide: Object.keys(faults) });
-const cases = Object.keys(operations)
-  .flatMap((name) => kinds.map((fault) => [name, fault] as const))
-  .map((names, turn) => [...names, turn] as const);
+const cases = Object.keys(operations).flatMap((name) => Object.keys(faults).map((fault) => [name, fault] as const));
 
-test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, turn) => {
+test.each(cases)("%s, %s at each call", async (name, fault) => {
   const [operation, planAt] = [operations[name], faults[fault]];
   if (operation === undefined || planAt === undefined) throw new Error("no such case");
   const caller = await company();
@@ -251,8 +246,7 @@ test.each(cases)("%s, %s at each call", { tags: "sized" }, async (name, fault, t
   await operation.run(contextOn(db.table), await scene(caller));
   const calls = [...db.calls];
   const possible = [...calls.entries()].filter(([, call]) => fault !== "a conflict" || isTransaction(call));
-  for (const killPoint of killPointsOf(possible.length, turn)) {
-    const [index] = possible[killPoint - 1] ?? [0];
+  for (const [index] of possible) {
     const place = `call ${index + 1} of ${calls.join(", ")}`;
     const here = await scene(caller);
     db.plan(watching(here, planAt(index + 1)));

@@ -1,0 +1,300 @@
+/**
+ * Tests the filters of prospects over HTTP. Lists, searches, pins, clusters, tiles, exports, bulk jobs and runs of territories take the same
+ * filters, for rows in a part of the index and for unflushed ones.
+ */
+import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { NewProspect } from "../../docs/client/api.ts";
+import { at, type Client, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { decodedTile } from "../harness/decoded-tile.ts";
+import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+type Ring = [number, number][];
+const Page = z.object({
+  items: z.array(z.object({ id: z.number(), distanceMeters: z.optional(z.number()) })),
+  total: z.number(),
+});
+const Total = z.object({ total: z.number() });
+const Count = z.object({ count: z.number() });
+const Job = z.object({ id: z.number(), state: z.string(), total: z.nullable(z.number()) });
+
+const create = async (body: NewProspect, client = as.rep): Promise<number> =>
+  dataOf(await client.POST("/api/prospects", { body }), 201).id;
+const newTerritory = async (polygon: Ring, client = as.owner): Promise<number> =>
+  dataOf(await client.POST("/api/territories", { body: { polygon } }), 201).id;
+const search = async (body: object, client: Client = as.owner) =>
+  bodyOf(await client("POST", "/api/prospects/search", body), 200, Page);
+const list = async (query: string, client: Client = as.owner) =>
+  bodyOf(await client("GET", `/api/prospects?${query}`), 200, Page);
+const ids = ({ items }: z.infer<typeof Page>): number[] => ascending(items.map(({ id }) => id));
+const ascending = (list: readonly number[]): number[] => list.toSorted((a, b) => a - b);
+
+const square: Ring = [
+  [0, 0],
+  [3, 0],
+  [3, 3],
+  [0, 3],
+];
+const whole = await newTerritory(square);
+const repId = dataOf(await as.rep.GET("/api/me")).user.id;
+
+async function exportedBy(body: object): Promise<number | null> {
+  const { id } = bodyOf(await as.owner("POST", "/api/prospects/exports", body), 201, Job);
+  const look = async () => bodyOf(await as.owner("GET", `/api/prospects/exports/${id}`), 200, Job);
+  await expect.poll(async () => (await look()).state).toBe("completed");
+  return (await look()).total;
+}
+const runOf = async (body: object): Promise<number> => {
+  const run = { mode: "assign", toUserId: repId, dryRun: true, ...body };
+  return bodyOf(await as.owner("POST", `/api/territories/${whole}/runs`, run), 200, Count).count;
+};
+const bulkOf = async (body: object): Promise<number> => {
+  const bulk = { action: { delete: true }, dryRun: true, ...body };
+  return bodyOf(await as.owner("POST", "/api/prospects/bulk", bulk), 200, Count).count;
+};
+
+/** Expects that everything that takes the filter finds these prospects. All of them are in the square around (1.5, 1.5). */
+async function expectEverywhere(filter: Readonly<Record<string, string>>, expected: readonly number[]): Promise<void> {
+  const query = new URLSearchParams(filter);
+  const get = (path: string) => as.owner("GET", `/api/prospects/${path}`);
+  const pins = bodyOf(await get(`pins?${query}`), 200, z.array(Identified)).map(({ id }) => id);
+  const counts = {
+    clusters: bodyOf(await get(`clusters?bbox=0,0,3,3&zoom=5&${query}`), 200, Total).total,
+    tile: decodedTile((await get(`tiles/0/0/0.mvt?${query}`)).bytes).meta?.[0]?.properties.total,
+    export: (await get(`export?${query}`)).text.trimEnd().split("\r\n").length - 1,
+    exportJob: await exportedBy(filter),
+    bulk: await bulkOf({ filter }),
+    run: await runOf({ filter }),
+  };
+  const count = expected.length;
+  expect(counts).toEqual({ clusters: count, tile: count, export: count, exportJob: count, bulk: count, run: count });
+  const found = { list: ids(await list(`${query}`)), search: ids(await search({ filter })), pins: ascending(pins) };
+  const all = ascending(expected);
+  expect(found).toEqual({ list: all, search: all, pins: all });
+}
+
+describe("a territory", () => {
+  /** Its longest edge goes through (1, 1). */
+  const triangle: Ring = [
+    [0, 0],
+    [2, 2],
+    [0, 2],
+  ];
+
+  test("filters everything, boundary included, and a change of its polygon is seen at once", async () => {
+    const name = uniqueName();
+    const expected = [await create({ name, lat: 1.5, lng: 0.5 }), await create({ name, lat: 1, lng: 1 })];
+    await create({ name, lat: 0.5, lng: 1.5 });
+    await create({ name });
+    const id = await newTerritory(triangle);
+    await expectEverywhere({ search: name, territoryId: `${id}` }, expected);
+    expect(ids(await search({ filter: { search: name, territoryId: id } }))).toEqual(expected);
+    expect(ids(await search({ filter: { search: name, polygon: triangle } }))).toEqual(expected);
+    const moved = { polygon: triangle.map(([lng, lat]): [number, number] => [lng + 3, lat]) };
+    dataOf(await as.admin.PATCH("/api/territories/{id}", { ...at(id), body: moved }));
+    expect(ids(await list(`search=${name}&territoryId=${id}`))).toEqual([]);
+    await as.admin.DELETE("/api/territories/{id}", at(id));
+    expect(ids(await list(`search=${name}&territoryId=${id}`))).toEqual([]);
+  });
+
+  test("of another company, or unknown, or without a polygon, matches nothing; a rep sees only visible prospects", async () => {
+    const name = uniqueName();
+    const id = await create({ name, lat: 1.5, lng: 0.5 });
+    const own = await newTerritory(triangle);
+    const foreign = await newTerritory(triangle, as.otherOwner);
+    const empty = dataOf(await as.admin.POST("/api/territories", { body: { name } }), 201).id;
+    for (const territoryId of [foreign, empty, 2 ** 49]) {
+      expect((await list(`search=${name}&territoryId=${territoryId}`, as.rep)).total).toBe(0);
+    }
+    const query = `search=${name}&territoryId=${own}`;
+    expect(ids(await list(query, as.rep))).toEqual([id]);
+    for (const client of [as.rep2, as.otherOwner]) expect((await list(query, client)).total).toBe(0);
+  });
+});
+
+test("the time of the last change filters everything, at once", async () => {
+  const name = uniqueName();
+  const changed = await create({ name, lat: 1.5, lng: 0.5 });
+  await create({ name, lat: 1.5, lng: 0.5 });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  dataOf(await as.rep.PATCH("/api/prospects/{id}", { ...at(changed), body: { phoneNumber: "1" } }));
+  const { items } = dataOf(await as.rep.GET("/api/prospects", { params: { query: { search: name } } }));
+  // `updatedSince` is one millisecond after the second creation. Only `changed` was written after this time.
+  const updatedSince = new Date(Math.max(...items.map((item) => Date.parse(item.createdAt))) + 1).toISOString();
+  await expectEverywhere({ search: name, updatedSince }, [changed]);
+  expect((await list(`search=${name}&updatedSince=2999-01-01`)).total).toBe(0);
+});
+
+describe("the source id", () => {
+  test("filters everything: values are trimmed, compared exactly and joined with or", async () => {
+    const source = uniqueName();
+    const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
+    // An import stores its rows as a part of the index.
+    const rows = ["old", "OLD", "other"].map((end) => `${source}-${end},1,1\r\n`).join("");
+    const file = csvForm(`sourceId,lat,lng\r\n${rows}`);
+    const Imported = z.object({ imported: z.literal(3) });
+    bodyOf(await send("POST", "/api/prospects/import", { headers, body: file }), 200, Imported);
+    const found = async (sourceId: string, client = as.owner) =>
+      ids(await list(`sourceId=${encodeURIComponent(sourceId)}`, client));
+    const [lower, upper] = [await found(`${source}-old`), await found(`${source}-OLD`)];
+    expect([lower.length, upper.length, lower[0] === upper[0]]).toEqual([1, 1, false]);
+    const young = await create({ sourceId: `${source},new`, lat: 1, lng: 1 }, as.owner);
+    await expectEverywhere({ sourceId: `${source}-old, "${source},new" ,nothing` }, [young, ...lower]);
+    expect(await found(` \u200b${source}-old\u00a0`)).toEqual(lower);
+    expect(await found(source)).toEqual([]);
+    expect(await found(`${source}-old,${source}-OLD`)).toHaveLength(2);
+    for (const client of [as.rep, as.otherOwner]) expect(await found(`${source}-old`, client)).toEqual([]);
+    const without = (await list("")).total;
+    expect((await list("sourceId=,")).total).toBe(without);
+    expect((await list(`search=${source}`)).total).toBe(0);
+  });
+
+  test("is found if it is long, before and after other changes, and a changed one no longer", async () => {
+    const source = uniqueName();
+    const long = `${source}${"é".repeat(200)}`;
+    const id = await create({ sourceId: long }, as.owner);
+    const found = async (sourceId: string) => ids(await list(`sourceId=${encodeURIComponent(sourceId)}`));
+    expect(await found(long)).toEqual([id]);
+    for (const sourceId of [null, `${source}?`]) {
+      dataOf(await as.owner.PATCH("/api/prospects/{id}", { ...at(id), body: { sourceId } }));
+      expect(await found(long)).toEqual([]);
+      if (sourceId !== null) expect(await found(sourceId)).toEqual([id]);
+    }
+    await as.owner.DELETE("/api/prospects/{id}", at(id));
+    expect(await found(`${source}?`)).toEqual([]);
+  });
+});
+
+test("near orders by distance and then by id, over the antimeridian, in pages, and names the distance", async () => {
+  const name = uniqueName();
+  const far = await create({ name, lat: 0, lng: -179 });
+  const nearest = await create({ name, lat: 0, lng: 179.9 });
+  // Both twins are equally far away, so the lower id comes first. It may belong to the twin that is created later, because each process
+  // has its own range of ids.
+  const twins = [await create({ name, lat: 0, lng: -179.9 }), await create({ name, lat: 0, lng: -179.9 })];
+  const [second, twin] = ascending(twins);
+  await create({ name, lat: 0 });
+  const query = `search=${name}&near=0,179.95`;
+  const all = await list(query);
+  expect(all.items.map(({ id }) => id)).toEqual([nearest, second, twin, far]);
+  const distances = all.items.map(({ distanceMeters }) => Math.round(distanceMeters ?? -1));
+  expect(distances).toEqual([5_560, 16_679, 16_679, 116_755]);
+  const pages = [1, 2, 3, 4].map((page) => list(`${query}&pageSize=1&page=${page}`));
+  expect((await Promise.all(pages)).flatMap(({ items }) => items)).toEqual(all.items);
+  expect((await list(`${query}&maxMeters=16679`)).total).toBe(1);
+  expect((await list(`${query}&maxMeters=16680`)).total).toBe(3);
+  const found = await search({ filter: { search: name, near: "0,179.95", maxMeters: 16_680 }, pageSize: 2, page: 2 });
+  expect(found.items.map(({ id }) => id)).toEqual([twin]);
+});
+
+describe("a faulty filter is refused with the name of its field", () => {
+  test.each([
+    ["territoryId", ["x", "-1", "1.5", "1,2", "9".repeat(16)]],
+    ["near", ["", "1", "1,2,3", "NaN,1", "91,0", "0,181", "0,1e999"]],
+    ["maxMeters", ["10", ...["-1", "NaN", "1e9", "", "500,abc", "500,7"].map((value) => `${value}&near=0,0`)]],
+    ["updatedSince", ["", "yesterday", "2026-13-01"]],
+  ])("%s in a query", async (parameter, values) => {
+    for (const value of values) {
+      const faults = problemOf(await as.rep("GET", `/api/prospects?${parameter}=${value}`), 400, "validation_failed");
+      expect(new Set(faults.map((fault) => fault.parameter)), value).toEqual(new Set([parameter]));
+    }
+  });
+
+  test.each([
+    ["/filter/polygon", { polygon: square.slice(2) }],
+    ["/filter/polygon/0/1", { polygon: [[0, 91], ...square] }],
+    ["/filter/polygon", { polygon: Array.from({ length: 5_001 }, () => [0, 0]) }],
+    ["/filter/territoryId", { territoryId: -1 }],
+    ["/filter/maxMeters", { maxMeters: 5 }],
+    ["/filter", { color: "red" }],
+  ])("%s in a body", async (pointer, filter) => {
+    const faults = problemOf(await as.rep("POST", "/api/prospects/search", { filter }), 400, "validation_failed");
+    expect(faults.map((fault) => fault.pointer)).toContain(pointer);
+  });
+
+  test.each([
+    ["search", "/api/prospects/search", {}],
+    ["bulk job", "/api/prospects/bulk", { action: { delete: true }, dryRun: true }],
+    ["run", `/api/territories/${whole}/runs`, { mode: "unassign", dryRun: true }],
+  ] as const)(
+    "unknown names in the filter of a %s get a short answer with the names of the filters",
+    async (_, path, body) => {
+      const refused = async (filter: object) => {
+        const answer = await as.owner("POST", path, { ...body, filter });
+        expect(answer.text.length).toBeLessThan(2_000);
+        return problemOf(answer, 400, "validation_failed");
+      };
+      const [fault, ...others] = await refused({ statuss: "New", town: "Denver", search: "x" });
+      expect(others).toEqual([]);
+      expect(fault).toMatchObject({ pointer: "/filter", message: expect.stringContaining('"statuss", "town"') });
+      expect(fault?.message).toContain("dateFrom, dateTo");
+      await refused(Object.fromEntries(Array.from({ length: 1_000 }, (_none, i) => [`${i}`.padEnd(500, "x"), 1])));
+    },
+  );
+});
+
+test("a filter outside `filter` is ignored, and in the body of an export a field `filter` is ignored", async () => {
+  const name = uniqueName();
+  for (const one of ["anna", "bert"]) await create({ name: `${name} ${one}`, lat: 1, lng: 1 }, as.owner);
+  // The search finds parts of words. A single letter could also be part of `name`, which both prospects contain.
+  const one = { search: `${name} anna` };
+  const all = (await list("")).total;
+  expect((await search({ filter: one })).total).toBe(1);
+  expect((await search(one)).total).toBe(all);
+  expect(await runOf({ filter: one })).toBe(1);
+  expect(await runOf(one)).toBeGreaterThan(1);
+  expect(await exportedBy(one)).toBe(1);
+  expect(await exportedBy({ filter: one })).toBe(all);
+});
+
+test("a polygon of 5 000 points that crosses itself everywhere is answered", async () => {
+  const polygon = Array.from({ length: 5_000 }, (_, i) => [Math.sin(i * 2.4) * 170, i % 2 === 0 ? -80 : 80]);
+  expect((await search({ filter: { polygon } })).items.length).toBeLessThanOrEqual(50);
+});
+
+describe("clusters", () => {
+  const Clusters = z.object({
+    items: z.array(z.object({ type: z.string(), id: z.optional(z.number()), count: z.number(), lat: z.number() })),
+    total: z.number(),
+    unmapped: z.number(),
+  });
+  const clusters = async (query: string, client: Client = as.rep) =>
+    bodyOf(await client("GET", `/api/prospects/clusters?${query}`), 200, Clusters);
+
+  test("group what the list finds, with an exact total, for each role and company", async () => {
+    const name = uniqueName();
+    await create({ name, lat: 39.5, lng: -105.25 });
+    await create({ name, lat: 39.5001, lng: -105.2501 });
+    const alone = await create({ name, lat: 40.5, lng: -104 });
+    await create({ name });
+    const query = `search=${name}&bbox=-106,39,-103,41&zoom=10`;
+    const found = await clusters(query);
+    expect(found).toMatchObject({ total: 3, unmapped: 1 });
+    expect(found.items).toHaveLength(2);
+    expect(found.items.find((item) => item.type === "pin")).toMatchObject({ id: alone, count: 1, lat: 40.5 });
+    expect(found.items.find((item) => item.type === "cluster")).toMatchObject({ count: 2 });
+    expect((await clusters(query, as.viewer)).total).toBe(3);
+    const none = { items: [], total: 0, unmapped: 0 };
+    for (const client of [as.rep2, as.otherOwner]) expect(await clusters(query, client)).toEqual(none);
+  });
+
+  test.each([
+    ["bbox", "zoom=3"],
+    ["bbox", "zoom=3&bbox=0,10,1,5"],
+    ["zoom", "bbox=0,0,1,1"],
+    ["zoom", "bbox=0,0,1,1&zoom=23"],
+    ["zoom", "bbox=0,0,1,1&zoom=NaN"],
+  ])("without a valid %s are refused: %s", async (parameter, query) => {
+    const faults = problemOf(await as.rep("GET", `/api/prospects/clusters?${query}`), 400, "validation_failed");
+    expect(faults.map((fault) => fault.parameter)).toEqual([parameter]);
+  });
+
+  test("a box around the whole earth at the highest zoom has at most 2 000 items", async () => {
+    const found = await clusters("bbox=-180,-90,180,90&zoom=22", as.owner);
+    expect(found.items.length).toBeLessThanOrEqual(2_000);
+  });
+});
