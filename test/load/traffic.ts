@@ -65,7 +65,7 @@ async function perform(scene: Scene, { company: at, rep, operation }: Arrival, r
   const any = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
   const get = (path: string): Promise<Answer> => call(base, token, "GET", path);
   switch (operation) {
-    case "status patch":
+    case "patch":
       return change(base, company, token, recorder, any);
     case "create": {
       const statusId = any(company.statusIds) ?? 0;
@@ -78,7 +78,7 @@ async function perform(scene: Scene, { company: at, rep, operation }: Arrival, r
       }
       return answer;
     }
-    case "pin view":
+    case "pins":
       return get(`/api/prospects/pins?bbox=${company.box}`);
     case "detail":
       return get(`/api/prospects/${any(company.prospects)?.id}`);
