@@ -79,8 +79,7 @@ test.concurrent.each([
     '--sub: must be a text of 1 to 255 characters without blanks at its ends, and not ""',
   ],
   ["canary", ["create", "--sub", "s"], "SMOKE_TOKEN_URL: is required with --sub"],
-  ["bench:isolation", ["--events", "x"], '--events: must be a whole number from 1 to 1000000, and not "x"'],
-  ["bench:isolation", ["--case", "x"], '--case: must be hanging or fan-out or bulk, and not "x"'],
+  ["load", ["--beside", "x"], '--beside: must be hanging or fan-out or bulk, and not "x"'],
   [
     "csv",
     ["import", "a.csv", "--base", "localhost:3000"],
