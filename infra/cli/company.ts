@@ -5,22 +5,18 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
-import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
+import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
 import { systemClock } from "#shared/clock.ts";
-import { openTable } from "#shared/db/table.ts";
 import { CompanyId, TableName, wholeNumber } from "../command/accepted.ts";
 import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
 import { type DeployedRetention, readRetention } from "../settings/retention.ts";
 import { chosenStack, stackUsage } from "./chosen-stack.ts";
-import { type ErasureContext, eraseCompany, erasureOf, remainsOf } from "./company/erasure.ts";
+import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
-import { Pace } from "./company/pace.ts";
 import { poolAt } from "./company/pool.ts";
-import { remainsUntil } from "./company/remains-until.ts";
-import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
+import { READ_UNITS, type RowStore, storesAt, WRITE_UNITS } from "./company/rows.ts";
 import { CommandRefused, resume, suspend } from "./company/suspension.ts";
 import { createCommand } from "./create-company.ts";
 import { restoredFrom } from "./restore/found-tables.ts";
@@ -95,13 +91,6 @@ async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: I
     progress: (line) => console.error(line),
     retention: readRetention(Retention),
   };
-}
-
-/** The limits `--read-units` and `--write-units` apply to all opened tables together. */
-function storesAt(dynamoDb: ClientSettings, input: Input): (tableName: string) => RowStore {
-  const client = dynamoClient(dynamoDb);
-  const [reads, writes] = [new Pace(input["read-units"]), new Pace(input["write-units"])];
-  return (tableName) => ({ client, tableName, table: openTable(tableName, client), reads, writes });
 }
 
 /** A mistyped name could make the command erase rows in the table of another deployment. Throws CommandRefused. */

@@ -1,6 +1,6 @@
 /** Tests that a command uses at most the permitted number of capacity units per second. */
 import { afterEach, expect, test, vi } from "vitest";
-import { Pace } from "../../../infra/cli/company/pace.ts";
+import { Pace } from "../../../infra/cli/company/rows.ts";
 
 afterEach(() => vi.useRealTimers());
 

@@ -1,6 +1,6 @@
 /** Tests the report of an erasure. For each kind of copy of the erased data (logs, backups), the report says until when copies remain. */
 import { expect, test } from "vitest";
-import { remainsUntil } from "../../../infra/cli/company/remains-until.ts";
+import { remainsUntil } from "../../../infra/cli/company/erasure.ts";
 
 const erasedAt = "2026-11-01T00:00:00.000Z";
 
