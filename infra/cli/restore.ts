@@ -8,14 +8,13 @@ import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { CompanyId, must, TableName, wholeNumber } from "../command/accepted.ts";
 import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
-import { type ChosenStack, chosenStack, stackUsage } from "./chosen-stack.ts";
 import { READ_UNITS, storesAt, WRITE_UNITS } from "./company/rows.ts";
 import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
 import { deleteRestored, describeTable, RestoreRefused } from "./restore/point-in-time.ts";
 import { FAULTS_SHOWN, verifyAll } from "./restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "./restore/whole-table.ts";
-import { type TableInUse, tableInUse } from "./table-in-use.ts";
+import { type ChosenStack, chosenStack, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run restore -- table --to 2026-11-22T10:00:00Z --as NAME [--from TABLE]
     restores the service's table (or TABLE, which the service used earlier) at this second into the new table NAME;
