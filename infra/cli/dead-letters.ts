@@ -101,8 +101,8 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
     }
-    const types: readonly string[] = consumer === "events" ? publishedTypes : flushTypes;
-    const Records = found.filter(({ dynamodb }) => types.includes(dynamodb?.NewImage?.type?.S ?? ""));
+    const types: readonly unknown[] = consumer === "events" ? publishedTypes : flushTypes;
+    const Records = found.filter(({ dynamodb }) => types.includes(dynamodb?.NewImage?.type?.S));
     const { batchItemFailures } = await consumers[consumer]({ Records });
     if (batchItemFailures.length > 0) throw new Error("the work failed again: see the log above");
   }

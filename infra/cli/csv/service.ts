@@ -131,7 +131,7 @@ const RETRY_AFTER_MAX_S = 60;
 
 /** Returns the wait of a `Retry-After` header in seconds, which a server may leave out. */
 export const retryAfterMs = (header: string | null | undefined): number =>
-  1_000 * Math.min(RETRY_AFTER_MAX_S, /^\d+$/.test(header ?? "") ? Number(header) : 0);
+  1_000 * Math.min(RETRY_AFTER_MAX_S, /^\d+$/.test(String(header)) ? Number(header) : 0);
 
 function problemOf({ status, headers }: Response, body: unknown): Failed {
   // A 409 with `Retry-After` means that an equal request is still running.
