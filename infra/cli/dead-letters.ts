@@ -13,9 +13,10 @@ import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
+import { streamsClient } from "./clients.ts";
 import { type Message, type Redrive, redrive } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
-import { chosenStack, stackOptions, stackUsage, streamsClient, type TableInUse, tableInUse } from "./table-in-use.ts";
+import { chosenStack, stackOptions, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
  * `url` and `source` are the stack outputs with the URLs of the queue and of its original queue. Without `source`, its messages are about

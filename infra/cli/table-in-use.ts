@@ -1,9 +1,14 @@
-/** Finds the deployment for an operator's command, by its options `--stage` and `--stack`, and names it on stderr, so that an operator notices a local service that runs by chance. */
-import { CloudFormationClient, DescribeStacksCommand, type DescribeStacksOutput } from "@aws-sdk/client-cloudformation";
-import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
-import { LambdaClient } from "@aws-sdk/client-lambda";
+/**
+ * Finds the deployment for an operator's command, by its options `--stage` and `--stack`, and names it on stderr, so that an operator
+ * notices a local service that runs by chance.
+ */
+import {
+  type CloudFormationClient,
+  DescribeStacksCommand,
+  type DescribeStacksOutput,
+} from "@aws-sdk/client-cloudformation";
 import * as z from "zod/mini";
-import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openKms } from "#shared/aws/kms.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
@@ -13,6 +18,7 @@ import { shown } from "../command/accepted.ts";
 import { nameTarget, WrongUsage } from "../command/options.ts";
 import { serviceUrl } from "../local/address.ts";
 import { STAGE, STAGE_NAME, stackNameOf } from "../settings/names.ts";
+import { cloudFormationClient } from "./clients.ts";
 
 export interface TableInUse {
   readonly label: string;
@@ -30,12 +36,6 @@ const LocalOutputs = z.looseObject({ TableName: z.string(), DynamoDbEndpoint: z.
 const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() });
 const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
-
-export const cloudFormationClient = (settings: ClientSettings): CloudFormationClient =>
-  new CloudFormationClient(clientConfig(settings));
-export const lambdaClient = (settings: ClientSettings): LambdaClient => new LambdaClient(clientConfig(settings));
-export const streamsClient = (settings: ClientSettings): DynamoDBStreamsClient =>
-  new DynamoDBStreamsClient(clientConfig(settings));
 
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };

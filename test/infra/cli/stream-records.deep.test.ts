@@ -8,8 +8,8 @@ import {
   ListStreamsCommand,
 } from "@aws-sdk/client-dynamodb-streams";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { streamsClient } from "../../../infra/cli/clients.ts";
 import { streamRecords } from "../../../infra/cli/stream-records.ts";
-import { streamsClient } from "../../../infra/cli/table-in-use.ts";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { present } from "../../harness/shapes.ts";
 
