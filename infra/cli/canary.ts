@@ -12,8 +12,7 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { textUpTo } from "../command/accepted.ts";
 import { argumentsOf, checked, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { canaryParameter, stackNameOf } from "../settings/names.ts";
-import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
-import { deployedTable } from "./table-in-use.ts";
+import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create
     makes the company "Smoke test" with one user, and keeps the user's password in Parameter Store; safe to repeat

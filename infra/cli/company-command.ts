@@ -4,8 +4,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { CompanyId } from "../command/accepted.ts";
 import { argumentsOf, checked, runCommand, unknownCommand } from "../command/options.ts";
-import { chosenStack, stackOptions } from "./chosen-stack.ts";
-import { type TableInUse, tableInUse } from "./table-in-use.ts";
+import { chosenStack, stackOptions, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** Resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;

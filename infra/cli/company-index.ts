@@ -8,8 +8,8 @@ import { RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
-import { stackUsage } from "./chosen-stack.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
+import { stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run index -- verify|rebuild|repair-activity --company N
     verify   compares the company's index with its rows, while both are in use

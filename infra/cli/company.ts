@@ -5,27 +5,29 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
+import { directoryOnly, type IdentityProvider, userPool } from "#shared/auth/identity-provider.ts";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
+import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
 import { systemClock } from "#shared/clock.ts";
-import { openTable } from "#shared/db/table.ts";
-import { CompanyId, TableName, wholeNumber } from "../command/accepted.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Table } from "#shared/db/table.ts";
+import * as limits from "#shared/limits.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
+import { Email, text } from "#shared/schema.ts";
+import { CompanyId, must, TableName, textUpTo, wholeNumber } from "../command/accepted.ts";
 import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
+import { stackNameOf } from "../settings/names.ts";
 import { type DeployedRetention, readRetention } from "../settings/retention.ts";
-import { chosenStack, stackUsage } from "./chosen-stack.ts";
-import { type ErasureContext, eraseCompany, erasureOf, remainsOf } from "./company/erasure.ts";
+import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
-import { Pace } from "./company/pace.ts";
 import { poolAt } from "./company/pool.ts";
-import { remainsUntil } from "./company/remains-until.ts";
-import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
+import { READ_UNITS, type RowStore, storesAt, WRITE_UNITS } from "./company/rows.ts";
 import { CommandRefused, resume, suspend } from "./company/suspension.ts";
-import { createCommand } from "./create-company.ts";
 import { restoredFrom } from "./restore/found-tables.ts";
 import { describeTable } from "./restore/point-in-time.ts";
-import { type TableInUse, tableInUse } from "./table-in-use.ts";
+import { chosenStack, deployedTable, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
     creates a company with its owner
@@ -97,13 +99,6 @@ async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: I
   };
 }
 
-/** The limits `--read-units` and `--write-units` apply to all opened tables together. */
-function storesAt(dynamoDb: ClientSettings, input: Input): (tableName: string) => RowStore {
-  const client = dynamoClient(dynamoDb);
-  const [reads, writes] = [new Pace(input["read-units"]), new Pace(input["write-units"])];
-  return (tableName) => ({ client, tableName, table: openTable(tableName, client), reads, writes });
-}
-
 /** A mistyped name could make the command erase rows in the table of another deployment. Throws CommandRefused. */
 async function assertRestored(client: DynamoDBClient, name: string): Promise<void> {
   const found = await describeTable(client, name);
@@ -170,12 +165,62 @@ function readInput(args: readonly string[]): Input {
   return checked(Input, optionsOf(args, texts(names), usage), usage);
 }
 
+const NewCompany = z.object({
+  name: z.pipe(textUpTo(limits.name), text(limits.name)),
+  owner: z.string().check(z.refine((email) => z.safeParse(Email, email).success, must("an e-mail address"))),
+  "first-name": z._default(text(limits.name), ""),
+  "last-name": z._default(text(limits.name), ""),
+  stage: z.optional(z.string()),
+  stack: z.optional(z.string()),
+  sub: z.optional(textUpTo(255)),
+});
+
+interface Target {
+  readonly label: string;
+  readonly table: Table;
+  readonly identities: IdentityProvider;
+}
+
+/**
+ * `--sub` names the owner's subject at an external identity provider. The local service never uses one, so `--sub` chooses a deployed
+ * stack.
+ */
+async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
+  if (sub !== undefined) {
+    const identities = { ...directoryOnly, invite: async () => ({ sub }) };
+    return { ...(await deployedTable(stack ?? stackNameOf(undefined))), identities };
+  }
+  const found = await tableInUse(stack);
+  return { ...found, identities: identitiesOf(found) };
+}
+
+const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider =>
+  isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
+
+function ownPool(userPoolId: string | undefined, settings: ClientSettings): IdentityProvider {
+  if (userPoolId === undefined)
+    throw new Error("this stack uses an external identity provider: name the owner's subject there by --sub");
+  return userPool(userPoolId, cognitoClient(settings));
+}
+
+async function create(args: readonly string[]): Promise<number> {
+  const names = ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"];
+  const input = checked(NewCompany, optionsOf(args, texts(names), usage), usage);
+  const { name, owner: email, sub } = input;
+  const target = await targetOf(chosenStack(input), sub);
+  const { table } = target;
+  const owner = { email, firstName: input["first-name"], lastName: input["last-name"] };
+  const made = await createCompany(contextOn(table), {
+    name,
+    owner: { ...owner, ...(await target.identities.invite(email)) },
+  });
+  console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
+  return 0;
+}
+
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
   answerHelp([name], usage);
-  if (name === "create") {
-    await createCommand(args, usage);
-    return 0;
-  }
+  if (name === "create") return create(args);
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) throw unknownCommand([name], usage);
   const input = readInput(args);

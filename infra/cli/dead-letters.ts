@@ -13,11 +13,10 @@ import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
 import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
-import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { streamsClient } from "./clients.ts";
 import { type Message, type Redrive, redrive } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
-import { type TableInUse, tableInUse } from "./table-in-use.ts";
+import { chosenStack, stackOptions, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
  * `url` and `source` are the stack outputs with the URLs of the queue and of its original queue. Without `source`, its messages are about
@@ -103,8 +102,8 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
     if (found === undefined) {
       throw new Error("the stream no longer holds the change, so its webhooks cannot be sent");
     }
-    const types: readonly string[] = consumer === "events" ? publishedTypes : flushTypes;
-    const Records = found.filter(({ dynamodb }) => types.includes(dynamodb?.NewImage?.type?.S ?? ""));
+    const types: readonly unknown[] = consumer === "events" ? publishedTypes : flushTypes;
+    const Records = found.filter(({ dynamodb }) => types.includes(dynamodb?.NewImage?.type?.S));
     const { batchItemFailures } = await consumers[consumer]({ Records });
     if (batchItemFailures.length > 0) throw new Error("the work failed again: see the log above");
   }

@@ -4,21 +4,17 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
-import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
+import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
-import { openTable } from "#shared/db/table.ts";
 import { CompanyId, must, TableName, wholeNumber } from "../command/accepted.ts";
 import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
-import { chosenStack, stackUsage } from "./chosen-stack.ts";
-import { Pace } from "./company/pace.ts";
-import { READ_UNITS, type RowStore, WRITE_UNITS } from "./company/rows.ts";
+import { READ_UNITS, storesAt, WRITE_UNITS } from "./company/rows.ts";
 import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
-import { deleteRestored } from "./restore/delete-table.ts";
-import { describeTable, RestoreRefused } from "./restore/point-in-time.ts";
+import { deleteRestored, describeTable, RestoreRefused } from "./restore/point-in-time.ts";
 import { FAULTS_SHOWN, verifyAll } from "./restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "./restore/whole-table.ts";
-import { type TableInUse, tableInUse } from "./table-in-use.ts";
+import { type ChosenStack, chosenStack, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run restore -- table --to 2026-11-22T10:00:00Z --as NAME [--from TABLE]
     restores the service's table (or TABLE, which the service used earlier) at this second into the new table NAME;
@@ -60,15 +56,8 @@ const inputs = {
   }),
 } as const;
 type Input<Name extends keyof typeof inputs> = z.output<(typeof inputs)[Name]>;
-type Speed = Pick<Input<"verify">, "read-units" | "write-units">;
 
 const report = (line: string): void => console.error(line);
-
-function storeOf({ dynamoDb }: TableInUse, tableName: string, input: Speed): RowStore {
-  const client = dynamoClient(dynamoDb);
-  const [reads, writes] = [new Pace(input["read-units"]), new Pace(input["write-units"])];
-  return { client, tableName, table: openTable(tableName, client), reads, writes };
-}
 
 async function table(inUse: TableInUse, input: Input<"table">): Promise<number> {
   const client = rawDynamoClient(inUse.dynamoDb);
@@ -93,20 +82,21 @@ async function prepare(inUse: TableInUse, input: Input<"prepare">): Promise<numb
  */
 async function carryOf(inUse: TableInUse, input: Input<"prepare" | "table">, target: string): Promise<CarryContext> {
   const used = z.string().parse(inUse.outputs.TableName);
+  const storeOf = storesAt(inUse.dynamoDb, input);
   const from = input.from ?? used;
   const isGone = from !== used && (await describeTable(rawDynamoClient(inUse.dynamoDb), used)) === undefined;
   if (isGone) report(`the table ${used} is gone: ids, erasures and results of deliveries come from ${from} only`);
   return {
-    live: storeOf(inUse, isGone ? from : used, input),
-    ...(from !== used && !isGone && { earlier: storeOf(inUse, from, input) }),
-    restored: storeOf(inUse, target, input),
+    live: storeOf(isGone ? from : used),
+    ...(from !== used && !isGone && { earlier: storeOf(from) }),
+    restored: storeOf(target),
     clock: systemClock,
     progress: report,
   };
 }
 
 async function verify(inUse: TableInUse, input: Input<"verify">): Promise<number> {
-  const rows = storeOf(inUse, input.table, input);
+  const rows = storesAt(inUse.dynamoDb, input)(input.table);
   const line = (text: string): void => console.log(text);
   if ((await describeTable(rawDynamoClient(inUse.dynamoDb), input.table)) === undefined) {
     throw new RestoreRefused(`there is no table ${input.table}`);
@@ -124,8 +114,9 @@ async function remove(inUse: TableInUse, input: Input<"delete">): Promise<number
 }
 
 async function company(inUse: TableInUse, input: Input<"company">): Promise<number> {
-  const live = storeOf(inUse, z.string().parse(inUse.outputs.TableName), input);
-  const context = { live, restored: storeOf(inUse, input.from, input), clock: systemClock, progress: report };
+  const storeOf = storesAt(inUse.dynamoDb, input);
+  const live = storeOf(z.string().parse(inUse.outputs.TableName));
+  const context = { live, restored: storeOf(input.from), clock: systemClock, progress: report };
   const { faults, ...counts } = await restoreCompany(context, input.company);
   const shown = faults.slice(0, FAULTS_SHOWN);
   console.log(JSON.stringify({ company: input.company, ...counts, allFaults: faults.length, faults: shown }));
@@ -138,32 +129,27 @@ function parsed<S extends z.ZodMiniType>(schema: S, args: readonly string[]): z.
   return checked(schema, optionsOf(args, options, usage), usage);
 }
 
+/** Runs a command whose arguments are read before the table is looked for, so that wrong usage needs no service. */
+const command =
+  <S extends z.ZodMiniType<ChosenStack>>(schema: S, work: (inUse: TableInUse, input: z.output<S>) => Promise<number>) =>
+  async (args: readonly string[]): Promise<number> => {
+    const input = parsed(schema, args);
+    return work(await tableInUse(chosenStack(input)), input);
+  };
+
+const commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  table: command(inputs.table, table),
+  verify: command(inputs.verify, verify),
+  prepare: command(inputs.prepare, prepare),
+  delete: command(inputs.delete, remove),
+  company: command(inputs.company, company),
+};
+
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
   answerHelp([name], usage);
-  switch (name) {
-    case "table": {
-      const input = parsed(inputs.table, args);
-      return table(await tableInUse(chosenStack(input)), input);
-    }
-    case "verify": {
-      const input = parsed(inputs.verify, args);
-      return verify(await tableInUse(chosenStack(input)), input);
-    }
-    case "prepare": {
-      const input = parsed(inputs.prepare, args);
-      return prepare(await tableInUse(chosenStack(input)), input);
-    }
-    case "delete": {
-      const input = parsed(inputs.delete, args);
-      return remove(await tableInUse(chosenStack(input)), input);
-    }
-    case "company": {
-      const input = parsed(inputs.company, args);
-      return company(await tableInUse(chosenStack(input)), input);
-    }
-    default:
-      throw unknownCommand([name], usage);
-  }
+  const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (run === undefined) throw unknownCommand([name], usage);
+  return run(args);
 }
 
 await runCommand(() => main(process.argv.slice(2)));

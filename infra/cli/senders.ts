@@ -16,9 +16,8 @@ import * as z from "zod/mini";
 import { argumentsOf, runCommand, unknownCommand } from "../command/options.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { stackNameOf } from "../settings/names.ts";
-import { chosenStack, stackOptions, stackUsage } from "./chosen-stack.ts";
 import { cloudFormationClient, lambdaClient } from "./clients.ts";
-import { deployedTable } from "./table-in-use.ts";
+import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run senders -- stop
     sends no more webhooks; deliveries wait in the queue and in the table, and none is lost

@@ -19,7 +19,7 @@ export async function startReceiver(port: number, url: string | undefined): Prom
   const receipts: Receipt[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
-    const signature = String(request.headers["x-service-signature"] ?? "");
+    const signature = String(request.headers["x-service-signature"]);
     receipts.push({ body, signature, receivedAt: Date.now() });
     response.end();
   });

@@ -70,7 +70,7 @@ async function readPositions(
   while (ShardIterator !== undefined) {
     const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
     for (const record of Records) {
-      const position = BigInt(record.dynamodb?.SequenceNumber ?? 0);
+      const position = BigInt(z.string().parse(record.dynamodb?.SequenceNumber));
       if (position <= last) found.push(lambdaRecord(record));
       if (position >= last) return found;
     }

@@ -1,4 +1,7 @@
-/** Finds the table for an operator's command, and names it on stderr, so that an operator notices a local service that runs by chance. */
+/**
+ * Finds the deployment for an operator's command, by its options `--stage` and `--stack`, and names it on stderr, so that an operator
+ * notices a local service that runs by chance.
+ */
 import {
   type CloudFormationClient,
   DescribeStacksCommand,
@@ -11,9 +14,10 @@ import { openKms } from "#shared/aws/kms.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
-import { nameTarget } from "../command/options.ts";
+import { shown } from "../command/accepted.ts";
+import { nameTarget, WrongUsage } from "../command/options.ts";
 import { serviceUrl } from "../local/address.ts";
-import { stackNameOf } from "../settings/names.ts";
+import { STAGE, STAGE_NAME, stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient } from "./clients.ts";
 
 export interface TableInUse {
@@ -102,4 +106,26 @@ function missingOf({ name, message }: Error): string | undefined {
   if (message === "Region is missing") return "an AWS region: set AWS_REGION";
   if (name !== "CredentialsProviderError") return undefined;
   return "AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+}
+
+export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
+
+export const stackUsage = `    [--stage NAME]   the deployment of this stage, even while a local service runs
+    [--stack NAME]   the deployment with this stack, even while a local service runs (default ${stackNameOf(undefined)})`;
+
+export interface ChosenStack {
+  readonly stage?: string | undefined;
+  readonly stack?: string | undefined;
+}
+
+/** Undefined if neither option is given. Throws WrongUsage if both are given or if a name is not valid. */
+export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
+  if (stage !== undefined && stack !== undefined)
+    throw new WrongUsage("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");
+  if (stage !== undefined && !STAGE_NAME.test(stage))
+    throw new WrongUsage(`--stage: must be ${STAGE}, and not ${shown(stage)}`);
+  if (stack !== undefined && !/^\S+$/.test(stack)) {
+    throw new WrongUsage(`--stack: must be the name of a stack, and not ${shown(stack)}`);
+  }
+  return stage === undefined ? stack : stackNameOf(stage);
 }

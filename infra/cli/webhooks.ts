@@ -3,8 +3,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { systemClock } from "#shared/clock.ts";
 import type { Table } from "#shared/db/table.ts";
 import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
-import { stackUsage } from "./chosen-stack.ts";
 import { companyCommand, showFaults } from "./company-command.ts";
+import { stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run webhooks -- reconcile --company N
     compares the expected deliveries with the stored ones, their attempts, the due index and the limiters, while all are in use

@@ -6,23 +6,18 @@ const REPEAT_MS = 2_000;
 
 /**
  * Calls `stop` at the first signal, and `endNow` at a much later one. A signal soon after the first is ignored, because Ctrl-C signals both
- * npm and this process, and npm forwards its signal. The promise resolves at the second signal.
+ * npm and this process, and npm forwards its signal.
  */
 export function onSignal(
   stop: () => void,
   endNow: () => void,
   { signals = process, now = () => performance.now() }: { signals?: EventEmitter; now?: () => number } = {},
-): Promise<void> {
-  const second = Promise.withResolvers<void>();
+): void {
   let first: number | undefined;
   const signalled = (): void => {
     if (first === undefined) stop();
-    else {
-      second.resolve();
-      if (now() - first > REPEAT_MS) endNow();
-    }
+    else if (now() - first > REPEAT_MS) endNow();
     first ??= now();
   };
   signals.on("SIGINT", signalled).on("SIGTERM", signalled);
-  return second.promise;
 }

@@ -77,7 +77,7 @@ async function main(): Promise<void> {
   if (options.demoWebhooks) await (await import("./demo-webhooks.ts")).addDemoWebhooks(service);
   await announce(service);
   const ended = Promise.withResolvers<number>();
-  void onSignal(
+  onSignal(
     () => ended.resolve(0),
     () => process.exit(1),
   );

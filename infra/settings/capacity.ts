@@ -140,7 +140,7 @@ export function streamThrottle(capacity: Capacity, file: string): Throttle | und
 }
 
 /**
- * A rep most often waits for a new environment of these, according to `npm run simulate`. Reps use the map and status changes every minute,
+ * A rep most often waits for a new environment of these, according to `npm run cost`. Reps use the map and status changes every minute,
  * so their environments stay.
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;

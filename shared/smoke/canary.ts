@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { openParameters } from "#shared/aws/ssm.ts";
 import { errorFields, log } from "#shared/log.ts";
-import { apiAt } from "#shared/smoke/api.ts";
+import { apiAt, assert } from "#shared/smoke/api.ts";
 import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { runSmoke } from "#shared/smoke/story.ts";
@@ -27,7 +27,7 @@ export async function canary(webhookWaitMs = WEBHOOK_WAIT_MS): Promise<void> {
   let steps = 0;
   try {
     const api = apiAt(settings.API_URL, await signIn(settings));
-    const [webhookMs = 0] = await runSmoke({
+    const [webhookMs] = await runSmoke({
       admin: api,
       rep: api,
       receiver: attemptsAt(settings.API_URL, webhookWaitMs),
@@ -36,6 +36,7 @@ export async function canary(webhookWaitMs = WEBHOOK_WAIT_MS): Promise<void> {
       step: () => steps++,
       now: Date.now,
     });
+    assert(webhookMs !== undefined, "no webhook was delivered");
     publish(settings.METRICS_NAMESPACE, webhookMs);
     log.info("smoke test passed", { steps, webhookMs, ms: Date.now() - started });
   } catch (error) {

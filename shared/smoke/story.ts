@@ -164,7 +164,8 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
   step(`the map of the area shows their pins, and clusters of ${total} prospects`);
 
   const prospects = [...made.prospects];
-  const [chosen = 0] = prospects;
+  const [chosen] = prospects;
+  assert(chosen !== undefined, "no prospect was created");
   await call(rep, ["PATCH", `/api/prospects/${chosen}`, { currentStatusId: second.id }], 200, Identified);
   const [delivery] = await receiver.delivered(webhook, 1, admin);
   const history = (await call(rep, ["GET", `/api/prospects/${chosen}`], 200, Detail)).statusHistory;
@@ -202,16 +203,16 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
 
 async function removeLeftovers({ admin, rep, now }: Smoke): Promise<number> {
   const isLeft = ({ name, createdAt }: z.output<typeof Named>): boolean =>
-    OWN_NAME.test(name ?? "") && now() - Date.parse(createdAt) > LEFT_AFTER_MS;
+    name !== null && OWN_NAME.test(name) && now() - Date.parse(createdAt) > LEFT_AFTER_MS;
   const idsIn = (items: readonly z.output<typeof Named>[]) => new Set(items.filter(isLeft).map(({ id }) => id));
   const webhooks = idsIn(await call(admin, ["GET", "/api/webhooks"], 200, Webhooks));
   const prospects = idsIn((await call(rep, ["GET", `/api/prospects?${AREA}&search=Smoke`], 200, Page)).items);
-  await remove({ name: "", webhooks, prospects }, admin, rep);
+  await remove({ webhooks, prospects }, admin, rep);
   return webhooks.size + prospects.size;
 }
 
 /** Deletes as much as possible, and then throws if a deletion has failed. */
-async function remove({ webhooks, prospects }: Made, admin: Api, rep: Api): Promise<void> {
+async function remove({ webhooks, prospects }: Omit<Made, "name">, admin: Api, rep: Api): Promise<void> {
   const failed: string[] = [];
   const removeOne = async (api: Api, path: string): Promise<void> => {
     const status = await api("DELETE", path).then(

@@ -5,6 +5,7 @@ import type { Comparison } from "./postgres.ts";
 import type { ListTimes } from "./times.ts";
 import type { DeliveryTimes } from "./webhook-times.ts";
 import type { WebhookFigures } from "./webhooks.ts";
+import { table } from "./written-page.ts";
 
 export interface Measured {
   readonly budgets: readonly Budget[];
@@ -132,10 +133,3 @@ const comparisonTable = (comparisons: readonly Comparison[]): string =>
       ...[oursMs, postgresMs, postgresMs / oursMs].map(inDigits),
     ]),
   );
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, i) => Math.max(title.length, 3, ...rows.map((row) => row[i]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
-}

@@ -22,7 +22,7 @@ import { startBudgets } from "./starts.ts";
 import { type BenchTable, startBenchTable } from "./table.ts";
 import { deepPageTimes, type ListTimes, listTimes, pinTimes } from "./times.ts";
 import { measureWebhooks } from "./webhooks.ts";
-import { writeBenchmarks } from "./written-page.ts";
+import { writePage } from "./written-page.ts";
 
 const usage = `npm run bench -- [options]
     measures the service with companies of 10000 and 100000 prospects, and compares the results with the budgets
@@ -134,9 +134,7 @@ try {
   const measured = await measureAll(table, postgres);
   const text = report(measured);
   console.log(text);
-  if (options.write === true) {
-    writeBenchmarks(text);
-  }
+  if (options.write === true) writePage("benchmarks.md", "npm run bench -- --write", text);
   const broken = [...measured.budgets, ...(measured.webhooks?.budgets ?? [])].filter((budget) => !isHeld(budget));
   for (const { text: what, size, limit, measured: found } of broken) {
     progress(`not held: ${what}${size === "" ? "" : ` (${size})`}: ${inDigits(found)} instead of ${limit}`);

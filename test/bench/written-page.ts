@@ -1,23 +1,32 @@
-/** Writes the tables of `npm run bench -- --write` into docs/benchmarks.md. The text before and after them is written by hand. */
+/** Writes the tables of a bench into a page of docs. The text before and after them is written by hand. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-const page = join(import.meta.dirname, "../../docs/benchmarks.md");
-const BEGIN = "<!-- npm run bench -- --write: begin -->";
-const END = "<!-- npm run bench -- --write: end -->";
+const docs = join(import.meta.dirname, "../../docs");
 
-/**
- * Replaces the text between the comments `BEGIN` and `END` of the page. Throws an error unless the page has each of them once, in this
- * order.
- */
-export function writeBenchmarks(tables: string): void {
-  writeFileSync(page, withTables(readFileSync(page, "utf8"), tables));
+/** Replaces the tables in a page of docs, such as `cost.md`, which the command writes. */
+export function writePage(name: string, command: string, tables: string): void {
+  writeFileSync(join(docs, name), withTables(readPage(name), command, tables));
 }
 
-export function withTables(text: string, tables: string): string {
-  const [before = "", rest, ...more] = text.split(BEGIN);
-  const [, after, ...others] = rest?.split(END) ?? [];
+export const readPage = (name: string): string => readFileSync(join(docs, name), "utf8");
+
+/**
+ * Replaces the text between the two comments of the command. Throws an error unless the page has each of them once, in this order.
+ */
+export function withTables(text: string, command: string, tables: string): string {
+  const [begin, end] = [`<!-- ${command}: begin -->`, `<!-- ${command}: end -->`];
+  const [before, rest, ...more] = text.split(begin);
+  const [, after, ...others] = rest?.split(end) ?? [];
   if (rest === undefined || after === undefined || more.length + others.length > 0)
-    throw new Error(`docs/benchmarks.md must contain "${BEGIN}" and then "${END}", each once`);
-  return `${before}${BEGIN}\n\n${tables.trim()}\n\n${END}${after}`;
+    throw new Error(`the page must contain "${begin}" and then "${end}", each once`);
+  return `${before}${begin}\n\n${tables.trim()}\n\n${end}${after}`;
+}
+
+/** Returns a Markdown table. */
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = head.map((title, i) => Math.max(title.length, 3, ...rows.map((row) => row[i]?.length ?? 0)));
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join(" | ")} |`;
+  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
 }

@@ -5,16 +5,9 @@
 import { randomSequence } from "../../infra/local/demo-data.ts";
 
 /** Number of requests that one rep sends in an hour of canvassing, by kind of request. */
-export const mix = {
-  "status patch": 30,
-  create: 3,
-  "pin view": 60,
-  detail: 20,
-  list: 5,
-  search: 1,
-} as const;
+export const mix = { pins: 60, patch: 30, detail: 20, list: 5, search: 1, create: 3 } as const;
 export type Operation = keyof typeof mix;
-export const operations: readonly Operation[] = ["status patch", "create", "pin view", "detail", "list", "search"];
+export const operations = ["pins", "patch", "detail", "list", "search", "create"] as const;
 export const requestsPerRepHour = operations.reduce((sum, operation) => sum + mix[operation], 0);
 
 export interface Arrival {
@@ -55,5 +48,5 @@ function operationAt(chance: number): Operation {
     left -= mix[operation];
     if (left < 0) return operation;
   }
-  return "pin view";
+  return "pins";
 }

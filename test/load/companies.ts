@@ -57,7 +57,7 @@ export function readTokens(file: string | undefined): readonly Members[] {
     throw new WrongUsage("--base needs --tokens FILE or the variable LOAD_TOKENS: see npm run load -- --help");
   }
   try {
-    return Tokens.parse(JSON.parse(file === undefined ? (variable ?? "") : readFileSync(file, "utf8")));
+    return Tokens.parse(JSON.parse(file === undefined ? String(variable) : readFileSync(file, "utf8")));
   } catch {
     const list = "a list of tokens in JSON";
     const fault =

@@ -78,3 +78,12 @@ test("ten times the load on a running service is refused with 429, and no write 
     expect(Webhooks.parse(await patientCall(service.url, admin, "GET", "/api/webhooks"))).toEqual([]);
   }
 });
+
+test.each(["bulk", "hanging", "fan-out"])("beside %s of one company, no write or event is lost", async (name) => {
+  const { holds, phases, settled } = await load(
+    `--companies 3 --large-prospects 200 --seconds 2 --beside ${name} --company-rate 60`,
+  );
+  expect(phases.map(({ errors }) => errors)).toEqual(["", ""]);
+  expect(settled).toMatchObject({ lostWrites: 0, lostEvents: 0, doubledEvents: 0 });
+  expect(holds).toBe(true);
+});

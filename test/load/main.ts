@@ -2,15 +2,17 @@
  * `npm run load` simulates the canvassing of many small companies and of a large one on a service. It checks that no write and no event is
  * lost when the service refuses requests. It also measures whether too many requests of one company make the service slower for the others.
  */
+import { at } from "#shared/at.ts";
 import { exitCodes, runCommand } from "../../infra/command/options.ts";
 import { startService } from "../bench/started-service.ts";
 import { type Arrival, arrivals } from "./arrivals.ts";
 import { each, patientCall } from "./calls.ts";
 import { type Company, localMembers, prepare, readTokens } from "./companies.ts";
+import { type Disturbance, disturbances } from "./disturbances.ts";
 import { type Options, readOptions } from "./options.ts";
 import { openRecorder, type Recorder } from "./recorder.ts";
 import { errorStatuses, percentile, type Row, rowOf, rowsOf, show } from "./report.ts";
-import { type Sample, send } from "./traffic.ts";
+import { send } from "./traffic.ts";
 import { type Judged, verdictOf } from "./verdict.ts";
 
 /** Maximum number of requests of one load test, so that a typing error cannot flood a deployed service. */
@@ -27,6 +29,7 @@ interface Phase extends Judged {
   readonly title: string;
   /** The summary of the large company's requests. It exists only with the option `--noisy`. */
   readonly large?: Row;
+  /** The delays of the events, with the options `--noisy` and `--beside` only of the other companies. */
   readonly eventDelay: { readonly p50: number; readonly p99: number };
   readonly errors: string;
 }
@@ -55,28 +58,65 @@ interface Factors {
   readonly large: number;
 }
 
-async function play(stage: Stage, title: string, factors: Factors, seed: number): Promise<Phase> {
+/** @param beside what the large company does at the same time */
+async function play(stage: Stage, { title, factors, seed, beside }: Plan): Promise<Phase> {
   const { companies, recorder, options } = stage;
   const plan = planned(stage, options.seconds, factors, seed);
   progress(`${title}: ${plan.length} requests in ${options.seconds} s`);
   recorder.takeDelays();
-  const samples = await send(stage, plan);
-  const delays = recorder.takeDelays();
+  const [samples] = await Promise.all([send(stage, plan), beside?.begin()]);
   const slot = companies[0]?.throttleSlot;
-  const isOther = ({ company }: Sample): boolean => companies[company]?.throttleSlot !== slot;
+  const others = companies.filter(({ throttleSlot }) => throttleSlot !== slot);
+  const ofOthers = new Set(others.map(({ id }) => id));
+  const isOneLoud = options.noisy !== undefined || options.beside !== undefined;
+  const delays = recorder.takeDelays().filter(({ companyId }) => !isOneLoud || ofOthers.has(companyId));
+  const times = delays.map(({ ms }) => ms);
   return {
     title,
     rows: rowsOf(samples),
-    ...(options.noisy !== undefined && {
-      others: rowOf("others", samples.filter(isOther)),
+    ...(isOneLoud && {
+      others: rowOf(
+        "others",
+        samples.filter(({ company }) => others.includes(at(companies, company))),
+      ),
       large: rowOf(
         "large company",
         samples.filter(({ company }) => company === 0),
       ),
     }),
-    eventDelay: { p50: percentile(delays, 0.5), p99: percentile(delays, 0.99) },
+    eventDelay: { p50: percentile(times, 0.5), p99: percentile(times, 0.99) },
     errors: errorStatuses(samples),
   };
+}
+
+interface Plan {
+  readonly title: string;
+  readonly factors: Factors;
+  readonly seed: number;
+  readonly beside?: Disturbance;
+}
+
+/** Plays an ordinary phase, and then the phase that the options ask for. */
+async function playAll(stage: Stage): Promise<Phase[]> {
+  const { times, noisy, beside } = stage.options;
+  const ordinary = { small: 1, large: 1 };
+  await send(stage, planned(stage, WARM_UP_SECONDS, ordinary, 1));
+  const phases = [await play(stage, { title: "as usual", factors: ordinary, seed: 2 })];
+  if (times !== undefined) {
+    const factors = { small: times, large: times };
+    phases.push(await play(stage, { title: `${times} times as many`, factors, seed: 3 }));
+  }
+  if (noisy !== undefined) {
+    const factors = { small: 1, large: noisy };
+    phases.push(await play(stage, { title: `the large company ${noisy} times`, factors, seed: 4 }));
+  }
+  if (beside !== undefined) {
+    const disturbance = await disturbances[beside](stage.base, at(stage.companies, 0));
+    const title = `beside ${beside} of the large company`;
+    phases.push(await play(stage, { title, factors: ordinary, seed: 5, beside: disturbance }));
+    disturbance.close();
+  }
+  return phases;
 }
 
 async function run(base: string, options: Options): Promise<boolean> {
@@ -93,13 +133,7 @@ async function run(base: string, options: Options): Promise<boolean> {
     progress(`${members.length} companies, ${members.reduce((sum, { reps }) => sum + reps.length, 0)} reps`);
     const companies = await prepare(base, members, options["receiver-url"] ?? recorder.url, progress);
     const stage: Stage = { base, companies, recorder, options };
-    await send(stage, planned(stage, WARM_UP_SECONDS, { small: 1, large: 1 }, 1));
-    const phases = [await play(stage, "as usual", { small: 1, large: 1 }, 2)];
-    const { times, noisy } = options;
-    if (times !== undefined)
-      phases.push(await play(stage, `${times} times as many`, { small: times, large: times }, 3));
-    if (noisy !== undefined)
-      phases.push(await play(stage, `the large company ${noisy} times`, { small: 1, large: noisy }, 4));
+    const phases = await playAll(stage);
     const settled = await recorder.settle(base, EVENTS_WAIT_MS);
     if (options.base !== undefined) await cleanUp(base, companies);
     return judge(phases, settled, options);
@@ -119,9 +153,9 @@ async function cleanUp(base: string, companies: readonly Company[]): Promise<voi
 function judge(
   phases: readonly Phase[],
   settled: Awaited<ReturnType<Recorder["settle"]>>,
-  { json, "max-ratio": maxRatio }: Options,
+  { json, noisy, "max-ratio": maxRatio }: Options,
 ): boolean {
-  const { holds, faults, ratio } = verdictOf(phases, settled, maxRatio);
+  const { holds, faults, ratio } = verdictOf(phases, settled, noisy === undefined ? 0 : maxRatio);
   if (json) {
     console.log(JSON.stringify({ holds, faults, phases, settled, othersP99Ratio: ratio }));
     return holds;
@@ -135,7 +169,7 @@ function judge(
     `\n${settled.writes} acknowledged writes, ${settled.lostWrites} lost; ${settled.events} events arrived, ` +
       `${settled.lostEvents} lost, ${settled.doubledEvents} twice; ${settled.repeatedDeliveries} deliveries repeated`,
   );
-  if (ratio !== undefined) console.log(`p99 of the others beside the noisy company: ${ratio} times as long`);
+  if (ratio !== undefined) console.log(`p99 of the others beside the large company: ${ratio} times as long`);
   console.log(holds ? "nothing lost, no errors" : `FAILED: ${faults.join("; ")}`);
   return holds;
 }

@@ -1,6 +1,6 @@
 /** Reads the command-line options of the load test. */
 import * as z from "zod/mini";
-import { HttpUrl, numberFrom, wholeNumber } from "../../infra/command/accepted.ts";
+import { HttpUrl, must, numberFrom, wholeNumber } from "../../infra/command/accepted.ts";
 import { checked, optionsOf, texts, WrongUsage } from "../../infra/command/options.ts";
 
 const usage = `npm run load -- [options]
@@ -12,6 +12,8 @@ const usage = `npm run load -- [options]
     --seconds N          length of each measured phase in seconds (30)
     --times N            a second phase in which every company sends N times as many requests; not with --noisy
     --noisy N            a second phase in which only the large company sends N times as many requests; not with --times
+    --beside NAME        a second phase in which the large company also has a bulk job with an event for each prospect (bulk), the
+                         same for a receiver that never answers (hanging), or changes with many registrations each (fan-out)
     --max-ratio N        with --noisy, the p99 latency of the other companies may be N times as long as before (2); 0 only prints it
     --seed N             another random plan (1)
     --json               prints the result as JSON
@@ -35,6 +37,7 @@ const Options = z.object({
   seconds: z._default(numberFrom(1, 600), 30),
   times: z.optional(numberFrom(1, 100)),
   noisy: z.optional(numberFrom(1, 1_000)),
+  beside: z.optional(z.enum(["hanging", "fan-out", "bulk"], must("hanging or fan-out or bulk"))),
   "max-ratio": z._default(numberFrom(0, 1_000), 2),
   seed: z._default(wholeNumber(1, 1_000_000_000), 1),
   json: z._default(z.boolean(), false),
@@ -60,14 +63,13 @@ export function readOptions(args: readonly string[]): Options {
   const refuse = (reason: string): never => {
     throw new WrongUsage(`${reason}: see npm run load -- --help`);
   };
-  if (options.noisy !== undefined && options.times !== undefined) {
-    refuse("--noisy and --times cannot be combined: run the command once with each");
-  }
+  const second = ["noisy", "times", "beside"].filter((name) => name in given);
+  if (second.length > 1) refuse(`--${second.join(" and --")} cannot be combined: run the command once with each`);
   if (given["max-ratio"] !== undefined && options.noisy === undefined) refuse("--max-ratio: needs --noisy");
   const isLocal = options.base === undefined;
   const useless = isLocal
     ? ["tokens", "receiver-url", "receiver-port"]
-    : ["companies", "reps", "large-reps", "large-prospects", "request-rate", "company-rate"];
+    : ["companies", "reps", "large-reps", "large-prospects", "request-rate", "company-rate", "beside"];
   const found = useless.find((name) => name in given);
   if (found !== undefined) refuse(isLocal ? `--${found}: needs --base` : `--${found}: has no effect with --base`);
   return options;

@@ -17,10 +17,8 @@ export interface Recorder {
   /** Records an acknowledged create (`created`) or an acknowledged status change (`changed`). */
   created(company: Company, id: number): void;
   changed(company: Company, id: number, statusId: number): void;
-  /**
-   * Returns the milliseconds from the commit of a change to the arrival of its event, for all events since `takeDelays` was last called.
-   */
-  takeDelays(): number[];
+  /** Returns the events that have arrived since `takeDelays` was last called, each with the milliseconds since the commit of its change. */
+  takeDelays(): readonly { readonly companyId: number; readonly ms: number }[];
   /**
    * Reads every written prospect, and then waits at most `waitMs` until each write in the service's data has its event. Returns the counts.
    */
@@ -62,7 +60,7 @@ export async function openRecorder(port: number): Promise<Recorder> {
   /** For each event, the number of different delivery ids with which it has arrived. The key names the change, for example `created 17`. */
   const events = new Map<string, number>();
   let repeated = 0;
-  let delays: number[] = [];
+  let delays: { companyId: number; ms: number }[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
     response.end();
@@ -75,7 +73,8 @@ export async function openRecorder(port: number): Promise<Recorder> {
     const { event, createdAt, data } = Event.parse(JSON.parse(body));
     const key = event === "prospect.created" ? `created ${data.prospect.id}` : `changed ${data.statusHistoryId}`;
     events.set(key, (events.get(key) ?? 0) + 1);
-    delays.push(Date.now() - Date.parse(createdAt));
+    const companyId = Number(request.url?.slice(1));
+    delays.push({ companyId, ms: Date.now() - Date.parse(createdAt) });
   });
   server.listen(port, "127.0.0.1");
   await once(server, "listening");

@@ -23,9 +23,17 @@ export function rowOf(operation: string, samples: readonly Sample[]): Row {
   const times = samples.filter(isOk).map(({ ms }) => ms);
   const ok = times.length;
   const throttled = samples.filter(isThrottled).length;
-  const [p50, p90, p99] = [0.5, 0.9, 0.99].map((share) => percentile(times, share));
   const errors = samples.length - ok - throttled;
-  return { operation, sent: samples.length, ok, throttled, errors, p50: p50 ?? 0, p90: p90 ?? 0, p99: p99 ?? 0 };
+  return {
+    operation,
+    sent: samples.length,
+    ok,
+    throttled,
+    errors,
+    p50: percentile(times, 0.5),
+    p90: percentile(times, 0.9),
+    p99: percentile(times, 0.99),
+  };
 }
 
 export const rowsOf = (samples: readonly Sample[]): Row[] => [

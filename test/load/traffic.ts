@@ -1,10 +1,11 @@
 /** Sends the planned requests at their times, and records the answer to each. */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { randomSequence } from "../../infra/local/demo-data.ts";
 import type { Arrival, Operation } from "./arrivals.ts";
 import { type Answer, call } from "./calls.ts";
-import { type Company, newProspect, type Prospect } from "./companies.ts";
+import { type Company, newProspect } from "./companies.ts";
 import type { Recorder } from "./recorder.ts";
 
 export interface Sample {
@@ -57,18 +58,21 @@ export async function send(scene: Scene, planned: readonly Arrival[]): Promise<S
   return samples;
 }
 
-async function perform(scene: Scene, { company: at, rep, operation }: Arrival, random: () => number): Promise<Answer> {
+async function perform(
+  scene: Scene,
+  { company: index, rep, operation }: Arrival,
+  random: () => number,
+): Promise<Answer> {
   const { base, companies, recorder } = scene;
-  const company = companies[at];
-  const token = company?.reps[rep % company.reps.length];
-  if (company === undefined || token === undefined) throw new Error(`company ${at} has no rep`);
-  const any = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
+  const company = at(companies, index);
+  const token = at(company.reps, rep % company.reps.length);
+  const any = <T>(list: readonly T[]): T => at(list, Math.floor(random() * list.length));
   const get = (path: string): Promise<Answer> => call(base, token, "GET", path);
   switch (operation) {
-    case "status patch":
+    case "patch":
       return change(base, company, token, recorder, any);
     case "create": {
-      const statusId = any(company.statusIds) ?? 0;
+      const statusId = any(company.statusIds);
       const body = newProspect(Math.floor(random() * 10_000), statusId);
       const answer = await call(base, token, "POST", "/api/prospects", body);
       const created = z.safeParse(Created, answer.body);
@@ -78,10 +82,10 @@ async function perform(scene: Scene, { company: at, rep, operation }: Arrival, r
       }
       return answer;
     }
-    case "pin view":
+    case "pins":
       return get(`/api/prospects/pins?bbox=${company.box}`);
     case "detail":
-      return get(`/api/prospects/${any(company.prospects)?.id}`);
+      return get(`/api/prospects/${any(company.prospects).id}`);
     case "list":
       return get(`/api/prospects?pageSize=25&page=${1 + Math.floor(random() * 2)}`);
     case "search":
@@ -94,14 +98,14 @@ async function change(
   company: Company,
   token: string,
   recorder: Recorder,
-  any: <T>(list: readonly T[]) => T | undefined,
+  any: <T>(list: readonly T[]) => T,
 ): Promise<Answer> {
   const idle = company.prospects.filter(({ isChanging }) => !isChanging);
-  const prospect: Prospect | undefined = any(idle);
   // If all prospects of the company are being changed, this request only reads a prospect. This happens only in a small company at a high
   // rate.
-  if (prospect === undefined) return call(base, token, "GET", `/api/prospects/${company.prospects[0]?.id}`);
-  const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId)) ?? 0;
+  if (idle.length === 0) return call(base, token, "GET", `/api/prospects/${at(company.prospects, 0).id}`);
+  const prospect = any(idle);
+  const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId));
   prospect.isChanging = true;
   const answer = await call(base, token, "PATCH", `/api/prospects/${prospect.id}`, { currentStatusId: statusId });
   // Without an answer, the status of the prospect is unknown. A further change could set the status that the prospect already has, and

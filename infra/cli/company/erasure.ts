@@ -6,13 +6,13 @@ import * as z from "zod/mini";
 import { countFiles, type FileStore, removeFiles } from "#shared/aws/s3-folders.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { all, type Condition, exists, missing, present } from "#shared/db/expression.ts";
-import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import type { DeployedRetention } from "../../settings/retention.ts";
 import { allPrefixes } from "./file-prefixes.ts";
 import type { Pool, PoolUser } from "./pool.ts";
-import { countRows, keyOfRow, ROWS_TOGETHER, type RowStore, removeKeys, removeRows } from "./rows.ts";
+import { allOf, countRows, groupsOf, keyOfRow, type RowStore, removeKeys, removeRows } from "./rows.ts";
 import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
 
 export interface ErasureContext {
@@ -195,14 +195,8 @@ async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, row
 
 /** Removes the webhooks. The erasure removes them before all other rows, so that no further delivery is created or sent. */
 async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
-  let found: Key[] = [];
-  for await (const item of rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] })) {
-    found.push(keyOfRow(item));
-    if (found.length < ROWS_TOGETHER) continue;
-    await removeKeys(rows, found);
-    found = [];
-  }
-  if (found.length > 0) await removeKeys(rows, found);
+  const found = await allOf(rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] }));
+  for (const group of groupsOf(found.map(keyOfRow))) await removeKeys(rows, group);
 }
 
 async function removeUsersAndFiles(context: ErasureContext, companyId: number): Promise<void> {
@@ -245,4 +239,30 @@ async function removeAllRows(
 /** Yields the records of erased companies in the order of the company ids. */
 export async function* erasures(table: Table): AsyncGenerator<Erasure> {
   for await (const item of table.query(keys.erasures())) yield Erasure.parse(item);
+}
+
+/** AWS keeps the last copy of a deleted table that had point-in-time recovery. */
+const LAST_COPY_DAYS = 35;
+
+/** When each kind of copy expires. */
+export function remainsUntil(erasedAt: string, retention: DeployedRetention): Record<string, string> {
+  const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
+  return {
+    "point-in-time recovery of each table": after(retention.recoveryDays),
+    "last copies of deleted restored tables": after(LAST_COPY_DAYS),
+    "stream of the table": after(1),
+    "parts of unfinished uploads": after(1),
+    "dead-letter queues": after(14),
+    "memory of running functions": after(1),
+    "log lines, which have ids and no names": after(retention.logDays),
+    "AWS Backup": backups(retention, after),
+  };
+}
+
+/** AWS Backup sets the expiry of a copy when it makes the copy, so a later change of the settings does not matter. */
+function backups(retention: DeployedRetention, after: (days: number) => string): string {
+  const others = "copies made by hand, or under earlier settings, may remain longer";
+  return retention.backupDays === 0
+    ? `the plan makes no copies; ${others}`
+    : `${after(retention.backupDays)}; ${others}`;
 }

@@ -27,6 +27,7 @@ export interface ExportContext {
 
 const PART_BYTES = 8 * 2 ** 20;
 
+const Position = z.looseObject({ pk: z.string(), sk: z.string() });
 const Part = z.object({ key: z.string(), lines: z.int(), bytes: z.int(), sha256: z.string() });
 const Counts = z.record(z.string(), z.int());
 
@@ -40,7 +41,7 @@ const Progress = z.object({
   segments: z.int(),
   /** The segment of the table scan, and the position within it. */
   segment: z.int(),
-  from: z.nullable(z.looseObject({ pk: z.string(), sk: z.string() })),
+  from: z.nullable(Position),
   /** True after `exportActivity`. */
   hasActivity: z._default(z.boolean(), false),
   /** The bucket's folder whose files are being copied, and the last copied S3 key. */
@@ -67,20 +68,7 @@ export async function exportCompany(
   context: ExportContext,
   companyId: number,
 ): Promise<{ folder: string; manifest: Manifest }> {
-  const { files, clock } = context;
-  const progress = await begin(context, companyId);
-  const folder = `${exportsPrefix(companyId)}${progress.id}/`;
-  while (progress.segment < progress.segments) await exportSegment(context, companyId, folder, progress);
-  if (!progress.hasActivity) await exportActivity(context, companyId, folder, progress);
-  const prefixes = filePrefixes(companyId);
-  while (progress.folder < prefixes.length) {
-    await copyFolder(context, companyId, folder, prefixes[progress.folder] ?? "", progress);
-  }
-  const { segments, segment, from, hasActivity, folder: _, after, ...rest } = progress;
-  const manifest: Manifest = { companyId, ...rest, endedAt: iso(clock.now()), notes };
-  await writeFile(files, `${folder}manifest.json`, JSON.stringify(manifest, null, 1), "application/json");
-  await removeFiles(files, [progressKey(companyId)]);
-  return { folder, manifest };
+  return new CompanyExport(context, companyId, await begin(context, companyId)).run();
 }
 
 const notes = [
@@ -96,114 +84,124 @@ async function begin({ rows, files, clock }: ExportContext, companyId: number): 
   if (stored !== undefined) return Progress.parse(JSON.parse(stored));
   const company = await known(rows.table, companyId);
   const startedAt = iso(clock.now());
-  return {
-    format: 1,
-    id: startedAt.replaceAll(/[:.]/g, "-"),
-    startedAt,
-    name: company.name,
-    suspended: company.suspendedAt !== undefined,
-    segments: SEGMENTS,
-    segment: 0,
-    from: null,
-    hasActivity: false,
-    folder: 0,
-    after: null,
-    parts: [],
-    counts: {},
-    leftOut: {},
-    damaged: 0,
-  };
+  return Progress.parse({
+    ...{ format: 1, id: startedAt.replaceAll(/[:.]/g, "-"), startedAt, name: company.name },
+    ...{ suspended: company.suspendedAt !== undefined, segments: SEGMENTS, segment: 0, from: null },
+    ...{ folder: 0, after: null, parts: [], counts: {}, leftOut: {} },
+  });
 }
 
-async function exportSegment(
-  context: ExportContext,
-  companyId: number,
-  folder: string,
-  progress: Progress,
-): Promise<void> {
-  const { segment, segments } = progress;
-  const scan = { segment, segments, from: progress.from ?? undefined, consistency: "strong" } as const;
-  let lines: string[] = [];
-  let bytes = 0;
-  for await (const { rows, next } of companyPages(context.rows, companyId, scan)) {
-    for (const row of rows) {
-      const counts = isLeftOut(row) ? progress.leftOut : progress.counts;
-      counts[typeOf(row)] = (counts[typeOf(row)] ?? 0) + 1;
-      if (isLeftOut(row)) continue;
-      const line = lineOf(row, context, progress);
-      lines.push(line);
-      bytes += Buffer.byteLength(line) + 1;
+class CompanyExport {
+  readonly #context: ExportContext;
+  readonly #companyId: number;
+  readonly #folder: string;
+  readonly #progress: Progress;
+
+  constructor(context: ExportContext, companyId: number, progress: Progress) {
+    this.#context = context;
+    this.#companyId = companyId;
+    this.#folder = `${exportsPrefix(companyId)}${progress.id}/`;
+    this.#progress = progress;
+  }
+
+  async run(): Promise<{ folder: string; manifest: Manifest }> {
+    const [progress, folder, companyId] = [this.#progress, this.#folder, this.#companyId];
+    const { files, clock } = this.#context;
+    while (progress.segment < progress.segments) await this.#exportSegment();
+    if (!progress.hasActivity) await this.#exportActivity();
+    for (const prefix of filePrefixes(companyId).slice(progress.folder)) await this.#copyFolder(prefix);
+    const { segments, segment, from, hasActivity, folder: _, after, ...rest } = progress;
+    const manifest: Manifest = { companyId, ...rest, endedAt: iso(clock.now()), notes };
+    await writeFile(files, `${folder}manifest.json`, JSON.stringify(manifest, null, 1), "application/json");
+    await removeFiles(files, [progressKey(companyId)]);
+    return { folder, manifest };
+  }
+
+  async #exportSegment(): Promise<void> {
+    const progress = this.#progress;
+    const { rows: store, partBytes = PART_BYTES } = this.#context;
+    const { segment, segments, from } = progress;
+    const scan = { segment, segments, from: from ?? undefined, consistency: "strong" } as const;
+    let lines: string[] = [];
+    for await (const { rows, next } of companyPages(store, this.#companyId, scan)) {
+      for (const row of rows) {
+        const counts = isLeftOut(row) ? progress.leftOut : progress.counts;
+        counts[typeOf(row)] = (counts[typeOf(row)] ?? 0) + 1;
+        if (!isLeftOut(row)) lines.push(this.#lineOf(row));
+      }
+      const bytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
+      if (next !== undefined && bytes < partBytes) continue;
+      await this.#addPart("rows", lines);
+      lines = [];
+      progress.from = next === undefined ? null : z.parse(Position, next);
+      if (next === undefined) progress.segment++;
+      await this.#save();
     }
-    if (next !== undefined && bytes < (context.partBytes ?? PART_BYTES)) continue;
-    if (lines.length > 0) progress.parts.push(await writePart(context, folder, "rows", lines, progress));
-    [lines, bytes] = [[], 0];
-    progress.from = next === undefined ? null : z.parse(Position, next);
-    if (next === undefined) progress.segment++;
-    await save(context, companyId, progress);
+  }
+
+  /**
+   * Exports facts that only the company index has, which the export omits, as rows of the type `loggedFacts`. A flush would copy them to
+   * such rows later.
+   */
+  async #exportActivity(): Promise<void> {
+    const { counts } = this.#progress;
+    const facts = await unloggedFacts(this.#context.rows.table, this.#companyId);
+    const lines = facts.map(({ put }) => this.#lineOf(put));
+    await this.#addPart("rows", lines);
+    counts.loggedFacts = (counts.loggedFacts ?? 0) + lines.length;
+    this.#progress.hasActivity = true;
+    await this.#save();
+  }
+
+  async #copyFolder(prefix: string): Promise<void> {
+    const progress = this.#progress;
+    const { files } = this.#context;
+    for await (const page of filesAt(files, prefix, progress.after ?? undefined)) {
+      const lines: string[] = [];
+      for (const { key, bytes, etag } of page) {
+        const copy = `${this.#folder}files/${key}`;
+        await copyFile(files, key, copy);
+        lines.push(JSON.stringify({ type: "file", key, copy, bytes, etag }));
+      }
+      await this.#addPart("files", lines);
+      progress.counts.file = (progress.counts.file ?? 0) + page.length;
+      progress.after = page.at(-1)?.key ?? null;
+      await this.#save();
+    }
+    progress.folder++;
+    progress.after = null;
+    await this.#save();
+  }
+
+  /** The number in its name is the count of stored parts plus one, so a part whose write was interrupted is overwritten. */
+  async #addPart(kind: "rows" | "files", lines: readonly string[]): Promise<void> {
+    if (lines.length === 0) return;
+    const { parts } = this.#progress;
+    const body = gzipSync(`${lines.join("\n")}\n`);
+    const key = `${this.#folder}${kind}-${String(parts.length + 1).padStart(5, "0")}.ndjson.gz`;
+    await writeFile(this.#context.files, key, body, "application/gzip");
+    this.#context.progress?.(`${key}: ${lines.length} lines`);
+    const sha256 = createHash("sha256").update(body).digest("hex");
+    parts.push({ key, lines: lines.length, bytes: body.length, sha256 });
+  }
+
+  #save(): Promise<void> {
+    const text = JSON.stringify(this.#progress);
+    return writeFile(this.#context.files, progressKey(this.#companyId), text, "application/json");
+  }
+
+  /** Counts and reports a row with damaged compressed bytes. */
+  #lineOf(row: Item): string {
+    const reasons: string[] = [];
+    const line = JSON.stringify(exportable(row, (reason) => reasons.push(reason)));
+    if (reasons.length > 0) {
+      this.#progress.damaged++;
+      const what = `${row.pk} ${row.sk}: damaged compressed bytes, exported in base64 (${reasons.join("; ")})`;
+      this.#context.progress?.(what);
+    }
+    return line;
   }
 }
-
-/**
- * Exports facts that only the company index has, which the export omits, as rows of the type `loggedFacts`. A flush would copy them to such
- * rows later.
- */
-async function exportActivity(
-  context: ExportContext,
-  companyId: number,
-  folder: string,
-  progress: Progress,
-): Promise<void> {
-  const lines: string[] = [];
-  for (const { put } of await unloggedFacts(context.rows.table, companyId)) lines.push(lineOf(put, context, progress));
-  if (lines.length > 0) progress.parts.push(await writePart(context, folder, "rows", lines, progress));
-  progress.counts.loggedFacts = (progress.counts.loggedFacts ?? 0) + lines.length;
-  progress.hasActivity = true;
-  await save(context, companyId, progress);
-}
-
-const Position = z.looseObject({ pk: z.string(), sk: z.string() });
-
-async function copyFolder(
-  context: ExportContext,
-  companyId: number,
-  folder: string,
-  prefix: string,
-  progress: Progress,
-): Promise<void> {
-  for await (const page of filesAt(context.files, prefix, progress.after ?? undefined)) {
-    const lines: string[] = [];
-    for (const { key, bytes, etag } of page) {
-      const copy = `${folder}files/${key}`;
-      await copyFile(context.files, key, copy);
-      lines.push(JSON.stringify({ type: "file", key, copy, bytes, etag }));
-    }
-    progress.parts.push(await writePart(context, folder, "files", lines, progress));
-    progress.counts.file = (progress.counts.file ?? 0) + page.length;
-    progress.after = page.at(-1)?.key ?? null;
-    await save(context, companyId, progress);
-  }
-  progress.folder++;
-  progress.after = null;
-  await save(context, companyId, progress);
-}
-
-/** The number in its name is the count of stored parts plus one, so a part whose write was interrupted is overwritten. */
-async function writePart(
-  { files, progress: report }: ExportContext,
-  folder: string,
-  kind: "rows" | "files",
-  lines: readonly string[],
-  { parts }: Progress,
-): Promise<z.infer<typeof Part>> {
-  const body = gzipSync(`${lines.join("\n")}\n`);
-  const key = `${folder}${kind}-${String(parts.length + 1).padStart(5, "0")}.ndjson.gz`;
-  await writeFile(files, key, body, "application/gzip");
-  report?.(`${key}: ${lines.length} lines`);
-  return { key, lines: lines.length, bytes: body.length, sha256: createHash("sha256").update(body).digest("hex") };
-}
-
-const save = ({ files }: ExportContext, companyId: number, progress: Progress): Promise<void> =>
-  writeFile(files, progressKey(companyId), JSON.stringify(progress), "application/json");
 
 /**
  * These rows are not exported: the company index with its change log, stored responses and receipts of repeated requests and operations,
@@ -213,17 +211,6 @@ const LEFT_OUT = /^C#\d+#(?:X|XN|XF|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
-
-/** Counts and reports a row with damaged compressed bytes. */
-function lineOf(row: Item, { progress: report }: ExportContext, progress: Progress): string {
-  const reasons: string[] = [];
-  const line = JSON.stringify(exportable(row, (reason) => reasons.push(reason)));
-  if (reasons.length > 0) {
-    progress.damaged++;
-    report?.(`${row.pk} ${row.sk}: damaged compressed bytes, exported in base64 (${reasons.join("; ")})`);
-  }
-  return line;
-}
 
 /**
  * Returns the row as JSON without secrets: fields in one JSON string become separate, and compressed records are decompressed. `onDamage`

@@ -1,11 +1,13 @@
 /** Reads and removes the rows of one company, by scans of the whole table, which also find rows of a kind that a later release adds. */
-import { type DynamoDBDocumentClient, ScanCommand } from "@aws-sdk/lib-dynamodb";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type DynamoDBDocumentClient, ScanCommand, type ScanCommandInput } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
+import type { ClientSettings } from "#shared/aws/client-config.ts";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import type { Table } from "#shared/db/table.ts";
-import type { Pace } from "./pace.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
 
 export interface RowStore {
   readonly client: DynamoDBDocumentClient;
@@ -20,6 +22,37 @@ export const READ_UNITS = 2_000;
 /** A partition allows 1 000 per second, so at least half of them remain for users. */
 export const WRITE_UNITS = 500;
 export const SEGMENTS = 4;
+
+/** Limits the units that a command consumes per second, so that enough of the table's capacity remains for users. */
+export class Pace {
+  readonly #unitsPerSecond: number;
+  readonly #wait: (ms: number) => Promise<unknown>;
+  #paidAt = 0;
+
+  constructor(unitsPerSecond: number, wait: (ms: number) => Promise<unknown> = sleep) {
+    this.#unitsPerSecond = unitsPerSecond;
+    this.#wait = wait;
+  }
+
+  /** Waits until the average consumption is within the limit. `call` resolves with its result and the units that it has consumed. */
+  async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
+    const early = this.#paidAt - Date.now();
+    if (early > 0) await this.#wait(early);
+    const { result, units } = await call();
+    this.#paidAt = Math.max(this.#paidAt, Date.now()) + (units * 1_000) / this.#unitsPerSecond;
+    return result;
+  }
+}
+
+/** The limits of a command's options apply to all opened tables together. */
+export function storesAt(
+  settings: ClientSettings,
+  limits: { readonly "read-units": number; readonly "write-units": number },
+) {
+  const client = dynamoClient(settings);
+  const [reads, writes] = [new Pace(limits["read-units"]), new Pace(limits["write-units"])];
+  return (tableName: string): RowStore => ({ client, tableName, table: openTable(tableName, client), reads, writes });
+}
 
 const StoredKey = z.object({ pk: z.string(), sk: z.string() });
 export const keyOfRow = (row: Item): Key => StoredKey.parse(row);
@@ -60,31 +93,45 @@ const ofCompany = (companyId: number) => ({
  * server cannot continue a scan after a row that the caller has removed.
  */
 export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
-  let from = scan.from;
   let page: Page | undefined;
+  const pages = scanned(store, {
+    ...ofCompany(companyId),
+    Segment: scan.segment,
+    TotalSegments: scan.segments,
+    ConsistentRead: scan.consistency === "strong",
+    ...(scan.keysOnly === true && {
+      ProjectionExpression: "pk, sk, #type",
+      ExpressionAttributeNames: { "#type": "type" },
+    }),
+    ExclusiveStartKey: scan.from,
+  });
+  for await (const next of pages) {
+    if (page !== undefined) yield page;
+    page = next;
+  }
+  if (page !== undefined) yield page;
+}
+
+/** The pages of a scan, at the pace of the store. */
+export async function* scanned(
+  { client, tableName, reads }: Pick<RowStore, "client" | "tableName" | "reads">,
+  input: Omit<ScanCommandInput, "TableName">,
+): AsyncGenerator<Page> {
+  let from = input.ExclusiveStartKey;
   do {
     const command = new ScanCommand({
-      TableName: store.tableName,
-      ...ofCompany(companyId),
-      Segment: scan.segment,
-      TotalSegments: scan.segments,
-      ConsistentRead: scan.consistency === "strong",
-      ...(scan.keysOnly === true && {
-        ProjectionExpression: "pk, sk, #type",
-        ExpressionAttributeNames: { "#type": "type" },
-      }),
+      ...input,
+      TableName: tableName,
       ExclusiveStartKey: from,
       ReturnConsumedCapacity: "TOTAL",
     });
-    const { Items = [], LastEvaluatedKey } = await store.reads.spend(async () => {
-      const result = await store.client.send(command);
+    const { Items: rows = [], LastEvaluatedKey: next } = await reads.spend(async () => {
+      const result = await client.send(command);
       return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
     });
-    from = LastEvaluatedKey;
-    if (page !== undefined) yield page;
-    page = { rows: Items, next: from };
+    yield { rows, next };
+    from = next;
   } while (from !== undefined);
-  yield page;
 }
 
 /** Reads the segments concurrently. Returns the sum of the numbers that `work` returns. */
@@ -124,9 +171,7 @@ export function removeRows(
   let removed = 0;
   return eachPage(store, companyId, async (rows) => {
     const keys = rows.map(keyOfRow).filter((key) => !kept(key));
-    for (let first = 0; first < keys.length; first += ROWS_TOGETHER) {
-      await removeKeys(store, keys.slice(first, first + ROWS_TOGETHER));
-    }
+    for (const group of groupsOf(keys)) await removeKeys(store, group);
     removed += keys.length;
     progress(removed);
     return keys.length;
@@ -134,7 +179,26 @@ export function removeRows(
 }
 
 /** The maximum of DynamoDB for a batch. */
-export const ROWS_TOGETHER = 25;
+const ROWS_TOGETHER = 25;
+
+/** Groups that DynamoDB accepts as one batch. */
+export const groupsOf = <T>(items: readonly T[]): T[][] =>
+  Array.from({ length: Math.ceil(items.length / ROWS_TOGETHER) }, (_, group) =>
+    items.slice(group * ROWS_TOGETHER, (group + 1) * ROWS_TOGETHER),
+  );
+
+export async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+export const textOf = ({ pk, sk }: Item | Key): string => `${pk} ${sk}`;
+
+/** The stored rows with these keys, by `textOf` of their keys. */
+export async function byKey({ table }: Pick<RowStore, "table">, keys: readonly Key[]): Promise<Map<string, Item>> {
+  return new Map((await table.batchGet(keys)).map((item) => [textOf(item), item]));
+}
 
 export const removeKeys = ({ writes, table }: RowStore, keys: readonly Key[]): Promise<void> =>
   writes.spend(async () => {

@@ -4,8 +4,8 @@ import { NewExport } from "#shared/jobs/export/schema.ts";
 import { type Column, exportColumns, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
-import { HttpUrl, shown } from "../../command/accepted.ts";
-import { argumentsOf, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
+import { HttpUrl, must } from "../../command/accepted.ts";
+import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
 import { serviceUrl } from "../../local/address.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
@@ -42,9 +42,24 @@ const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run c
 const string = { type: "string" } as const;
 const flag = { type: "boolean", default: false } as const;
 const access = { base: string, token: string, as: string } as const;
-const reading = { mapping: { type: "string", multiple: true }, "match-by": string, "on-match": string } as const;
-const ofImport = { ...access, ...reading, errors: string, again: flag, "dry-run": flag } as const;
+const mapping = { type: "string", multiple: true } as const;
+const matching = { "match-by": string, "on-match": string } as const;
+const ofImport = { ...access, ...matching, mapping, errors: string, again: flag, "dry-run": flag } as const;
 const ofExport = { ...access, "all-columns": flag, bom: flag, ...texts(filters) };
+
+const Access = z.object({
+  base: z.optional(HttpUrl),
+  token: z.optional(z.string()),
+  as: z.optional(z.string().check(z.regex(/^\S+@\S+$/, must("an e-mail address")))),
+});
+const Import = z.extend(Access, {
+  errors: z.optional(z.string()),
+  again: z.boolean(),
+  "dry-run": z.boolean(),
+  mapping: z._default(z.array(z.string()), []),
+  "match-by": z.optional(z.enum(MatchBy.options, must("id, sourceId or emailAddress"))),
+  "on-match": z.optional(z.enum(OnMatch.options, must("update, skip or create"))),
+});
 
 export type Options = ReturnType<typeof readOptions>;
 export type ImportOptions = Extract<Options, { command: "import" }>;
@@ -61,45 +76,36 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
   // The other words may contain an access token.
   if (command !== "import") throw unknownCommand(command === undefined ? [] : [command], usage);
   const { values, positionals } = argumentsOf(ofImport, usage, args);
-  const { errors, again, "dry-run": dryRun, mapping = [] } = values;
-  const matchBy = choiceOf("--match-by", MatchBy.options, values["match-by"]);
-  const onMatch = choiceOf("--on-match", OnMatch.options, values["on-match"]);
+  const { errors, again, "dry-run": dryRun, mapping, ...given } = checked(Import, values, usage);
+  const { "match-by": matchBy, "on-match": onMatch } = given;
   if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
-  /** The options that change how the service reads the file. */
-  const reading = { mapping: Object.fromEntries(mapping.map(pairOf)), ...(matchBy && onMatch && { matchBy, onMatch }) };
-  return { command: "import" as const, ...accessOf(values, positionals, env), errors, again, dryRun, reading };
+  const pairs = mapping.map(pairOf).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  /** The options that change how the service reads the file. They do not depend on the order of `--mapping`. */
+  const reading = { mapping: Object.fromEntries(pairs), ...(matchBy && onMatch && { matchBy, onMatch }) };
+  return { command: "import" as const, ...accessOf(given, positionals, env), errors, again, dryRun, reading };
 }
 
-type Access = { readonly [name in keyof typeof access]?: string | undefined };
-function accessOf({ base, token, as: email }: Access, [file, ...more]: readonly string[], env: NodeJS.ProcessEnv) {
+function accessOf(
+  values: Readonly<Record<string, unknown>>,
+  [file, ...more]: readonly string[],
+  env: NodeJS.ProcessEnv,
+) {
   if (file === undefined || more.length > 0) throw wrong("name one FILE, and put a name with blanks in quotes");
-  const url = (base ?? serviceUrl(env)).replace(/\/+$/, "");
-  if (!z.safeParse(HttpUrl, url).success) {
-    throw wrong(`--base: must be a URL that begins with http:// or https://, and not ${shown(base)}`);
-  }
+  const { base = serviceUrl(env), as: email, ...given } = checked(Access, values, usage);
   // `--as` names a user of the local service, for whom it issues a token, so TOKEN is ignored.
-  const given = token ?? (email === undefined ? env.TOKEN : undefined);
-  if (email !== undefined && !/^\S+@\S+$/.test(email)) {
-    throw wrong(`--as: must be an e-mail address, and not ${shown(email)}`);
-  }
-  if ((given ?? "") === "" && email === undefined) {
+  const token = given.token ?? (email === undefined ? env.TOKEN : undefined);
+  if (!token && email === undefined) {
     throw wrong("set the variable TOKEN or --token to an access token, or name a user of the local service by --as");
   }
-  return { base: url, token: given, email, file };
+  return { base: base.replace(/\/+$/, ""), token, email, file };
 }
 
 /** The last `=` separates the header from the column, because a header may contain `=`. */
 function pairOf(pair: string): [string, Column | null] {
-  const [, header, name = ""] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
-  if (header === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);
+  const [, header, name] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
+  if (header === undefined || name === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);
   if (header === UNMAPPABLE) throw wrong(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
   const column = columnNamed(name);
   if (column !== undefined || name.trim() === "") return [header, column ?? null];
   throw wrong(`--mapping: there is no column ${name}. The columns are ${knownColumns.join(", ")}`);
-}
-
-function choiceOf<T extends string>(option: string, choices: readonly T[], given: string | undefined): T | undefined {
-  const chosen = choices.find((choice) => choice === given);
-  if (chosen !== undefined || given === undefined) return chosen;
-  throw wrong(`${option}: must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}, and not ${shown(given)}`);
 }

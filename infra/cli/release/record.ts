@@ -28,7 +28,9 @@ export async function recordCompany() {
     await table.write({ update: keys.idCounter(), change: { add: { nextBlock: FIRST_BLOCK } } });
     const owner = { email: OWNER, firstName: "Ora", lastName: "Owner", sub: OWNER };
     const companyId = (await createCompany(contextOn(table), { name: "Recorded", owner })).company.id;
-    await sendRequests(callAs(service.url, (await service.tokenOf(OWNER)) ?? ""));
+    const token = await service.tokenOf(OWNER);
+    if (token === undefined) throw new Error(`no token for ${OWNER}`);
+    await sendRequests(callAs(service.url, token));
     const rows: string[] = [];
     for await (const { Items = [] } of paginateScan({ client: dynamoDbAt(DynamoDbEndpoint) }, { TableName })) {
       rows.push(...Items.filter((item) => isOwn(item, companyId)).map(plain));
@@ -40,7 +42,7 @@ export async function recordCompany() {
 }
 
 function isOwn({ pk, companyId }: Record<string, AttributeValue>, id: number): boolean {
-  const key = pk?.S ?? "";
+  const key = String(pk?.S);
   const isShared = /^[ES]#/.test(key) && (companyId?.N === String(id) || key.endsWith("@recorded.test"));
   return isShared || key.startsWith(`C#${id}#`);
 }

@@ -4,7 +4,6 @@
  * - An operator switches back to the old table. Then `live` is the restored table, and `restored` is the old table.
  * - An operator restores a table that the service used before a switch. Then the newer data is in this earlier table and in the live table.
  */
-import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import type { Clock } from "#shared/clock.ts";
 import { below, type Item } from "#shared/db/expression.ts";
@@ -14,7 +13,18 @@ import { DUE_INDEX } from "#shared/db/keys.ts";
 import { debounceKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Erasure, erasures } from "../company/erasure.ts";
-import { keyOfRow, putRows, ROWS_TOGETHER, type RowStore, removeKeys, removeRows } from "../company/rows.ts";
+import {
+  allOf,
+  byKey,
+  groupsOf,
+  keyOfRow,
+  putRows,
+  type RowStore,
+  removeKeys,
+  removeRows,
+  scanned,
+  textOf,
+} from "../company/rows.ts";
 import { markedCompany } from "../company/suspension.ts";
 
 export interface CarryContext {
@@ -106,25 +116,20 @@ export async function carryDeliveries(context: CarryContext): Promise<CarriedDel
 async function carryFrom(written: RowStore, context: CarryContext): Promise<CarriedDeliveries> {
   const continued: string[] = [];
   const total = { ended: 0, waiting: 0, continued };
-  for await (const page of duePages(context.restored)) {
-    const [deliveries, others] = partition(page, isDelivery);
-    for (const { pk, sk } of others.filter(({ pk }) => /#D#/.test(pk))) {
-      if (continued.length < CONTINUED_SHOWN) continued.push(`${pk} ${sk}`);
-    }
-    for (let first = 0; first < deliveries.length; first += ROWS_TOGETHER) {
-      const ended = await carryTogether(written, context, deliveries.slice(first, first + ROWS_TOGETHER));
+  for await (const { rows } of scanned(context.restored, { IndexName: DUE_INDEX.name })) {
+    const due = rows.map(keyOfRow);
+    const others = due.filter((key) => !isDelivery(key) && /#D#/.test(key.pk)).map(textOf);
+    continued.push(...others.slice(0, CONTINUED_SHOWN - continued.length));
+    for (const group of groupsOf(due.filter(isDelivery))) {
+      const ended = await carryTogether(written, context, group);
       total.ended += ended;
-      total.waiting += Math.min(ROWS_TOGETHER, deliveries.length - first) - ended;
+      total.waiting += group.length - ended;
     }
   }
   return total;
 }
 
 const isDelivery = ({ pk, sk }: Key): boolean => /^C#\d+#D#\d+#\d+$/.test(pk) && /^D#[^#]+$/.test(sk);
-
-function partition<T>(all: readonly T[], test: (one: T) => boolean): [T[], T[]] {
-  return [all.filter(test), all.filter((one) => !test(one))];
-}
 
 const State = z.looseObject({
   id: z.string(),
@@ -144,9 +149,7 @@ async function carryTogether(
   { restored, clock }: CarryContext,
   waiting: readonly Key[],
 ): Promise<number> {
-  const byKey = async ({ table }: RowStore) =>
-    new Map((await table.batchGet(waiting)).map((item) => [textOf(keyOfRow(item)), item]));
-  const [now, then] = [await byKey(written), await byKey(restored)];
+  const [now, then] = [await byKey(written, waiting), await byKey(restored, waiting)];
   let ended = 0;
   for (const key of waiting) {
     const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
@@ -169,14 +172,9 @@ async function carryTogether(
 const isFurther = (current: State, old: State): boolean => current.state !== "waiting" || current.attempt > old.attempt;
 
 async function copyDelivery(written: RowStore, restored: RowStore, key: Key, current: Item): Promise<void> {
-  let rows: (Key & Item)[] = [];
-  for await (const attempt of written.table.query({ pk: key.pk, begins: `${key.sk}#T#` })) {
-    rows.push({ ...attempt, ...keyOfRow(attempt) });
-    if (rows.length < ROWS_TOGETHER) continue;
-    await putRows(restored, rows);
-    rows = [];
-  }
-  if (rows.length > 0) await putRows(restored, rows);
+  const attempts = await allOf(written.table.query({ pk: key.pk, begins: `${key.sk}#T#` }));
+  const rows = attempts.map((attempt) => ({ ...attempt, ...keyOfRow(attempt) }));
+  for (const group of groupsOf(rows)) await putRows(restored, group);
   // The delivery after its attempts: until this write it still waits, so a repeated command finds it again.
   await putRows(restored, [{ ...current, ...key }]);
 }
@@ -191,23 +189,20 @@ async function closeWindow(restored: RowStore, { id, companyId, webhookId, regis
   if (window.success && window.data.deliveryId === id) await removeKeys(restored, [key]);
 }
 
-const textOf = ({ pk, sk }: Key): string => `${pk} ${sk}`;
-
-/** The keys of all rows in the due index. */
-async function* duePages({ client, tableName, reads }: RowStore): AsyncGenerator<readonly Key[]> {
-  let from: Item | undefined;
-  do {
-    const command = new ScanCommand({
-      TableName: tableName,
-      IndexName: DUE_INDEX.name,
-      ExclusiveStartKey: from,
-      ReturnConsumedCapacity: "TOTAL",
-    });
-    const { Items = [], LastEvaluatedKey } = await reads.spend(async () => {
-      const result = await client.send(command);
-      return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
-    });
-    yield Items.map(keyOfRow);
-    from = LastEvaluatedKey;
-  } while (from !== undefined);
+/** Returns one line for each import, export and bulk job that was unfinished at the restore point, at most 100 lines. */
+export async function continuedJobs({ restored: { table } }: Pick<CarryContext, "restored">): Promise<string[]> {
+  const found: Key[] = [];
+  for await (const item of table.query({ pk: keys.jobShard, index: DUE_INDEX.name })) {
+    if (keys.jobAt(keyOfRow(item)) !== undefined && found.length < CONTINUED_SHOWN) found.push(keyOfRow(item));
+  }
+  const lines: string[] = [];
+  for (const group of groupsOf(found)) {
+    for (const row of await table.batchGet(group)) {
+      const job = keys.jobAt(keyOfRow(row));
+      if (job !== undefined) lines.push(`company ${job.companyId}: ${job.kind} ${job.id}, ${Job.parse(row).state}`);
+    }
+  }
+  return lines.toSorted();
 }
+
+const Job = z.looseObject({ state: z.string() });

@@ -15,13 +15,15 @@ import { namesChange } from "#shared/reference/dictionary.ts";
 import { publishedTypes, RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
 import { assertQuiet } from "../company/erasure.ts";
 import {
+  byKey,
   companyPages,
+  groupsOf,
   keyOfRow,
   putRows,
-  ROWS_TOGETHER,
   type RowStore,
   removeKeys,
   SEGMENTS,
+  textOf,
   typeOf,
 } from "../company/rows.ts";
 import { CommandRefused, known, markedCompany } from "../company/suspension.ts";
@@ -122,7 +124,7 @@ function isSame(row: Item, current: Item | undefined): boolean {
   return isDeepStrictEqual(plain(row), plain(current));
 }
 
-/** Yields the company's rows for which `test` returns true, in groups of at most `ROWS_TOGETHER`. */
+/** Yields the company's rows for which `test` returns true, in groups for one batch. */
 async function* chunksOf(
   store: RowStore,
   companyId: number,
@@ -131,15 +133,7 @@ async function* chunksOf(
   for (let segment = 0; segment < SEGMENTS; segment++) {
     const scan = { segment, segments: SEGMENTS, consistency: "strong" } as const;
     for await (const { rows } of companyPages(store, companyId, scan)) {
-      const wanted = rows.filter((row) => test(keyOfRow(row)));
-      for (let first = 0; first < wanted.length; first += ROWS_TOGETHER)
-        yield wanted.slice(first, first + ROWS_TOGETHER);
+      yield* groupsOf(rows.filter((row) => test(keyOfRow(row))));
     }
   }
 }
-
-async function byKey({ table }: RowStore, keys: readonly Key[]): Promise<Map<string, Item>> {
-  return new Map((await table.batchGet(keys)).map((item) => [textOf(item), item]));
-}
-
-const textOf = ({ pk, sk }: Item | Key): string => `${pk} ${sk}`;

@@ -52,7 +52,7 @@ async function* tableNames(client: DynamoDBClient): AsyncGenerator<string> {
 async function restoredTable(client: DynamoDBClient, name: string): Promise<Restored | "unread" | undefined> {
   try {
     const table = await describeTable(client, name);
-    const [, source] = /:table\/([^/]+)$/.exec(table?.RestoreSummary?.SourceTableArn ?? "") ?? [];
+    const [, source] = /:table\/([^/]+)$/.exec(String(table?.RestoreSummary?.SourceTableArn)) ?? [];
     if (table === undefined || source === undefined || table.TableStatus === "DELETING") return undefined;
     return { source, isUnfinished: table.TableStatus === "CREATING" };
   } catch (error) {

@@ -3,10 +3,9 @@
  * have old rights again. Users who were created later are not in the restored table.
  */
 import { isDeepStrictEqual } from "node:util";
-import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
-import { keyOfRow, ROWS_TOGETHER, type RowStore } from "../company/rows.ts";
+import { byKey, groupsOf, keyOfRow, type RowStore, scanned, textOf } from "../company/rows.ts";
 import type { CarryContext } from "./carry-over.ts";
 
 /** The authorizer reads the rights of a user from this row. */
@@ -22,46 +21,30 @@ const SHOWN = 100;
 /** Returns one line for each user whose rights in the restored table differ from those in the live table, at most 100 lines. */
 export async function returningRights({ live, restored }: CarryContext): Promise<string[]> {
   const lines: string[] = [];
-  for await (const page of subjectPages(restored)) {
-    for (let first = 0; first < page.length && lines.length < SHOWN; first += ROWS_TOGETHER) {
-      lines.push(...(await differences(live, page.slice(first, first + ROWS_TOGETHER))));
-    }
+  const ofSubjects = {
+    FilterExpression: "begins_with(pk, :subject)",
+    ExpressionAttributeValues: { ":subject": "S#" },
+  };
+  for await (const { rows } of scanned(restored, ofSubjects)) {
+    for (const group of groupsOf(rows)) lines.push(...(await differences(live, group)));
+    if (lines.length >= SHOWN) break;
   }
   return lines.slice(0, SHOWN);
 }
 
 async function differences(live: RowStore, rows: readonly Item[]): Promise<string[]> {
-  const current = new Map((await live.table.batchGet(rows.map(keyOfRow))).map((item) => [item.pk, item]));
+  const current = await byKey(live, rows.map(keyOfRow));
   return rows.flatMap((row) => {
     const { companyId, userId, ...then } = Subject.parse(row);
-    const now = current.get(row.pk);
+    const now = current.get(textOf(row));
     const [before, after] = [stateOf(then), now === undefined ? "no user" : stateOf(Subject.parse(now))];
     return isDeepStrictEqual(before, after)
       ? []
-      : [`company ${companyId} user ${userId}: now ${textOf(after)}, after the switch ${textOf(before)}`];
+      : [`company ${companyId} user ${userId}: now ${stateText(after)}, after the switch ${stateText(before)}`];
   });
 }
 
 const stateOf = ({ rights, suspendedAt }: Pick<z.infer<typeof Subject>, "rights" | "suspendedAt">) =>
   suspendedAt === undefined ? rights : "suspended";
 
-const textOf = (state: unknown): string => (typeof state === "string" ? state : JSON.stringify(state ?? "unknown"));
-
-async function* subjectPages({ client, tableName, reads }: RowStore): AsyncGenerator<readonly Item[]> {
-  let from: Item | undefined;
-  do {
-    const command = new ScanCommand({
-      TableName: tableName,
-      FilterExpression: "begins_with(pk, :subject)",
-      ExpressionAttributeValues: { ":subject": "S#" },
-      ExclusiveStartKey: from,
-      ReturnConsumedCapacity: "TOTAL",
-    });
-    const { Items = [], LastEvaluatedKey } = await reads.spend(async () => {
-      const result = await client.send(command);
-      return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
-    });
-    yield Items;
-    from = LastEvaluatedKey;
-  } while (from !== undefined);
-}
+const stateText = (state: unknown): string => (typeof state === "string" ? state : JSON.stringify(state ?? "unknown"));

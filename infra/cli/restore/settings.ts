@@ -70,7 +70,7 @@ async function copyPolicy(client: DynamoDBClient, { source, target }: Tables): P
   try {
     const { Policy } = await client.send(new GetResourcePolicyCommand({ ResourceArn: source.TableArn }));
     if (Policy === undefined) return;
-    const own = Policy.replaceAll(source.TableArn ?? "", target.TableArn ?? "");
+    const own = Policy.replaceAll(String(source.TableArn), String(target.TableArn));
     await client.send(new PutResourcePolicyCommand({ ResourceArn: target.TableArn, Policy: own }));
   } catch (error) {
     if (!(error instanceof PolicyNotFoundException)) throw error;

@@ -1,13 +1,11 @@
 /** Checks the company index and the deliveries of every company of a table. */
-import { ScanCommand } from "@aws-sdk/lib-dynamodb";
 import type { Clock } from "#shared/clock.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
-import type { Item } from "#shared/db/expression.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { type Verdict, verifyIndex } from "#shared/prospects/index/verify.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
-import type { RowStore } from "../company/rows.ts";
+import { type RowStore, scanned } from "../company/rows.ts";
 
 export interface VerifyContext {
   readonly rows: RowStore;
@@ -62,21 +60,9 @@ async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyCon
 export const indexFaults = ({ faults, unexamined }: Pick<Verdict, "faults" | "unexamined">): readonly string[] =>
   unexamined === 0 ? faults : [`${unexamined} more records differed and were not compared again`, ...faults];
 
-async function* companiesOf({ client, tableName, reads }: RowStore): AsyncGenerator<number> {
-  let from: Item | undefined;
-  do {
-    const command = new ScanCommand({
-      TableName: tableName,
-      FilterExpression: "sk = :company",
-      ExpressionAttributeValues: { ":company": "COMPANY" },
-      ExclusiveStartKey: from,
-      ReturnConsumedCapacity: "TOTAL",
-    });
-    const { Items = [], LastEvaluatedKey } = await reads.spend(async () => {
-      const result = await client.send(command);
-      return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
-    });
-    for (const item of Items) yield StoredCompany.parse(item).id;
-    from = LastEvaluatedKey;
-  } while (from !== undefined);
+async function* companiesOf(store: RowStore): AsyncGenerator<number> {
+  const ofCompanies = { FilterExpression: "sk = :company", ExpressionAttributeValues: { ":company": "COMPANY" } };
+  for await (const { rows } of scanned(store, ofCompanies)) {
+    for (const item of rows) yield StoredCompany.parse(item).id;
+  }
 }

@@ -1,8 +1,14 @@
 /** Restores the whole table into a new one, or prepares a table that AWS Backup has restored. It may be killed and repeated. */
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import * as keys from "#shared/db/keys.ts";
-import { type CarriedDeliveries, type CarryContext, carryDeliveries, carryErasures, raiseIds } from "./carry-over.ts";
-import { continuedJobs } from "./jobs.ts";
+import {
+  type CarriedDeliveries,
+  type CarryContext,
+  carryDeliveries,
+  carryErasures,
+  continuedJobs,
+  raiseIds,
+} from "./carry-over.ts";
 import {
   describeTable,
   type RestoreContext,

@@ -1,15 +1,5 @@
 /** The assumptions of the cost model and of the simulation: what reps do, and how Lambda and DynamoDB behave. */
-import type { Operation } from "./measured.ts";
 
-/** Number of requests that one rep sends in one hour of work, by operation. */
-export const PER_HOUR: Readonly<Record<Exclude<Operation, "authorize">, number>> = {
-  pins: 60,
-  patch: 30,
-  detail: 20,
-  list: 5,
-  search: 1,
-  create: 3,
-};
 /**
  * What a deployment with the preset `production` has by default in addition to the resources in measured.json. A test compares the numbers
  * of rules, alarms and metrics with the templates. `smokeTestDollars` is the sum of the monthly costs at the end of
@@ -22,12 +12,8 @@ export const PRODUCTION_DEFAULTS = {
   smokeTestDollars: 2.05,
 } as const;
 
-/**
- * The write units that the index flush needs for each created prospect. The benchmark in docs/benchmarks.md has measured them over
- * `creates` creates. `npm run cost -- --measure` measures fewer creates, too few for the rare merges of the largest stored parts of an
- * index.
- */
-export const LONG_FLUSH = { creates: 131_072, writeUnits: 1.58 } as const;
+/** The write units of the index flush for each write. `npm run bench -- --large` measures them over 131 072 creates (docs/benchmarks.md). */
+export const FLUSH_WRITE_UNITS = 1.58;
 
 export const HOURS_A_DAY = 6;
 export const DAYS_A_MONTH = 21;
@@ -38,15 +24,6 @@ export const HOURS_A_MONTH = 730;
  * client that sends `If-None-Match` then gets 304, unless a prospect in the area has changed.
  */
 export const SAME_VIEW = 0.5;
-
-/** Number of prospects on a page of a list. */
-export const PAGE_SIZE = 50;
-/**
- * Number of prospects in a rep's working area. Each list of the rep shows one page of these prospects, and all pages have the same
- * probability. Each write of the rep changes one of these prospects. Real reps may list the first page most often. Functions then find more
- * prospects in memory than the model assumes.
- */
-export const LISTED_PROSPECTS = 500;
 
 /**
  * Seconds for which Lambda keeps an idle environment. AWS does not document this time. Published measurements found 5 to 7 minutes
@@ -74,10 +51,6 @@ export const TABLE_MS = { read: { median: 4, p99: 14 }, write: { median: 9, p99:
 export const LOADED_BYTES_A_MS = 60_000;
 /** Milliseconds that API Gateway adds to the latency of each request. */
 export const GATEWAY_MS = 6;
-/**
- * Maximum number of invocations of one function per second for each shard of the table's stream. Lambda polls a shard four times a second.
- */
-export const POLLS_A_SECOND = 4;
 
 /**
  * Requests to SQS in a month with which Lambda polls a queue that is empty: five connections, each with long polls of 20 seconds

@@ -1,75 +1,66 @@
 /** Sends the measured requests. Each answer of the local service says what its request has cost. */
-import { get, request as httpRequest, type IncomingMessage } from "node:http";
+import { type IncomingMessage, request as open } from "node:http";
+import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 
-/**
- * The names of the read units, write units and rounds in the header `Server-Timing`, which the local service adds to each answer. A round
- * is one request to the table, or several concurrent ones.
- */
-const timed = { readUnits: "read-units", writeUnits: "write-units", rounds: "rounds" } as const;
-export type TableUsage = Readonly<Record<keyof typeof timed, number>>;
+/** What a request has used. A round is one request to the table, or several concurrent ones. */
+export interface TableUsage {
+  readonly readUnits: number;
+  readonly writeUnits: number;
+  readonly rounds: number;
+}
 
 export interface Answer {
-  readonly status: number;
   readonly text: string;
+  /** Bytes on the wire: status line, headers and compressed body. */
   readonly bytes: number;
   readonly etag: string | undefined;
   readonly table: TableUsage;
 }
 
+export interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly etag?: string | undefined;
+}
+
 /** Headers that only the local service sends. They are not counted as bytes of the answer. */
 const LOCAL_HEADERS = new Set(["server-timing", "keep-alive"]);
 
-interface Sending {
-  readonly body?: unknown;
-  readonly etag?: string;
-}
+export type Send = (sent: Sent) => Promise<Answer>;
 
-export function send(
-  url: string,
-  token: string,
-  method: string,
-  path: string,
-  { body, etag }: Sending = {},
-): Promise<Answer> {
-  const headers = {
-    authorization: `Bearer ${token}`,
-    "accept-encoding": "gzip",
-    ...(body !== undefined && { "content-type": "application/json" }),
-    ...(etag !== undefined && { "if-none-match": etag }),
+/** Throws an error if the service refuses the request. */
+export const sendTo =
+  (url: string, token: string): Send =>
+  async ({ method, path, body, etag }) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      "accept-encoding": "gzip",
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(etag !== undefined && { "if-none-match": etag }),
+    };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const request = open(`${url}${path}`, { method, headers }, resolve).once("error", reject);
+    request.end(body === undefined ? undefined : JSON.stringify(body));
+    const response = await promise;
+    const whole = await buffer(response);
+    const text = (response.headers["content-encoding"] === "gzip" ? gunzipSync(whole) : whole).toString();
+    const status = Number(response.statusCode);
+    if (status >= 300 && status !== 304) throw new Error(`${method} ${path} answered ${status}: ${text}`);
+    const used = String(response.headers["server-timing"]);
+    return { text, bytes: headBytes(response) + whole.length, etag: response.headers.etag, table: tableUsage(used) };
   };
-  return new Promise((resolve, reject) => {
-    const sent = (method === "GET" ? get : httpRequest)(`${url}${path}`, { method, headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
-      response.once("end", () => {
-        const whole = Buffer.concat(chunks);
-        const text = (response.headers["content-encoding"] === "gzip" ? gunzipSync(whole) : whole).toString();
-        resolve({
-          status: response.statusCode ?? 0,
-          text,
-          bytes: headBytes(response) + whole.length,
-          etag: response.headers.etag,
-          table: tableUsage(String(response.headers["server-timing"] ?? "")),
-        });
-      });
-      response.once("error", reject);
-    });
-    sent.once("error", reject);
-    if (method !== "GET") sent.end(body === undefined ? undefined : JSON.stringify(body));
-  });
-}
 
+/** The header `Server-Timing` names only what the request has used. */
 function tableUsage(header: string): TableUsage {
   const of = (name: string): number => Number(new RegExp(`${name};dur=([\\d.]+)`).exec(header)?.[1] ?? 0);
-  return { readUnits: of(timed.readUnits), writeUnits: of(timed.writeUnits), rounds: of(timed.rounds) };
+  return { readUnits: of("read-units"), writeUnits: of("write-units"), rounds: of("rounds") };
 }
 
-function headBytes({ rawHeaders, statusMessage = "" }: IncomingMessage): number {
-  let bytes = "HTTP/1.1 200 \r\n\r\n".length + statusMessage.length;
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
-    const [name = "", value = ""] = rawHeaders.slice(i, i + 2);
-    if (!LOCAL_HEADERS.has(name.toLowerCase())) bytes += name.length + value.length + ": \r\n".length;
-  }
-  return bytes;
+function headBytes({ statusCode, statusMessage, headersDistinct }: IncomingMessage): number {
+  const lines = Object.entries(headersDistinct)
+    .filter(([name]) => !LOCAL_HEADERS.has(name))
+    .flatMap(([name, values = []]) => values.map((value) => `${name}: ${value}\r\n`));
+  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${lines.join("")}\r\n`.length;
 }

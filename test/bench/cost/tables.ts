@@ -1,6 +1,147 @@
-/** Writes Markdown tables. */
+/** The tables of docs/cost.md and docs/latency.md. */
+import { at } from "#shared/at.ts";
+import { PROVISIONED } from "../../../infra/settings/capacity.ts";
+import { PRICES_DATE, PRICES_REGION, prices } from "../../../infra/settings/prices.ts";
+import { operations as requests } from "../../load/arrivals.ts";
+import { sizeOf } from "../budget.ts";
+import { table } from "../written-page.ts";
+import { HOURS_A_MONTH } from "./assumptions.ts";
+import { functionOf, type Measured, type Operation } from "./measured.ts";
+import { type Cost, costLines, costOf } from "./model.ts";
+import { type Day, type Deployment, deploymentOf, type Scenario, simulate } from "./working-day.ts";
 
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
+export const REPS = [1, 50, 1_000] as const;
+const PROSPECTS = [10_000, 100_000, 1_000_000] as const;
+
+/** The scenarios with more than one company. */
+const SEVERAL: readonly Scenario[] = [
+  { reps: 1_000, companies: 200, prospects: 100_000 },
+  { reps: 1_000, companies: 20, prospects: 1_000_000 },
+];
+
+const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
+
+/** A deployment that could use `small`, but has the parts that the preset `production` adds. */
+const SMALL_PRODUCTION: Scenario = { reps: 50, companies: 1, prospects: 100_000 };
+
+/** Simulates all scenarios of docs/cost.md and returns their costs. This takes seconds. */
+export function costsOf(measured: Measured): Cost[] {
+  const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
+  return [
+    ...[...grid, ...SEVERAL].map((scenario) => costOf(scenario, deploymentOf(presetOf(scenario)), measured)),
+    costOf(SMALL_PRODUCTION, deploymentOf("production"), measured),
+  ];
+}
+
+const dollars = (amount: number): string => (amount < 10 ? amount.toFixed(2) : amount.toFixed(0));
+
+export const costTables = (measured: Measured, costs: readonly Cost[]): string =>
+  [
+    `Operations measured on ${measured.date}, prices of ${PRICES_REGION} on ${PRICES_DATE}.`,
+    table(
+      ["reps", "companies", "prospects of each", "preset", ...costLines, "total", "with the preset's defaults"],
+      costs.map(costRow),
+    ),
+    "The comparison has the dollars a month before requests, logs and data out:",
+    table(
+      ["architecture", "dollars a month"],
+      others().map(([name, amount]) => [name, dollars(amount)]),
+    ),
+    `The measured operations. A map view shows ${measured.pinsInView} pins:`,
+    operationTable(measured),
+  ].join("\n\n");
+
+const costRow = ({ scenario: { reps, companies, prospects }, preset, lines, total, withDefaults }: Cost): string[] => [
+  String(reps),
+  String(companies),
+  sizeOf(prospects),
+  preset,
+  ...costLines.map((line) => dollars(lines[line])),
+  `**${dollars(total)}**`,
+  dollars(withDefaults),
+];
+
+/** What other architectures cost in a month, before requests, logs and data out. */
+function others(): [string, number][] {
+  const { rds, fargate, loadBalancer, openSearch } = prices;
+  const containers = 2 * (fargate.vcpuHour + 2 * fargate.gbHour) * HOURS_A_MONTH;
+  const balancer = (loadBalancer.hour + loadBalancer.capacityUnitHour) * HOURS_A_MONTH;
+  const database = (hour: number, gb: number): number => hour * HOURS_A_MONTH + gb * rds.gbMonth;
+  return [
+    [
+      "RDS for PostgreSQL db.t4g.medium Multi-AZ with 50 GB, 2 containers of 1 vCPU and 2 GB, a load balancer",
+      database(rds.mediumMultiAzHour, 50) + containers + balancer,
+    ],
+    ["the same with db.m7g.large and 200 GB", database(rds.largeMultiAzHour, 200) + containers + balancer],
+    [
+      "OpenSearch Serverless for the search alone: 2 compute units, the least with redundancy",
+      2 * openSearch.computeUnitHour * HOURS_A_MONTH,
+    ],
+  ];
+}
+
+const names: Readonly<Record<Operation, string>> = {
+  pins: "map views",
+  patch: "changes of a status",
+  detail: "reads of one prospect",
+  list: "lists",
+  search: "search",
+  create: "creates",
+  authorize: "authorizer",
+};
+
+const operationTable = ({ operations }: Measured): string =>
+  table(
+    ["operation", "read units", "write units", "rounds", "bytes sent", "access log bytes", "CPU ms"],
+    [...requests, "authorize" as const].map((name) => {
+      const { readUnits, writeUnits, rounds, sentBytes, accessLogBytes, cpuMs } = operations[name];
+      const figures = [readUnits, writeUnits, rounds, sentBytes, accessLogBytes, cpuMs];
+      return [names[name], ...figures.map((value) => String(Number(value.toFixed(1))))];
+    }),
+  );
+
+const onDemand = deploymentOf("production");
+const WITH_SMOKE_TEST = "with the smoke test";
+const deployments: Readonly<Record<string, Deployment>> = {
+  "on demand": onDemand,
+  [WITH_SMOKE_TEST]: { ...onDemand, smokeTestMinutes: 5 },
+  "one environment provisioned": {
+    ...onDemand,
+    provisioned: Object.fromEntries(PROVISIONED.map((file) => [file, 1])),
+  },
+};
+const COMPANY_PROSPECTS = 100_000;
+/** One rep sends only about 30 lists in a day, so the percentiles for one rep need many days. */
+const daysFor = (reps: number): number => (reps === 1 ? 40 : 1);
+
+/** Simulates days of one company. With fewer `reps`, the tables have fewer rows. */
+export function latencyTables(measured: Measured, reps: readonly number[] = REPS): string {
+  const lists: string[][] = [];
+  const all: string[][] = [];
+  for (const count of reps) {
+    const scenario = { reps: count, companies: 1, prospects: COMPANY_PROSPECTS };
+    for (const [name, deployment] of Object.entries(deployments)) {
+      const days = Array.from({ length: daysFor(count) }, (_, day) =>
+        simulate(scenario, deployment, measured, day + 1),
+      );
+      lists.push([String(count), name, ...latencies(days, "list")]);
+      if (name === WITH_SMOKE_TEST)
+        for (const request of requests) all.push([String(count), names[request], ...latencies(days, request)]);
+    }
+  }
+  const quantiles = ["starts", "p50", "p90", "p99"];
+  return [
+    `Lists of a company with ${sizeOf(COMPANY_PROSPECTS)} prospects, processor times of ${measured.date}:`,
+    table(["reps", "environments", ...quantiles], lists),
+    "All requests, with the smoke test:",
+    table(["reps", "request", ...quantiles], all),
+  ].join("\n\n");
+}
+
+function latencies(days: readonly Day[], operation: (typeof requests)[number]): string[] {
+  const used = days.flatMap(({ functions }) => functions.get(functionOf[operation]) ?? []);
+  const sum = (of: "starts" | "requests"): number => used.reduce((total, day) => total + day[of], 0);
+  const sorted = days.flatMap((day) => day.latencies.get(operation) ?? []).sort((a, b) => a - b);
+  const quantiles = [0.5, 0.9, 0.99].map((part) => at(sorted, Math.floor(sorted.length * part)).toFixed(0));
+  return [`${((100 * sum("starts")) / sum("requests")).toFixed(1)} %`, ...quantiles];
 }

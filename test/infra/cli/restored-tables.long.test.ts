@@ -6,9 +6,8 @@ import {
   UpdateTableCommand,
 } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, test } from "vitest";
-import { deleteRestored } from "../../../infra/cli/restore/delete-table.ts";
 import { restoredFrom } from "../../../infra/cli/restore/found-tables.ts";
-import { describeTable, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
+import { deleteRestored, describeTable, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
 import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
 import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";

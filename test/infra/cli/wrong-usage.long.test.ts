@@ -1,5 +1,5 @@
 /**
- * Tests how commands read their arguments. The generators, `npm run cost` and `npm start` must print their usage and refuse a wrong option.
+ * Tests how commands read their arguments. The generators and `npm start` must print their usage and refuse a wrong option.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { optionsOf, runCommand, WrongUsage } from "../../../infra/command/options.ts";
-import { commandFiles, generatorFiles } from "./commands.ts";
+import { commandFiles, generatorFiles } from "./command-process.ts";
 
 const usage = "npm run sample -- [--count N]";
 const read = (...args: string[]) => optionsOf(args, { count: { type: "string" } }, usage);
@@ -111,17 +111,6 @@ describe.each(generatorFiles())("npm run %s", (name, file) => {
       "if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));",
     );
     expect(text.match(/process\.argv/g)).toHaveLength(1);
-  });
-});
-
-test("npm run cost explains itself, and refuses a wrong option in one line", () => {
-  const run = (option: string) =>
-    spawnSync(process.execPath, ["test/bench/cost/run.ts", option], { cwd: root, encoding: "utf8" });
-  expect(run("--help")).toMatchObject({ status: 0, stdout: expect.stringMatching(/^usage: npm run cost/), stderr: "" });
-  expect(run("--wirte")).toMatchObject({
-    status: 2,
-    stdout: "",
-    stderr: "Unknown option '--wirte': see npm run cost -- --help\n",
   });
 });
 

@@ -1,28 +1,11 @@
 /**
  * Tests the messages about wrong values of options. The first line must contain the option, the given value and what is accepted.
  */
-import { execFile } from "node:child_process";
-import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { root } from "../../../infra/build/bundle.ts";
-import { commandFiles } from "./commands.ts";
+import { present } from "../../harness/shapes.ts";
+import { commandFiles, runFile } from "./command-process.ts";
 
-const { PATH, NODE_COMPILE_CACHE } = process.env;
-const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 const files = new Map(commandFiles());
-
-const run = (name: string, args: readonly string[]): Promise<{ status: number; stdout: string; stderr: string }> =>
-  new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [files.get(name) ?? "", ...args],
-      { cwd: root, env: nowhere },
-      (error, stdout, stderr) => {
-        resolve({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-      },
-    );
-  });
-
 const create = ["create", "--name", "Acme", "--owner", "owner@acme.test"];
 
 test.concurrent.each([
@@ -79,9 +62,7 @@ test.concurrent.each([
     '--sub: must be a text of 1 to 255 characters without blanks at its ends, and not ""',
   ],
   ["canary", ["create", "--sub", "s"], "SMOKE_TOKEN_URL: is required with --sub"],
-  ["simulate", ["--prospects", "0"], '--prospects: must be a whole number from 1 to 10000000, and not "0"'],
-  ["bench:isolation", ["--events", "x"], '--events: must be a whole number from 1 to 1000000, and not "x"'],
-  ["bench:isolation", ["--case", "x"], '--case: must be hanging or fan-out or bulk, and not "x"'],
+  ["load", ["--beside", "x"], '--beside: must be hanging or fan-out or bulk, and not "x"'],
   [
     "csv",
     ["import", "a.csv", "--base", "localhost:3000"],
@@ -130,7 +111,15 @@ test.concurrent.each([
     '--stage: must be 2 to 20 lower-case letters, digits and hyphens, such as test, and not ""',
   ],
   ["company", ["suspend", "--company", "1", "--stack", ""], '--stack: must be the name of a stack, and not ""'],
+  ["company", ["suspend"], "--company: is required"],
+  ["company", ["create", "--name", "A"], "--owner: is required"],
+  ["company", ["crate", "--name", "A"], "crate: unknown command"],
+  ["index", ["verfy", "--company", "1"], "verfy: unknown command"],
+  ["restore", ["tabel", "--to", "X"], "tabel: unknown command"],
+  ["restore", ["delete", "--table", "Restored", "--as", "Other"], "--as: this command has no such option"],
+  ["senders", ["halt"], "halt: unknown command"],
+  ["canary", ["make"], "make: unknown command"],
 ])("npm run %s with %j names the reason in one line, with exit code 2", async (name, args, reason) => {
-  const { status, stdout, stderr } = await run(name, args);
+  const { status, stdout, stderr } = await runFile(present(files.get(name)), args);
   expect([status, stdout, stderr.split("\n")[0]?.replace(/: see npm run .* -- --help$/, "")]).toEqual([2, "", reason]);
 });

@@ -1,0 +1,50 @@
+/** Lists the npm commands, which are the scripts in package.json, and runs them in processes of their own. */
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { root } from "../../../infra/build/bundle.ts";
+import { baseUrl } from "../../harness/client.ts";
+
+const Package = z.object({ scripts: z.record(z.string(), z.string()) });
+
+type Command = readonly [name: string, file: string];
+
+/** Returns the name and the file of each admin command, each bench, the load tests, and the test of the documents for newcomers. */
+export const commandFiles = (): Command[] =>
+  scriptsThat(/^(?:exec )?node ((?:infra\/cli\/|test\/bench\/|test\/load\/|test\/newcomer)\S*\.ts)$/);
+
+/** Returns the name and the file of each command that generates or checks files of the project. Each of these files exports `main`. */
+export const generatorFiles = (): Command[] => scriptsThat(/^node (infra\/(?!cli\/|local\/)\S+\.ts)$/);
+
+function scriptsThat(pattern: RegExp): Command[] {
+  const { scripts } = Package.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
+  return Object.entries(scripts).flatMap(([name, script]) => {
+    const [, file] = pattern.exec(script) ?? [];
+    return file === undefined ? [] : [[name, file] as const];
+  });
+}
+
+export interface Ended {
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** An environment with neither AWS nor a local service. A command then parses its arguments, and fails because it finds no service. */
+const { PATH, NODE_COMPILE_CACHE } = process.env;
+export const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
+
+export const runFile = (file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
+  new Promise((resolve) => {
+    execFile(process.execPath, [file, ...args], { cwd: root, env: { ...nowhere, ...env } }, (error, stdout, stderr) => {
+      resolve({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
+    });
+  });
+
+/** Runs the admin command on the service of the tests. */
+export function runOnService(file: string, ...args: readonly string[]): Promise<Ended> {
+  const { hostname: HOST, port: PORT } = new URL(baseUrl());
+  return runFile(`infra/cli/${file}`, args, { ...process.env, HOST, PORT });
+}
