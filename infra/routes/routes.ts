@@ -3,7 +3,7 @@ import { bulkJob, currentDictionary, exportJob, importJob, indexRows, named } fr
 import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
-import { type Access, type EventFunction, get, post, type Route, usesSecretsKey } from "./route.ts";
+import { type EventFunction, get, post, type Route } from "./route.ts";
 import { sessionRoutes, signedInUser } from "./session.ts";
 import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
@@ -153,9 +153,3 @@ export const eventFunctions = {
   /** After a minute, a job lets other jobs run, and continues later. */
   bulkJob: { file: "jobs/bulk", timeoutSeconds: 300, access: bulkJob },
 } as const satisfies Record<string, EventFunction>;
-
-export const keyServiceUsers: ReadonlySet<string> = new Set(
-  [authorizer, ...routes, ...Object.values<EventFunction>(eventFunctions)]
-    .filter(({ access }: { readonly access: Access }) => usesSecretsKey(access))
-    .map(({ file }) => file),
-);

@@ -138,7 +138,7 @@ function defaultDollars({ preset }: Design, requests: number, stored: number): n
  * The function uses the number at this time.
  */
 function copiesOfAGb(preset: Design["preset"]): number {
-  const { dailyDays, monthlyDays } = backupPlanOf({ preset, dailyDays: undefined, monthlyDays: undefined }) ?? {
+  const { dailyDays, monthlyDays } = backupPlanOf({ preset }) ?? {
     dailyDays: 0,
     monthlyDays: 0,
   };

@@ -1,6 +1,6 @@
 /** Writes docs/cost.md from the results of the cost model. */
 import { PROVISIONED } from "../../../infra/settings/capacity.ts";
-import { PRICE_PAGES, PRICES_DATE, PRICES_REGION, prices } from "../../../infra/settings/prices.ts";
+import { PRICES_DATE, PRICES_REGION, prices } from "../../../infra/settings/prices.ts";
 import { sizeOf } from "../budget.ts";
 import {
   DAYS_A_MONTH,
@@ -17,6 +17,24 @@ import { CREATES } from "./index-costs.ts";
 import type { Measured } from "./measured.ts";
 import { type Cost, type CostLine, costLines, costOf } from "./model.ts";
 import { table } from "./tables.ts";
+
+/** The AWS pages that contain the prices below. Each key is also a key of `prices`. */
+const PRICE_PAGES = {
+  apiGateway: "https://aws.amazon.com/api-gateway/pricing/",
+  lambda: "https://aws.amazon.com/lambda/pricing/",
+  dynamoDb: "https://aws.amazon.com/dynamodb/pricing/on-demand/",
+  s3: "https://aws.amazon.com/s3/pricing/",
+  cloudWatch: "https://aws.amazon.com/cloudwatch/pricing/",
+  dataTransfer: "https://aws.amazon.com/ec2/pricing/on-demand/",
+  sqs: "https://aws.amazon.com/sqs/pricing/",
+  kms: "https://aws.amazon.com/kms/pricing/",
+  waf: "https://aws.amazon.com/waf/pricing/",
+  cognito: "https://aws.amazon.com/cognito/pricing/",
+  rds: "https://aws.amazon.com/rds/postgresql/pricing/",
+  fargate: "https://aws.amazon.com/fargate/pricing/",
+  loadBalancer: "https://aws.amazon.com/elasticloadbalancing/pricing/",
+  openSearch: "https://aws.amazon.com/opensearch-service/pricing/",
+} as const;
 
 const REPS = [1, 50, 1_000] as const;
 const PROSPECTS = [10_000, 100_000, 1_000_000] as const;
