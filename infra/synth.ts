@@ -2,7 +2,8 @@
  * Bundles the functions and synthesizes the CDK stacks in this process. The local service, the tests, the command `cdk`, and commands such
  * as `npm run permissions` use this file.
  */
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { App, type AppProps, type Stack } from "aws-cdk-lib/core";
 import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
@@ -12,7 +13,7 @@ import { cachedBundle } from "./build/bundle-cache.ts";
 import { withoutNesting } from "./nested-stacks.ts";
 import type { Route } from "./routes/route.ts";
 import { authorizer, canary, eventFunctions, methodNotAllowed, routes } from "./routes/routes.ts";
-import { assertConsistent, type DeployConfig } from "./settings/config.ts";
+import type { DeployConfig } from "./settings/config.ts";
 import { createStacks } from "./stack/stacks.ts";
 
 const Resource = z.looseObject({
@@ -52,14 +53,13 @@ export interface Templates {
 /**
  * Writes the synthesized stacks (the CDK's cloud assembly) into `outDir` and returns the parsed templates. An earlier assembly in `outDir`
  * is overwritten.
- * @param build creates the bundles. A test that reads only the templates passes a function that creates none.
+ * @param build creates the bundles
  */
 export async function synthesize(
   config: DeployConfig,
   outDir: string,
   build: (files: readonly string[], outDir: string) => Promise<unknown> = bundle,
 ): Promise<Templates> {
-  assertConsistent(config);
   mkdirSync(outDir, { recursive: true });
   const bundles = resolve(outDir, "bundles");
   await build(functionFiles(), bundles);
@@ -85,6 +85,28 @@ export async function synthesize(
   const read = ({ templateFile }: Stack) => CloudFormationTemplate.parse(templateIn(outDir, templateFile));
   return { data: read(data), service: read(service) };
 }
+
+/** Instead of bundles, creates the empty directories that the CDK requires. The templates do not depend on their content. */
+export async function emptyBundles(files: readonly string[], outDir: string): Promise<void> {
+  for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
+}
+
+/** Returns the templates without building the code of the functions. */
+export async function templatesWithoutCode(config: DeployConfig): Promise<Templates> {
+  const directory = mkdtempSync(join(tmpdir(), "canvassing-templates-"));
+  try {
+    return await synthesize(config, directory, emptyBundles);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** Returns the logical id of a function's role. Returns undefined for any other resource, and for the CDK's own functions. */
+export function roleOfFunction({ Type, Properties, Metadata }: TemplateResource): string | undefined {
+  if (Type !== "AWS::Lambda::Function" || Metadata.file === undefined) return undefined;
+  return RoleOf.parse(Properties).Role["Fn::GetAtt"][0];
+}
+const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) }) });
 
 /**
  * Returns a template that the CDK has written into `directory`. Its nested stacks are replaced by their resources.

@@ -1,10 +1,10 @@
 /** Bundles all Lambda functions with one esbuild call. Each function gets a directory with the ES module `index.mjs`. */
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import * as z from "zod/mini";
-import { type LocalSignIn, writeDocsPage } from "./docs-page.ts";
+import { writeDocsPage } from "./docs-page.ts";
 import { shake } from "./shake.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -73,21 +73,13 @@ const common = {
 const entryPoints = (files: readonly string[]): Record<string, string> =>
   Object.fromEntries(files.map((file) => [`${file}/index`, `functions/${file}.ts`]));
 
-interface Documents {
-  readonly signIn?: LocalSignIn;
-}
-
 /**
  * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`. Beside the bundles of functions that serve a
  * document, it also writes this document.
  * @param files paths of source files below `functions/`, without `.ts`
  * @returns the size and the modules of each bundle, by file
  */
-export async function bundle(
-  files: readonly string[],
-  outDir: string,
-  { signIn }: Documents = {},
-): Promise<Map<string, Bundle>> {
+export async function bundle(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
   const { metafile } = await build({
     ...common,
@@ -96,7 +88,7 @@ export async function bundle(
     minify: true,
     metafile: true,
   });
-  addDocuments(outDir, signIn);
+  addDocuments(outDir);
   const shaken = bundlesIn(metafile).map(async ([file, made]): Promise<[string, Bundle]> => {
     if (!isNearLimit(made)) return [file, made];
     const output = join(outDir, file, "index.mjs");
@@ -121,11 +113,7 @@ function bundlesIn({ outputs }: Metafile): [string, Bundle][] {
  * function's own directory.
  * @returns the size and the modules of each function's own file, by file
  */
-export async function bundleShared(
-  files: readonly string[],
-  outDir: string,
-  { signIn }: Documents = {},
-): Promise<Map<string, Bundle>> {
+export async function bundleShared(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
   const options = { ...common, entryPoints: entryPoints(files), outdir: outDir, splitting: true } as const;
   // esbuild reports a failed write only in words. Written here, the files have errors with a code.
@@ -134,21 +122,21 @@ export async function bundleShared(
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, contents);
   }
-  addDocuments(outDir, signIn);
+  addDocuments(outDir);
   return new Map(bundlesIn(metafile));
 }
 
 export const OPENAPI_FILE = join(root, "docs/openapi.json");
 export const OPENAPI_30_FILE = join(root, "docs/openapi-3.0.json");
 
-function addDocuments(outDir: string, signIn: LocalSignIn | undefined): void {
-  writeDocsPage(outDir, signIn);
+function addDocuments(outDir: string): void {
+  writeDocsPage(outDir, undefined);
   const methods = join(outDir, "method-not-allowed");
   if (existsSync(methods)) writeFileSync(join(methods, "methods.json"), JSON.stringify(methodsByPath()));
-  const openapi = join(outDir, "docs/openapi");
-  if (existsSync(openapi)) copyFileSync(OPENAPI_FILE, join(openapi, "openapi.json"));
-  const openapi30 = join(outDir, "docs/openapi30");
-  if (existsSync(openapi30)) copyFileSync(OPENAPI_30_FILE, join(openapi30, "openapi-3.0.json"));
+  for (const [name, file] of Object.entries({ openapi: OPENAPI_FILE, openapi30: OPENAPI_30_FILE })) {
+    const directory = join(outDir, "docs", name);
+    if (existsSync(directory)) copyFileSync(file, join(directory, basename(file)));
+  }
 }
 
 const Described = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });

@@ -88,7 +88,8 @@ const Export = {
   ...times,
 };
 
-const untouched = { changed: 0, unchanged: 0, skipped: 0, failed: 0, unprocessed: 229 };
+const untouched = { changed: 0, unchanged: 0, skipped: 0, failed: 0 };
+const newJob = { ...Job, state: "queued", ...untouched, unprocessed: 240, undoableUntil: null };
 const JobResult = { id: 1030, outcome: "skipped", code: "not_found", detail: null };
 
 const Registration = {
@@ -268,38 +269,11 @@ const answers: Readonly<Record<string, unknown>> = {
     file: null,
     keptUntil: null,
   },
-  "prospects/bulk": {
-    ...Job,
-    state: "queued",
-    changed: 0,
-    unchanged: 0,
-    skipped: 0,
-    unprocessed: 240,
-    undoableUntil: null,
-  },
-  "territories/runs": {
-    ...Job,
-    kind: "territory_run",
-    state: "queued",
-    changed: 0,
-    unchanged: 0,
-    skipped: 0,
-    unprocessed: 240,
-    territoryId,
-    undoableUntil: null,
-  },
+  "prospects/bulk": newJob,
+  "territories/runs": { ...newJob, kind: "territory_run", territoryId },
   "jobs/results-ndjson": `${JSON.stringify(JobResult)}\n`,
   "jobs/results-csv": "id,outcome,code,detail\r\n1030,skipped,not_found,\r\n",
-  "jobs/undo": {
-    ...Job,
-    id: 1034,
-    kind: "undo",
-    state: "queued",
-    total: 229,
-    ...untouched,
-    undoes: 1033,
-    undoableUntil: null,
-  },
+  "jobs/undo": { ...newJob, id: 1034, kind: "undo", total: 229, unprocessed: 229, undoes: 1033 },
   "jobs/pause": { ...partlyDone, state: "paused" },
   "jobs/resume": { ...partlyDone, state: "queued" },
   "jobs/cancel": { ...Job, state: "cancelled", changed: 100, unchanged: 0, skipped: 0, unprocessed: 140 },

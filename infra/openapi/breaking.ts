@@ -29,141 +29,110 @@ const Document = z.looseObject({
 });
 type Document = z.infer<typeof Document>;
 
+interface Comparison {
+  readonly before: Document;
+  readonly after: Document;
+  readonly report: (problem: string) => void;
+}
+
+/** What is compared: who writes it, and the words for it in a report. */
+interface Part {
+  readonly direction: Direction;
+  readonly name: string;
+}
+
 /**
  * Returns one line for each breaking change. The later document must accept each request that the earlier document accepts. Clients of the
  * earlier document must understand each response and each event of the later document.
  */
 export function breakingChanges(earlier: unknown, later: unknown): string[] {
+  const found = new Set<string>();
   const [before, after] = [Document.parse(earlier), Document.parse(later)];
-  const found: string[] = [];
   for (const [path, methods] of Object.entries(before.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const name = `${method.toUpperCase()} ${path}`;
       const next = after.paths[path]?.[method];
-      if (next === undefined) found.push(`${name} is gone`);
-      else
-        compareOperations({ document: before, operation }, { document: after, operation: next }, (problem) =>
-          found.push(`${name}: ${problem}`),
-        );
+      const report = (problem: string): void => void found.add(`${name}: ${problem}`);
+      if (next === undefined) found.add(`${name} is gone`);
+      else compareOperations({ before, after, report }, operation, next);
     }
   }
+  const report = (problem: string): void => void found.add(problem);
   for (const [event, { post }] of Object.entries(before.webhooks)) {
-    const next = after.webhooks[event];
-    const sent = { document: after, content: next?.post.requestBody.content ?? {} };
-    const known = { document: before, content: post.requestBody.content };
-    compareContents("answer", known, sent, `the event ${event}`, (problem) => found.push(problem));
+    const sent = after.webhooks[event]?.post.requestBody.content ?? {};
+    const part = { direction: "answer", name: `the event ${event}` } as const;
+    compareContents({ before, after, report }, part, post.requestBody.content, sent);
   }
-  return [...new Set(found)];
+  return [...found];
 }
 
-interface Described {
-  readonly document: Document;
-  readonly operation: Operation;
+function compareOperations(documents: Comparison, known: Operation, now: Operation): void {
+  const { report } = documents;
+  if (now.operationId !== known.operationId) report(`its operationId is ${now.operationId}, not ${known.operationId}`);
+  if (known.security?.length === 0 && now.security?.length !== 0) report("it needs a token now");
+  compareParameters(documents, known, now);
+  const [body, next] = [known.requestBody, now.requestBody];
+  const part = { direction: "request", name: "the request body" } as const;
+  if (next?.required === true && body?.required !== true) report(`${part.name} is required now`);
+  compareContents(documents, part, body?.content ?? {}, next?.content ?? {});
+  compareAnswers(documents, known, now);
 }
 
-type Report = (problem: string) => void;
-
-function compareOperations(before: Described, after: Described, report: Report): void {
-  const { operationId } = before.operation;
-  if (after.operation.operationId !== operationId)
-    report(`its operationId is ${after.operation.operationId}, not ${operationId}`);
-  if (before.operation.security?.length === 0 && after.operation.security?.length !== 0) report("it needs a token now");
-  compareParameters(before, after, report);
-  compareBodies(before, after, report);
-  compareAnswers(before, after, report);
-}
-
-function compareParameters(before: Described, after: Described, report: Report): void {
-  const [known, now] = [parametersOf(before), parametersOf(after)];
-  for (const [name, parameter] of now) {
-    if (parameter.required && known.get(name)?.required !== true) report(`${name} is required now`);
+function compareParameters(documents: Comparison, known: Operation, now: Operation): void {
+  const [before, after] = [parametersOf(documents.before, known), parametersOf(documents.after, now)];
+  for (const [name, { required }] of after) {
+    if (required && before.get(name)?.required !== true) documents.report(`${name} is required now`);
   }
-  for (const [name, parameter] of known) {
-    const next = now.get(name);
-    if (next === undefined) report(`${name} is gone`);
-    else
-      compareSchemas(
-        "request",
-        { document: before.document, schema: parameter.schema },
-        { document: after.document, schema: next.schema },
-        name,
-        report,
-      );
+  for (const [name, { schema }] of before) {
+    const next = after.get(name);
+    if (next === undefined) documents.report(`${name} is gone`);
+    else compareSchemas(documents, { direction: "request", name }, schema, next.schema);
   }
 }
 
-const parametersOf = ({ document, operation }: Described) =>
+const parametersOf = (document: Document, { parameters }: Operation) =>
   new Map(
-    operation.parameters.map((entry) => {
+    parameters.map((entry) => {
       const parameter = Parameter.parse(target(document, entry));
       return [`the ${parameter.in} parameter ${parameter.name}`, parameter] as const;
     }),
   );
 
-function compareBodies(before: Described, after: Described, report: Report): void {
-  const [body, next] = [before.operation.requestBody, after.operation.requestBody];
-  if (next?.required === true && body?.required !== true) report("the request body is required now");
-  const [known, taken] = [
-    { document: before.document, content: body?.content ?? {} },
-    { document: after.document, content: next?.content ?? {} },
-  ];
-  compareContents("request", known, taken, "the request body", report);
-}
-
-function compareAnswers(before: Described, after: Described, report: Report): void {
-  for (const [status, entry] of Object.entries(before.operation.responses)) {
-    const next = after.operation.responses[status];
+function compareAnswers(documents: Comparison, known: Operation, now: Operation): void {
+  const { before, after, report } = documents;
+  for (const [status, entry] of Object.entries(known.responses)) {
+    const next = now.responses[status];
     // All error responses have the same body format (`application/problem+json`), so the removal of an error status breaks no client.
-    if (next === undefined && !status.startsWith("2")) continue;
-    if (next === undefined) {
-      report(`the answer ${status} is gone`);
-      continue;
-    }
-    const [answer, later] = [
-      Response.parse(target(before.document, entry)),
-      Response.parse(target(after.document, next)),
-    ];
+    if (next === undefined && status.startsWith("2")) report(`the answer ${status} is gone`);
+    if (next === undefined) continue;
+    const [answer, later] = [Response.parse(target(before, entry)), Response.parse(target(after, next))];
     for (const header of Object.keys(answer.headers)) {
       if (!(header in later.headers)) report(`the header ${header} of the answer ${status} is gone`);
     }
-    const [known, sent] = [
-      { document: before.document, content: answer.content },
-      { document: after.document, content: later.content },
-    ];
-    compareContents("answer", known, sent, `the answer ${status}`, report);
+    compareContents(documents, { direction: "answer", name: `the answer ${status}` }, answer.content, later.content);
   }
 }
 
-interface Contents {
-  readonly document: Document;
-  readonly content: z.infer<typeof Content>;
-}
+type Content = z.infer<typeof Content>;
 
-function compareContents(direction: Direction, before: Contents, after: Contents, name: string, report: Report): void {
-  for (const [type, { schema }] of Object.entries(before.content)) {
-    const place = `${name} (${type})`;
-    const next = after.content[type];
-    if (next === undefined) report(`${place} is ${direction === "request" ? "not accepted any more" : "gone"}`);
-    else {
-      const [known, now] = [
-        { document: before.document, schema },
-        { document: after.document, schema: next.schema },
-      ];
-      compareSchemas(direction, known, now, place, report);
-    }
+function compareContents(documents: Comparison, { direction, name }: Part, known: Content, now: Content): void {
+  for (const [type, { schema }] of Object.entries(known)) {
+    const part = { direction, name: `${name} (${type})` };
+    const next = now[type];
+    if (next !== undefined) compareSchemas(documents, part, schema, next.schema);
+    else documents.report(`${part.name} is ${direction === "request" ? "not accepted any more" : "gone"}`);
   }
 }
 
-interface Placed {
-  readonly document: Document;
-  readonly schema: JsonSchema;
-}
-
-function compareSchemas(direction: Direction, before: Placed, after: Placed, place: string, report: Report): void {
-  const side = ({ document, schema }: Placed) => ({ schema, resolve: ($ref: string) => target(document, { $ref }) });
+function compareSchemas(documents: Comparison, { direction, name }: Part, known: JsonSchema, now: JsonSchema): void {
+  const side = (document: Document, schema: JsonSchema) => ({
+    schema,
+    resolve: ($ref: string) => target(document, { $ref }),
+  });
+  const [before, after] = [side(documents.before, known), side(documents.after, now)];
   const [written, read] = direction === "request" ? [before, after] : [after, before];
-  compare(side(written), side(read), direction, (field, problem) =>
-    report(`${place}${field === "" ? "" : ` at ${field.replace(/^\./, "")}`} ${problem}`),
+  compare(written, read, direction, (field, problem) =>
+    documents.report(`${name}${field === "" ? "" : ` at ${field.replace(/^\./, "")}`} ${problem}`),
   );
 }
 

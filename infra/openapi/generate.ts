@@ -1,16 +1,15 @@
 /**
  * Generates the OpenAPI documents of versions 3.1 and 3.0 from the route table and the contracts of the functions. `npm run openapi` writes
- * both documents. With `--check`, the command fails if a committed document is out of date, or if a change since the last release breaks
- * clients.
+ * both documents. With `--check`, it also fails if a change since the last release breaks clients.
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Contract } from "#shared/http/contract.ts";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE, root } from "../build/bundle.ts";
-import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
+import { writeGenerated } from "../build/generated.ts";
+import { runCommand } from "../command/options.ts";
 import { lastRelease, packageVersion, recorded } from "../release/releases.ts";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
@@ -158,59 +157,20 @@ const ifNoneMatch = {
 
 export const asText = (document: unknown): string => `${JSON.stringify(document, null, 2)}\n`;
 
-export function differences(committed: unknown, generated: unknown, place = ""): string[] {
-  if (isObject(committed) && isObject(generated)) {
-    const names = new Set([...Object.keys(committed), ...Object.keys(generated)]);
-    return [...names].flatMap((name) => differences(committed[name], generated[name], `${place}/${name}`));
-  }
-  if (JSON.stringify(committed) === JSON.stringify(generated)) return [];
-  return [`${place}: ${excerpt(committed)} -> ${excerpt(generated)}`];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null;
-}
-
-const excerpt = (value: unknown): string => (value === undefined ? "(absent)" : JSON.stringify(value).slice(0, 120));
-
-const usage = `npm run openapi -- [options]
-    --check   writes nothing, and fails if a committed document is out of date, or if a change breaks clients of the last release
-exit code 0: success, 1: the check has failed, 2: wrong usage`;
-
-/** Returns the exit code. */
-export async function main(args: readonly string[]): Promise<number> {
-  const options = optionsOf(args, { check: { type: "boolean" } }, usage);
-  const document = await openApiDocument();
-  const files = [
-    [OPENAPI_FILE, document],
-    [OPENAPI_30_FILE, asVersion30(document)],
-  ] as const;
-  if (options.check !== true) {
-    for (const [file, content] of files) writeFileSync(file, asText(content));
-    return exitCodes.done;
-  }
-  const results = files.map(([file, content]) => isCurrent(file, asText(content)));
-  return results.every(Boolean) && breaksNoClient(document) ? exitCodes.done : exitCodes.failed;
-}
-
-/** Returns true if clients of the last release can use the API that the document describes. Otherwise it prints the reasons. */
-function breaksNoClient(document: OpenApiDocument): boolean {
-  const problems = breakingChanges(recorded("openapi"), document);
-  if (problems.length === 0) return true;
-  console.error(`clients of release ${lastRelease()} break, because the API may only grow (docs/releasing.md):`);
-  for (const problem of problems) console.error(`  ${problem}`);
-  return false;
-}
-
-/** Returns true if the committed file has the generated text. Otherwise it prints the differences. */
-function isCurrent(file: string, generated: string): boolean {
-  const committed = existsSync(file) ? readFileSync(file, "utf8") : "{}";
-  if (committed === generated) return true;
-  const lines = differences(JSON.parse(committed), JSON.parse(generated));
-  console.error(`${relative(root, file)} is stale; run \`npm run openapi\`. Committed -> generated:`);
-  for (const line of lines.slice(0, 40)) console.error(`  ${line}`);
-  if (lines.length > 40) console.error(`  and ${lines.length - 40} more`);
-  return false;
-}
+export const main = (args: readonly string[]): Promise<number> =>
+  writeGenerated(args, {
+    command: "npm run openapi",
+    generate: async () => {
+      const document = await openApiDocument();
+      return [
+        { file: OPENAPI_FILE, text: asText(document) },
+        { file: OPENAPI_30_FILE, text: asText(asVersion30(document)) },
+      ];
+    },
+    faults: async () => {
+      const place = `clients of release ${lastRelease()} break, because the API may only grow (docs/releasing.md)`;
+      return breakingChanges(recorded("openapi"), await openApiDocument()).map((problem) => `${place}: ${problem}`);
+    },
+  });
 
 if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

@@ -53,7 +53,11 @@ function bodySchema(event: EventName): z.ZodMiniType {
   return named(name, body, `The body of a delivery of \`${event}\`.`);
 }
 
-const descriptionOf = (event: EventName): string => z.globalRegistry.get(catalogue[event])?.description ?? "";
+function descriptionOf(event: EventName): string {
+  const description = z.globalRegistry.get(catalogue[event])?.description;
+  if (description === undefined) throw new Error(`the event ${event} has no description`);
+  return description;
+}
 
 /** Returns a body as the service sends it: the sample of an event, but without `test`. Only `webhook.test` is always a test. */
 function example(event: EventName): unknown {

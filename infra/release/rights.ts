@@ -1,6 +1,19 @@
 /** Compares the IAM policies of a function before and after a deployment, and finds the rights that the deployment takes away. */
 import * as z from "zod/mini";
-import { OneOrMany, Statement } from "../stack/policy-statement.ts";
+
+/** IAM allows both for actions and for the values of conditions. */
+export const OneOrMany = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) => (typeof value === "string" ? [value] : value)),
+);
+
+export const Statement = z.looseObject({
+  Effect: z.literal("Allow"),
+  Action: OneOrMany,
+  Resource: z.unknown(),
+  Condition: z.optional(z.record(z.string(), z.record(z.string(), z.unknown()))),
+});
+export type Statement = z.infer<typeof Statement>;
 
 /** The property `Policies` of an IAM role. Its values may be strings or expressions of CloudFormation such as `Fn::GetAtt`. */
 const Policies = z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []);

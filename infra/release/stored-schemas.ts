@@ -24,6 +24,7 @@ import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } fro
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { CompanyEmail, EmailClaim } from "#shared/reference/user.ts";
 import { StoredDataKey } from "#shared/secrets/key-service.ts";
+import { StoredSession } from "#shared/sessions/stored.ts";
 import { StoredReceipt } from "#shared/sync/operations/receipts.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 import { StoredWindow, StoredWindowEvent } from "#shared/webhooks/debounce-window.ts";
@@ -83,6 +84,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   receipt: StoredReceipt,
   registration: StoredRegistration,
   replay: StoredReplay,
+  session: StoredSession,
   partManifest: PartContent,
   status: StoredStatus,
   tag: StoredTag,
@@ -97,8 +99,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   "message/import": ImportMessage,
 };
 
-export const RecordedSchemas = z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() }));
-export type RecordedSchemas = z.infer<typeof RecordedSchemas>;
+export type RecordedSchemas = Readonly<Record<string, { readonly shape: number; readonly schema: unknown }>>;
 
 /** Keywords that do not change the stored form. `pattern` is among them, because another version of zod may write patterns differently. */
 const texts = ["id", "title", "description", "examples", "pattern"] as const;
@@ -119,16 +120,3 @@ export const schemasOfRelease = (): RecordedSchemas =>
       return [name, { shape: type === "partManifest" ? INDEX_FORMAT : shapeOf(type), schema }];
     }),
   );
-
-/**
- * Compares the current schemas with the schemas of a release. Returns one line for each schema that changed without a higher shape number,
- * that has a lower shape number, or that is gone.
- */
-export const unnumberedChanges = (released: RecordedSchemas, current: RecordedSchemas): string[] =>
-  Object.entries(released).flatMap(([name, before]) => {
-    const now = current[name];
-    if (now === undefined) return [`rows of type ${name} have no schema any more`];
-    if (now.shape < before.shape) return [`the shape of ${name} is ${now.shape}, and the release had ${before.shape}`];
-    if (now.shape > before.shape || JSON.stringify(before.schema) === JSON.stringify(now.schema)) return [];
-    return [`the schema of ${name} differs, but its shape is still ${now.shape}`];
-  });

@@ -1,7 +1,6 @@
 /** Lists the routes of bulk jobs. */
 import { currentDictionary, imports, indexReads, newIds } from "./access.ts";
-import { LONG_WORK } from "./prospects.ts";
-import type { Access, Route, TableAccess } from "./route.ts";
+import { type Access, get, LONG_WORK, post, type Route, type TableAccess } from "./route.ts";
 
 /** The rights to add a job to the list of the company's bulk jobs, and to the queue of its bulk jobs that have not ended. */
 export const newJob: TableAccess = { bulkJobList: ["PutItem"], bulkQueues: ["GetItem", "PutItem"] };
@@ -18,82 +17,46 @@ const control: Access = {
 const results: Access = { table: { bulkJobs: ["GetItem"] }, files: { bulk: ["GetObject"] } };
 
 export const jobRoutes: readonly Route[] = [
-  {
-    method: "POST",
-    path: "/api/prospects/bulk",
-    file: "prospects/bulk",
-    access: {
-      table: {
-        ...indexReads,
-        ...currentDictionary,
-        ...imports,
-        ...newIds,
-        ...newJob,
-        prospects: ["BatchGetItem", "Query"],
-        bulkJobs: ["PutItem"],
-      },
-      files: { bulk: ["PutObject"] },
-      bulkQueue: "send",
+  post("/api/prospects/bulk", "prospects/bulk", {
+    table: {
+      ...indexReads,
+      ...currentDictionary,
+      ...imports,
+      ...newIds,
+      ...newJob,
+      prospects: ["BatchGetItem", "Query"],
+      bulkJobs: ["PutItem"],
     },
+    files: { bulk: ["PutObject"] },
+    bulkQueue: "send",
     rate: LONG_WORK,
-  },
-  {
-    method: "GET",
-    path: "/api/jobs",
-    file: "jobs/list",
-    access: { table: { ...currentDictionary, bulkJobs: ["BatchGetItem"], bulkJobList: ["Query"] } },
-  },
-  {
-    method: "GET",
-    path: "/api/jobs/{id}",
-    file: "jobs/get",
-    access: { table: { ...currentDictionary, bulkJobs: ["GetItem"] } },
-  },
-  {
-    method: "GET",
-    path: "/api/jobs/{id}/results",
-    file: "jobs/results",
-    access: results,
-  },
-  {
-    method: "GET",
-    path: "/api/jobs/{id}/results.ndjson",
-    file: "jobs/results-ndjson",
-    access: results,
-    streamed: true,
-  },
-  { method: "GET", path: "/api/jobs/{id}/results.csv", file: "jobs/results-csv", access: results, streamed: true },
-  {
-    method: "POST",
-    path: "/api/prospects/imports/{id}/undo",
-    file: "imports/undo",
-    access: {
-      table: {
-        ...currentDictionary,
-        ...imports,
-        ...newIds,
-        ...newJob,
-        importList: ["GetItem"],
-        bulkJobs: ["BatchGetItem", "PutItem"],
-      },
-      bulkQueue: "send",
+  }),
+  get("/api/jobs", "jobs/list", {
+    table: { ...currentDictionary, bulkJobs: ["BatchGetItem"], bulkJobList: ["Query"] },
+  }),
+  get("/api/jobs/{id}", "jobs/get", { table: { ...currentDictionary, bulkJobs: ["GetItem"] } }),
+  get("/api/jobs/{id}/results", "jobs/results", results),
+  get("/api/jobs/{id}/results.ndjson", "jobs/results-ndjson", { ...results, streamed: true }),
+  get("/api/jobs/{id}/results.csv", "jobs/results-csv", { ...results, streamed: true }),
+  post("/api/prospects/imports/{id}/undo", "imports/undo", {
+    table: {
+      ...currentDictionary,
+      ...imports,
+      ...newIds,
+      ...newJob,
+      importList: ["GetItem"],
+      bulkJobs: ["BatchGetItem", "PutItem"],
     },
-  },
-  { method: "POST", path: "/api/jobs/{id}/pause", file: "jobs/pause", access: control },
-  { method: "POST", path: "/api/jobs/{id}/resume", file: "jobs/resume", access: control },
-  {
-    method: "POST",
-    path: "/api/jobs/{id}/cancel",
-    file: "jobs/cancel",
-    access: { ...control, table: { ...control.table, bulkJobList: ["UpdateItem"] } },
-  },
-  {
-    method: "POST",
-    path: "/api/jobs/{id}/undo",
-    file: "jobs/undo",
-    access: {
-      table: { ...currentDictionary, ...newIds, ...newJob, bulkJobs: ["GetItem", "PutItem", "UpdateItem"] },
-      bulkQueue: "send",
-    },
-  },
+    bulkQueue: "send",
+  }),
+  post("/api/jobs/{id}/pause", "jobs/pause", control),
+  post("/api/jobs/{id}/resume", "jobs/resume", control),
+  post("/api/jobs/{id}/cancel", "jobs/cancel", {
+    ...control,
+    table: { ...control.table, bulkJobList: ["UpdateItem"] },
+  }),
+  post("/api/jobs/{id}/undo", "jobs/undo", {
+    table: { ...currentDictionary, ...newIds, ...newJob, bulkJobs: ["GetItem", "PutItem", "UpdateItem"] },
+    bulkQueue: "send",
+  }),
 ];

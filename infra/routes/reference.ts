@@ -1,6 +1,6 @@
 /** Lists the routes of users, statuses and tags. */
 import { dictionary, named, namesChange, newIds } from "./access.ts";
-import type { Route, TableAccess } from "./route.ts";
+import { get, patch, post, type Route, remove, type TableAccess } from "./route.ts";
 
 /** The rights to create a status or tag. They include the right to write the row that keeps the status's or tag's text unique. */
 const newValue: TableAccess = {
@@ -26,71 +26,35 @@ const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"]
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 
 export const referenceRoutes: readonly Route[] = [
-  { method: "GET", path: "/api/users", file: "users/list", access: { table: dictionary }, streamed: true },
-  {
-    method: "POST",
-    path: "/api/users",
-    file: "users/create",
-    access: {
-      table: { ...invitationWrites, ...newIds, identity: ["PutItem"] },
-      identityProvider: "invite",
-    },
-  },
-  { method: "GET", path: "/api/users/{id}", file: "users/get", access: { table: named } },
-  {
-    method: "PATCH",
-    path: "/api/users/{id}",
-    file: "users/update",
-    access: {
-      table: { ...invitationWrites, ...runningJob, identity: ["PutItem", "UpdateItem"] },
-      identityProvider: "invite",
-    },
-  },
-  {
-    method: "DELETE",
-    path: "/api/users/{id}",
-    file: "users/delete",
-    access: {
-      table: {
-        ...userWrites,
-        ...runningJob,
-        identity: ["UpdateItem", "DeleteItem"],
-        email: ["GetItem", "DeleteItem"],
-      },
-      identityProvider: "withdraw",
-    },
-  },
+  get("/api/users", "users/list", { table: dictionary, streamed: true }),
+  post("/api/users", "users/create", {
+    table: { ...invitationWrites, ...newIds, identity: ["PutItem"] },
+    identityProvider: "invite",
+  }),
+  get("/api/users/{id}", "users/get", { table: named }),
+  patch("/api/users/{id}", "users/update", {
+    table: { ...invitationWrites, ...runningJob, identity: ["PutItem", "UpdateItem"] },
+    identityProvider: "invite",
+  }),
+  remove("/api/users/{id}", "users/delete", {
+    table: { ...userWrites, ...runningJob, identity: ["UpdateItem", "DeleteItem"], email: ["GetItem", "DeleteItem"] },
+    identityProvider: "withdraw",
+  }),
 
-  { method: "GET", path: "/api/statuses", file: "statuses/list", access: { table: dictionary } },
-  {
-    method: "POST",
-    path: "/api/statuses",
-    file: "statuses/create",
-    access: { table: newValue },
-  },
-  { method: "GET", path: "/api/statuses/{id}", file: "statuses/get", access: { table: named } },
-  { method: "PATCH", path: "/api/statuses/{id}", file: "statuses/update", access: { table: valueWrites } },
-  {
-    method: "DELETE",
-    path: "/api/statuses/{id}",
-    file: "statuses/delete",
-    // A deleted status keeps its text. So the row that keeps the text unique is not deleted, and the right DeleteItem is not needed.
-    access: { table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] } },
-  },
+  get("/api/statuses", "statuses/list", { table: dictionary }),
+  post("/api/statuses", "statuses/create", { table: newValue }),
+  get("/api/statuses/{id}", "statuses/get", { table: named }),
+  patch("/api/statuses/{id}", "statuses/update", { table: valueWrites }),
+  // A deleted status keeps its text. So the row that keeps the text unique is not deleted, and the right DeleteItem is not needed.
+  remove("/api/statuses/{id}", "statuses/delete", {
+    table: { ...valueWrites, reference: ["GetItem", "PutItem", "UpdateItem"] },
+  }),
 
-  { method: "GET", path: "/api/tags", file: "tags/list", access: { table: dictionary } },
-  {
-    method: "POST",
-    path: "/api/tags",
-    file: "tags/create",
-    access: { table: newValue },
-  },
-  { method: "GET", path: "/api/tags/{id}", file: "tags/get", access: { table: named } },
-  { method: "PATCH", path: "/api/tags/{id}", file: "tags/update", access: { table: valueWrites } },
-  {
-    method: "DELETE",
-    path: "/api/tags/{id}",
-    file: "tags/delete",
-    access: { table: { ...namesChange, reference: ["GetItem", "UpdateItem", "DeleteItem"] } },
-  },
+  get("/api/tags", "tags/list", { table: dictionary }),
+  post("/api/tags", "tags/create", { table: newValue }),
+  get("/api/tags/{id}", "tags/get", { table: named }),
+  patch("/api/tags/{id}", "tags/update", { table: valueWrites }),
+  remove("/api/tags/{id}", "tags/delete", {
+    table: { ...namesChange, reference: ["GetItem", "UpdateItem", "DeleteItem"] },
+  }),
 ];

@@ -3,22 +3,42 @@ import type { Family } from "#shared/db/keys.ts";
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-export interface Route {
+export interface Route extends Marks {
   readonly method: Method;
   readonly path: string;
   /** The path of the function's file below `functions/`, without its extension. Settings in `capacity.ts` name functions by it. */
   readonly file: string;
-  /** The operation id, if the file has been renamed since a release. Code generators name methods after it. The default is from `file`. */
-  readonly operationId?: string;
   readonly access: Access;
-  /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
-  readonly streamed?: true;
-  readonly public?: true;
-  /** A POST that changes nothing takes no idempotency key, so it needs no rights to these rows. */
-  readonly isRead?: true;
-  /** Instead of the throttle of the whole API. A public route has `WITHOUT_TOKEN`. */
-  readonly rate?: Rate;
 }
+
+interface Marks {
+  /** The operation id, if the file has been renamed since a release. Code generators name methods after it. The default is from `file`. */
+  readonly operationId?: string | undefined;
+  /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
+  readonly streamed?: true | undefined;
+  readonly public?: true | undefined;
+  /** A POST that changes nothing takes no idempotency key, so it needs no rights to these rows. */
+  readonly isRead?: true | undefined;
+  /** Instead of the throttle of the whole API. A public route has `WITHOUT_TOKEN`. */
+  readonly rate?: Rate | undefined;
+}
+
+const routeOf =
+  (method: Method) =>
+  (
+    path: string,
+    file: string,
+    { operationId, streamed, public: open, isRead, rate, ...access }: Access & Marks,
+  ): Route => ({
+    ...{ method, path, file, access },
+    ...{ operationId, streamed, public: open, isRead, rate },
+  });
+
+export const get = routeOf("GET");
+export const post = routeOf("POST");
+export const put = routeOf("PUT");
+export const patch = routeOf("PATCH");
+export const remove = routeOf("DELETE");
 
 /** A limit for the requests of all callers together. It keeps a costly route from using the capacity of the whole API. */
 export interface Rate {
@@ -31,6 +51,12 @@ export interface Rate {
  * takes one execution some milliseconds, so even one of the ten executions of a new account is enough for most methods at this rate.
  */
 export const WITHOUT_TOKEN: Rate = { perSecond: 200, burst: 400 };
+
+/**
+ * The throttle of costly routes. A request to such a route keeps its function busy for seconds, or starts work that continues after the
+ * response, such as an import, an export, a bulk job or a replay of webhook deliveries.
+ */
+export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
 
 /** A function without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
 export interface EventFunction {

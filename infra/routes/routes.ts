@@ -1,40 +1,30 @@
 /** The route table: method, path, function file and rights of each route, for the API stack, the OpenAPI generator and the tests. */
-import { bulkJob, exportJob, importJob, named } from "./access.ts";
+import { bulkJob, currentDictionary, exportJob, importJob, indexRows, named } from "./access.ts";
 import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
-import { reportRoutes } from "./reports.ts";
-import { type Access, type EventFunction, type Route, usesSecretsKey } from "./route.ts";
+import { type EventFunction, get, post, type Route } from "./route.ts";
 import { sessionRoutes, signedInUser } from "./session.ts";
 import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
 const declared: readonly Route[] = [
-  {
-    method: "GET",
-    path: "/openapi.json",
-    file: "docs/openapi",
-    access: { settings: ["WEBHOOK_URL_POLICY"] },
-    public: true,
-  },
-  {
-    method: "GET",
-    path: "/openapi-3.0.json",
-    file: "docs/openapi30",
-    access: { settings: ["WEBHOOK_URL_POLICY"] },
-    public: true,
-  },
-  { method: "GET", path: "/docs", file: "docs/page", access: {}, public: true },
-  { method: "GET", path: "/health", file: "health", access: {}, public: true },
-  { method: "POST", path: "/health/webhooks", file: "health-webhooks", access: {}, public: true },
+  get("/openapi.json", "docs/openapi", { settings: ["WEBHOOK_URL_POLICY"], public: true }),
+  get("/openapi-3.0.json", "docs/openapi30", { settings: ["WEBHOOK_URL_POLICY"], public: true }),
+  get("/docs", "docs/page", { public: true }),
+  get("/health", "health", { public: true }),
+  post("/health/webhooks", "health-webhooks", { public: true }),
   ...sessionRoutes,
-  { method: "GET", path: "/api/me", file: "me", access: { table: named } },
+  get("/api/me", "me", { table: named }),
   ...referenceRoutes,
   ...prospectRoutes,
   ...territoryRoutes,
   ...jobRoutes,
-  ...reportRoutes,
+  get("/api/reports/activity", "reports/activity", {
+    table: { ...indexRows, ...currentDictionary, factLog: ["Query"], dayFacts: ["Query"], territories: ["Query"] },
+    streamed: true,
+  }),
   ...syncRoutes,
   ...webhookRoutes,
 ];
@@ -163,9 +153,3 @@ export const eventFunctions = {
   /** After a minute, a job lets other jobs run, and continues later. */
   bulkJob: { file: "jobs/bulk", timeoutSeconds: 300, access: bulkJob },
 } as const satisfies Record<string, EventFunction>;
-
-export const keyServiceUsers: ReadonlySet<string> = new Set(
-  [authorizer, ...routes, ...Object.values<EventFunction>(eventFunctions)]
-    .filter(({ access }: { readonly access: Access }) => usesSecretsKey(access))
-    .map(({ file }) => file),
-);

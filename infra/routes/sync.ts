@@ -1,46 +1,36 @@
 /** Lists the routes for apps that keep a copy of the data and are often offline. */
 import { currentDictionary, imports, indexEntries, indexRows, newIds } from "./access.ts";
-import type { Route } from "./route.ts";
+import { get, post, type Route } from "./route.ts";
 
 export const syncRoutes: readonly Route[] = [
-  {
-    method: "POST",
-    path: "/api/sync/operations",
-    file: "sync/operations",
-    access: {
-      table: {
-        ...imports,
-        ...newIds,
-        ...indexEntries,
-        ...currentDictionary,
-        prospects: ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"],
-        prospectRanges: ["PutItem"],
-        addressRanges: ["PutItem"],
-        addresses: ["BatchGetItem", "PutItem", "UpdateItem"],
-        places: ["GetItem", "PutItem"],
-        calendar: ["PutItem", "DeleteItem"],
-        agendas: ["GetItem", "PutItem", "DeleteItem"],
-        receipts: ["GetItem", "PutItem"],
-        clientRecords: ["BatchGetItem", "PutItem"],
-      },
+  post("/api/sync/operations", "sync/operations", {
+    table: {
+      ...imports,
+      ...newIds,
+      ...indexEntries,
+      ...currentDictionary,
+      prospects: ["GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem"],
+      prospectRanges: ["PutItem"],
+      addressRanges: ["PutItem"],
+      addresses: ["BatchGetItem", "PutItem", "UpdateItem"],
+      places: ["GetItem", "PutItem"],
+      calendar: ["PutItem", "DeleteItem"],
+      agendas: ["GetItem", "PutItem", "DeleteItem"],
+      receipts: ["GetItem", "PutItem"],
+      clientRecords: ["BatchGetItem", "PutItem"],
     },
-  },
-  {
-    method: "GET",
-    path: "/api/changes",
-    file: "sync/changes",
-    access: {
-      table: {
-        ...indexRows,
-        agendas: ["Query"],
-        calendar: ["Query"],
-        territories: ["GetItem", "BatchGetItem", "Query"],
-        changeLog: ["Query"],
-        prospects: ["BatchGetItem", "Query"],
-        cursorDataKeys: ["GetItem", "PutItem"],
-      },
-      cursors: "make",
+  }),
+  get("/api/changes", "sync/changes", {
+    table: {
+      ...indexRows,
+      agendas: ["Query"],
+      calendar: ["Query"],
+      territories: ["GetItem", "BatchGetItem", "Query"],
+      changeLog: ["Query"],
+      prospects: ["BatchGetItem", "Query"],
+      cursorDataKeys: ["GetItem", "PutItem"],
     },
+    cursors: "make",
     streamed: true,
-  },
+  }),
 ];

@@ -1,75 +1,81 @@
 /**
- * Implements `npm run licenses`, which counts packages by license. It fails for a license that is not allowed, or an installation script
- * that `allowScripts` in package.json does not mention.
+ * Implements `npm run licenses`, which counts the packages of package-lock.json by license. It fails for a license that is not allowed, for
+ * an installation script that `allowScripts` in package.json does not mention, and for a required package that needs a certain platform.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
 import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
-import { type Package, readPackages } from "./lockfile.ts";
 
 /** SPDX identifiers. They permit commercial use without publishing the user's own code. */
-const allowed: ReadonlySet<string> = new Set([
+const allowed = [
   ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
   ...["Python-2.0", "Unlicense", "Zlib"],
-]);
+];
 
 /** These require publishing changes to the package, so they are allowed for unchanged packages that no function contains. */
-const allowedForDevelopment: ReadonlySet<string> = new Set(["MPL-2.0"]);
+const allowedForDevelopment = ["MPL-2.0"];
 
+const Package = z.object({
+  version: z._default(z.string(), ""),
+  license: z._default(z.string(), "(none)"),
+  hasInstallScript: z._default(z.boolean(), false),
+  /** No function contains it. */
+  dev: z._default(z.boolean(), false),
+  link: z._default(z.boolean(), false),
+  optional: z._default(z.boolean(), false),
+  os: z.optional(z.array(z.string())),
+  cpu: z.optional(z.array(z.string())),
+});
+const Lockfile = z.object({ packages: z.record(z.string(), Package) });
 const Manifest = z.object({ allowScripts: z._default(z.record(z.string(), z.boolean()), {}) });
 
-/** Allowed or forbidden in package.json. npm runs no other installation scripts. */
-export const namedScripts = (): ReadonlySet<string> => {
-  const manifest: unknown = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  return new Set(Object.keys(z.parse(Manifest, manifest).allowScripts));
-};
+export type Package = z.infer<typeof Package> & { readonly name: string };
 
-export function faultsOf(packages: readonly Package[], scripts: ReadonlySet<string>): string[] {
-  return packages.flatMap(({ name, version, license, hasInstallScript, isDevelopment }) => [
-    ...(license !== undefined && isAllowed(license, isDevelopment)
-      ? []
-      : [`${name}@${version}: the license ${license ?? "(none)"} is not allowed`]),
-    ...(hasInstallScript && !scripts.has(name)
+const read = (file: string): unknown => JSON.parse(readFileSync(join(root, file), "utf8"));
+
+/** Returns the installed packages, except the project's own packages. */
+export const readPackages = (): Package[] =>
+  Object.entries(z.parse(Lockfile, read("package-lock.json")).packages)
+    .filter(([path, { link }]) => path.includes("node_modules/") && !link)
+    .map(([path, one]) => ({ ...one, name: path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length) }));
+
+export function faultsOf(packages: readonly Package[]): string[] {
+  const { allowScripts } = z.parse(Manifest, read("package.json"));
+  return packages.flatMap(({ name, version, license, hasInstallScript, dev, optional, os, cpu }) => [
+    ...(isAllowed(license, dev) ? [] : [`${name}@${version}: the license ${license} is not allowed`]),
+    ...(hasInstallScript && !(name in allowScripts)
       ? [`${name}@${version}: has a script for its installation; decide in allowScripts of package.json`]
       : []),
+    ...((os ?? cpu) !== undefined && !optional ? [`${name}@${version}: npm cannot install it on each platform`] : []),
   ]);
 }
 
 /** For `OR`, as in `(MIT OR GPL-3.0-or-later)`, one license must be allowed, and for `AND`, all of them. */
 function isAllowed(expression: string, isDevelopment: boolean): boolean {
-  const text = expression.replaceAll(/[()]/g, "");
-  return text
-    .split(" OR ")
-    .some((choice) =>
-      choice
-        .split(" AND ")
-        .every((one) => allowed.has(one.trim()) || (isDevelopment && allowedForDevelopment.has(one.trim()))),
-    );
-}
-
-/** A second column counts only the packages in a function's code. */
-export function report(packages: readonly Package[]): string {
-  const byLicense = Map.groupBy(packages, ({ license }) => license ?? "(none)");
-  const rows = [...byLicense]
-    .toSorted(([a, these], [b, those]) => those.length - these.length || (a < b ? -1 : 1))
-    .map(([license, list]) => {
-      const deployed = list.filter(({ isDevelopment }) => !isDevelopment).length;
-      return `${license.padEnd(26)} ${String(list.length).padStart(5)} ${String(deployed).padStart(9)}`;
-    });
-  return [`${"license".padEnd(26)} ${"all".padStart(5)} ${"functions".padStart(9)}`, ...rows].join("\n");
+  const known = new Set([...allowed, ...(isDevelopment ? allowedForDevelopment : [])]);
+  const choices = expression.replaceAll(/[()]/g, "").split(" OR ");
+  return choices.some((choice) => choice.split(" AND ").every((one) => known.has(one.trim())));
 }
 
 const usage = `npm run licenses
-    prints the number of packages with each license
-exit code 0: success, 1: a license or an installation script is not allowed, 2: wrong usage`;
+    prints the number of packages with each license, and of those in functions
+exit code 0: success, 1: a license, an installation script or a platform is not allowed, 2: wrong usage`;
 
 export async function main(args: readonly string[]): Promise<number> {
   optionsOf(args, {}, usage);
   const packages = readPackages();
-  console.log(report(packages));
-  const faults = faultsOf(packages, namedScripts());
+  const byLicense = [...Map.groupBy(packages, ({ license }) => license)].toSorted(
+    ([, a], [, b]) => b.length - a.length,
+  );
+  console.table(
+    byLicense.map(([license, { length: all }]) => {
+      const functions = packages.filter((one) => one.license === license && !one.dev).length;
+      return { license, all, functions };
+    }),
+  );
+  const faults = faultsOf(packages);
   for (const fault of faults) console.error(fault);
   return faults.length === 0 ? exitCodes.done : exitCodes.failed;
 }

@@ -3,7 +3,10 @@
  * can erase them). `npm run permissions` writes them into docs/permissions.md, and a policy for each person into docs/policies/. A test
  * runs the commands of the on-call person and of the eraser, and compares the actions of these commands with the rights.
  */
-export type Person = "deployer" | "on-call" | "eraser";
+import { row } from "../build/generated.ts";
+
+export const persons = ["deployer", "on-call", "eraser"] as const;
+export type Person = (typeof persons)[number];
 
 interface Right {
   readonly actions: readonly string[];
@@ -14,6 +17,19 @@ interface Right {
   /** The reason why the test that runs the commands cannot see that a command uses the right. Undefined if the test can see it. */
   readonly unseen?: string;
 }
+
+type Further = Pick<Right, "condition" | "unseen">;
+
+/** `actions` names each service once, for example `dynamodb:GetItem PutItem, sqs:SendMessage`. */
+const right = (why: string, actions: string, resources: readonly string[], further: Further = {}): Right => ({
+  actions: actions.split(", ").flatMap((one) => {
+    const [service, names = ""] = one.split(":");
+    return names.split(" ").map((name) => `${service}:${name}`);
+  }),
+  resources,
+  why,
+  ...further,
+});
 
 interface Rights {
   readonly does: string;
@@ -26,228 +42,176 @@ const rows = [...tables, "arn:aws:dynamodb:*:*:table/Canvassing*/index/*"];
 const streams = ["arn:aws:dynamodb:*:*:table/Canvassing*/stream/*"];
 const pools = ["arn:aws:cognito-idp:*:*:userpool/*"];
 const parameter = (name: string): string[] => [`arn:aws:ssm:*:*:parameter/${name}`];
-const passesRole: Right = {
-  actions: ["iam:PassRole"],
-  resources: ["arn:aws:iam::*:role/Canvassing*"],
-  condition: { StringEquals: { "iam:PassedToService": "backup.amazonaws.com" } },
-  why: "gives AWS Backup its role for this work",
-  unseen: "IAM checks this right without a request of its own",
-};
+const passesRole = right(
+  "gives AWS Backup its role for this work",
+  "iam:PassRole",
+  ["arn:aws:iam::*:role/Canvassing*"],
+  {
+    condition: { StringEquals: { "iam:PassedToService": "backup.amazonaws.com" } },
+    unseen: "IAM checks this right without a request of its own",
+  },
+);
 
-const findsStack: Right = {
-  actions: ["cloudformation:DescribeStacks"],
-  resources: stacks,
-  why: "each command reads the names of table, queues and bucket from the outputs of the stack",
-};
+const findsStack = right(
+  "each command reads the names of table, queues and bucket from the outputs of the stack",
+  "cloudformation:DescribeStacks",
+  stacks,
+);
 
 export const people: Readonly<Record<Person, Rights>> = {
   deployer: {
     does: "deploys, updates and destroys the stacks, and runs the `aws` commands of [Deploy](deploy.md)",
     rights: [
-      {
-        actions: ["sts:AssumeRole"],
-        resources: ["arn:aws:iam::*:role/cdk-*"],
-        why: "`npx cdk deploy` and `npx cdk destroy` use the roles that `npx cdk bootstrap` has made",
-      },
-      {
-        actions: ["cloudformation:DescribeStackResources"],
-        resources: stacks,
-        why: "names the API whose own URL must be off",
-      },
-      {
-        actions: ["cloudformation:UpdateTerminationProtection"],
-        resources: stacks,
-        why: "removes the protection of the data stack before its deletion",
-      },
-      {
-        actions: ["cognito-idp:AdminSetUserPassword", "cognito-idp:AdminInitiateAuth"],
-        resources: pools,
-        why: "signs the first owner in without an app",
-      },
-      {
-        actions: ["ssm:PutParameter"],
-        resources: parameter("canvassing/*"),
-        why: "stores the secret of the console's client",
-      },
-      {
-        actions: ["lambda:UpdateAlias"],
-        resources: ["arn:aws:lambda:*:*:function:Canvassing*"],
-        why: "ends the move of an alias that a deployment has left between two versions",
-      },
+      right(
+        "`npx cdk deploy` and `npx cdk destroy` use the roles that `npx cdk bootstrap` has made",
+        "sts:AssumeRole",
+        ["arn:aws:iam::*:role/cdk-*"],
+      ),
+      right("names the API whose own URL must be off", "cloudformation:DescribeStackResources", stacks),
+      right(
+        "removes the protection of the data stack before its deletion",
+        "cloudformation:UpdateTerminationProtection",
+        stacks,
+      ),
+      right("signs the first owner in without an app", "cognito-idp:AdminSetUserPassword AdminInitiateAuth", pools),
+      right("stores the secret of the console's client", "ssm:PutParameter", parameter("canvassing/*")),
+      right("ends the move of an alias that a deployment has left between two versions", "lambda:UpdateAlias", [
+        "arn:aws:lambda:*:*:function:Canvassing*",
+      ]),
     ],
   },
   "on-call": {
     does: "gets the alarms, and runs the commands of the [runbook](runbook.md), except those of the deployer",
     rights: [
       findsStack,
-      {
-        actions: [
-          ...["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:PutItem", "dynamodb:UpdateItem"],
-          ...["dynamodb:BatchWriteItem", "dynamodb:ConditionCheckItem"],
-        ],
-        resources: rows,
-        why: "`index`, `webhooks`, `canary` and `dead-letters` read, check and repair rows",
-      },
-      {
-        actions: ["dynamodb:PartiQLInsert"],
-        resources: tables,
-        why: "`dead-letters -- redrive parked-records` creates deliveries as the function `events/publish` does",
-      },
-      {
-        actions: ["dynamodb:ListStreams", "dynamodb:GetShardIterator", "dynamodb:GetRecords"],
-        resources: streams,
-        why: "`dead-letters -- redrive` reads the changes whose positions a message contains",
-      },
-      {
-        actions: ["sqs:GetQueueAttributes", "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:SendMessage"],
-        resources: ["arn:aws:sqs:*:*:Canvassing*"],
-        why: "`dead-letters` counts messages and sends them again",
-      },
-      {
-        actions: ["cloudformation:DescribeStackResources", "cloudformation:GetTemplate"],
-        resources: stacks,
-        why: "`senders` finds the event source mapping of the delivery queue",
-      },
-      {
-        actions: ["lambda:ListEventSourceMappings"],
-        resources: ["*"],
-        why: "`senders` finds the mapping; IAM has no resources for this action",
-      },
-      {
-        actions: ["lambda:GetEventSourceMapping", "lambda:UpdateEventSourceMapping"],
-        resources: ["arn:aws:lambda:*:*:event-source-mapping:*"],
-        why: "`senders` stops and starts the senders of webhooks",
-      },
-      {
-        actions: ["cognito-idp:AdminGetUser", "cognito-idp:AdminCreateUser", "cognito-idp:AdminSetUserPassword"],
-        resources: pools,
-        why: "`canary` creates the user of the smoke test",
-      },
-      {
-        actions: ["ssm:PutParameter"],
-        resources: parameter("Canvassing*"),
-        why: "`canary` stores the password of this user",
-      },
-      {
-        actions: ["backup:ListBackupVaults", "backup:ListBackupJobs", "backup:ListCopyJobs", "backup:ListRestoreJobs"],
-        resources: ["*"],
-        why: "finds the vault and the failed jobs; IAM has no resources for these actions",
-      },
-      {
-        actions: ["events:ListRules"],
-        resources: ["*"],
-        why: "finds a disabled rule; IAM has no resources for this action",
-      },
-      {
-        actions: ["events:EnableRule"],
-        resources: ["arn:aws:events:*:*:rule/Canvassing*"],
-        why: "enables a disabled rule",
-      },
-      {
-        actions: ["servicequotas:GetServiceQuota"],
-        resources: ["*"],
-        why: "reads the quota of concurrent executions; IAM has no resources for this action",
-      },
-      {
-        actions: ["servicequotas:RequestServiceQuotaIncrease"],
-        resources: ["arn:aws:servicequotas:*:*:lambda/L-B99A9384"],
-        why: "asks for a higher quota of concurrent executions",
-      },
-      {
-        actions: ["backup:StartBackupJob"],
-        resources: ["arn:aws:backup:*:*:backup-vault:Canvassing*"],
-        why: "makes a missing copy",
-      },
+      right(
+        "`index`, `webhooks`, `canary` and `dead-letters` read, check and repair rows",
+        "dynamodb:GetItem BatchGetItem Query PutItem UpdateItem BatchWriteItem ConditionCheckItem",
+        rows,
+      ),
+      right(
+        "`dead-letters -- redrive parked-records` creates deliveries as the function `events/publish` does",
+        "dynamodb:PartiQLInsert",
+        tables,
+      ),
+      right(
+        "`dead-letters -- redrive` reads the changes whose positions a message contains",
+        "dynamodb:ListStreams GetShardIterator GetRecords",
+        streams,
+      ),
+      right(
+        "`dead-letters` counts messages and sends them again",
+        "sqs:GetQueueAttributes ReceiveMessage DeleteMessage SendMessage",
+        ["arn:aws:sqs:*:*:Canvassing*"],
+      ),
+      right(
+        "`senders` finds the event source mapping of the delivery queue",
+        "cloudformation:DescribeStackResources GetTemplate",
+        stacks,
+      ),
+      right("`senders` finds the mapping; IAM has no resources for this action", "lambda:ListEventSourceMappings", [
+        "*",
+      ]),
+      right(
+        "`senders` stops and starts the senders of webhooks",
+        "lambda:GetEventSourceMapping UpdateEventSourceMapping",
+        ["arn:aws:lambda:*:*:event-source-mapping:*"],
+      ),
+      right(
+        "`canary` creates the user of the smoke test",
+        "cognito-idp:AdminGetUser AdminCreateUser AdminSetUserPassword",
+        pools,
+      ),
+      right("`canary` stores the password of this user", "ssm:PutParameter", parameter("Canvassing*")),
+      right(
+        "finds the vault and the failed jobs; IAM has no resources for these actions",
+        "backup:ListBackupVaults ListBackupJobs ListCopyJobs ListRestoreJobs",
+        ["*"],
+      ),
+      right("finds a disabled rule; IAM has no resources for this action", "events:ListRules", ["*"]),
+      right("enables a disabled rule", "events:EnableRule", ["arn:aws:events:*:*:rule/Canvassing*"]),
+      right(
+        "reads the quota of concurrent executions; IAM has no resources for this action",
+        "servicequotas:GetServiceQuota",
+        ["*"],
+      ),
+      right("asks for a higher quota of concurrent executions", "servicequotas:RequestServiceQuotaIncrease", [
+        "arn:aws:servicequotas:*:*:lambda/L-B99A9384",
+      ]),
+      right("makes a missing copy", "backup:StartBackupJob", ["arn:aws:backup:*:*:backup-vault:Canvassing*"]),
       passesRole,
-      {
-        actions: [
-          ...["cloudwatch:DescribeAlarms", "cloudwatch:GetDashboard", "cloudwatch:ListDashboards"],
-          ...["cloudwatch:GetMetricData", "logs:DescribeLogGroups", "logs:DescribeQueryDefinitions"],
-          ...["logs:GetQueryResults", "logs:StopQuery"],
-        ],
-        resources: ["*"],
-        why: "opens the dashboard and finds the saved queries in the console of AWS",
-        unseen: "no command of this project does this",
-      },
-      {
-        actions: ["logs:StartQuery"],
-        resources: ["arn:aws:logs:*:*:log-group:Canvassing*", "arn:aws:logs:*:*:log-group:/aws/events/Canvassing*"],
-        why: "runs the saved queries, and reads the log of the backups. Other logs of the account stay unreadable",
-        unseen: "no command of this project does this",
-      },
+      right(
+        "opens the dashboard and finds the saved queries in the console of AWS",
+        "cloudwatch:DescribeAlarms GetDashboard ListDashboards GetMetricData, logs:DescribeLogGroups DescribeQueryDefinitions GetQueryResults StopQuery",
+        ["*"],
+        { unseen: "no command of this project does this" },
+      ),
+      right(
+        "runs the saved queries, and reads the log of the backups. Other logs of the account stay unreadable",
+        "logs:StartQuery",
+        ["arn:aws:logs:*:*:log-group:Canvassing*", "arn:aws:logs:*:*:log-group:/aws/events/Canvassing*"],
+        { unseen: "no command of this project does this" },
+      ),
     ],
   },
   eraser: {
     does: "creates, suspends, exports and deletes companies, and [restores](keep.md) the table or a company",
     rights: [
       findsStack,
-      {
-        actions: [
-          ...["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:PutItem"],
-          ...["dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:BatchWriteItem"],
-        ],
-        resources: rows,
-        why: "reads, copies and deletes the rows of a company. A restore needs the same rights to the new table",
-      },
-      {
-        actions: [
-          ...["dynamodb:DescribeTable", "dynamodb:DescribeContinuousBackups", "dynamodb:DescribeTimeToLive"],
-          ...["dynamodb:GetResourcePolicy", "dynamodb:ListTagsOfResource"],
-        ],
-        resources: tables,
-        why: "`restore` reads the settings of the table",
-      },
-      {
-        actions: [
-          ...["dynamodb:RestoreTableToPointInTime", "dynamodb:UpdateTable", "dynamodb:UpdateContinuousBackups"],
-          ...["dynamodb:UpdateTimeToLive", "dynamodb:TagResource", "dynamodb:PutResourcePolicy"],
-        ],
-        resources: tables,
-        why: "`restore` makes the new table, and gives it the settings of the old one",
-      },
-      {
-        actions: ["dynamodb:DeleteTable"],
-        resources: tables,
-        why: "`restore -- delete` deletes a restored table. It refuses the table that the service uses",
-      },
-      {
-        actions: ["dynamodb:ListTables"],
-        resources: ["*"],
-        why: "`company -- check` finds restored tables that still contain the company; IAM has no resources for this action",
-      },
-      {
-        actions: ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject"],
-        resources: ["arn:aws:s3:::canvassing*"],
-        why: "`company` exports, counts and deletes the files of a company",
-      },
-      {
-        actions: ["cognito-idp:AdminGetUser", "cognito-idp:AdminCreateUser", "cognito-idp:AdminDeleteUser"],
-        resources: pools,
-        why: "`company` invites the owner, and deletes the users of a deleted company",
-      },
-      {
-        actions: ["backup:ListBackupVaults", "backup:DescribeRestoreJob"],
-        resources: ["*"],
-        why: "finds the vault, and waits for the restore of a copy; IAM has no resources for these actions",
-      },
-      {
-        actions: ["backup:ListRecoveryPointsByBackupVault"],
-        resources: ["arn:aws:backup:*:*:backup-vault:Canvassing*"],
-        why: "finds the copy",
-      },
-      {
-        actions: ["backup:StartRestoreJob"],
-        resources: ["*"],
-        why: "restores a copy. AWS Backup makes the ids of its copies, so the pattern allows all of them",
-      },
+      right(
+        "reads, copies and deletes the rows of a company. A restore needs the same rights to the new table",
+        "dynamodb:GetItem BatchGetItem Query Scan PutItem UpdateItem DeleteItem BatchWriteItem",
+        rows,
+      ),
+      right(
+        "`restore` reads the settings of the table",
+        "dynamodb:DescribeTable DescribeContinuousBackups DescribeTimeToLive GetResourcePolicy ListTagsOfResource",
+        tables,
+      ),
+      right(
+        "`restore` makes the new table, and gives it the settings of the old one",
+        "dynamodb:RestoreTableToPointInTime UpdateTable UpdateContinuousBackups UpdateTimeToLive TagResource PutResourcePolicy",
+        tables,
+      ),
+      right(
+        "`restore -- delete` deletes a restored table. It refuses the table that the service uses",
+        "dynamodb:DeleteTable",
+        tables,
+      ),
+      right(
+        "`company -- check` finds restored tables that still contain the company; IAM has no resources for this action",
+        "dynamodb:ListTables",
+        ["*"],
+      ),
+      right(
+        "`company` exports, counts and deletes the files of a company",
+        "s3:ListBucket GetObject PutObject DeleteObject",
+        ["arn:aws:s3:::canvassing*"],
+      ),
+      right(
+        "`company` invites the owner, and deletes the users of a deleted company",
+        "cognito-idp:AdminGetUser AdminCreateUser AdminDeleteUser",
+        pools,
+      ),
+      right(
+        "finds the vault, and waits for the restore of a copy; IAM has no resources for these actions",
+        "backup:ListBackupVaults DescribeRestoreJob",
+        ["*"],
+      ),
+      right("finds the copy", "backup:ListRecoveryPointsByBackupVault", [
+        "arn:aws:backup:*:*:backup-vault:Canvassing*",
+      ]),
+      right(
+        "restores a copy. AWS Backup makes the ids of its copies, so the pattern allows all of them",
+        "backup:StartRestoreJob",
+        ["*"],
+      ),
       passesRole,
     ],
   },
 };
 
 export const policyFile = (person: Person): string => `docs/policies/${person}.json`;
-
-export const persons = ["deployer", "on-call", "eraser"] as const satisfies readonly Person[];
 
 /** Returns the IAM policy of a person. An administrator of the account can paste it into IAM. */
 export const policyOf = (person: Person) => ({
@@ -271,63 +235,20 @@ export function sizeOf(person: Person): number {
   return size;
 }
 
-/** Returns the section of docs/permissions.md about people. */
-export function peopleSection(): string {
+/** Returns the parts of docs/permissions.md about people. */
+export function peopleParts(): Readonly<Record<string, string>> {
+  const code = (cells: readonly string[]): string => cells.map((one) => `\`${one}\``).join(", ");
   const rights = persons.flatMap((person) =>
     people[person].rights.map(({ actions, resources, why, unseen }, at) => {
       const note = unseen === undefined ? "" : ` (not tested: ${unseen})`;
-      const cells = [at === 0 ? person : "", actions, resources].map((cell) =>
-        typeof cell === "string" ? cell : cell.map((one) => `\`${one}\``).join(", "),
-      );
-      return `| ${[...cells, `${why}${note}`].join(" | ")} |`;
+      return row(at === 0 ? person : "", code(actions), code(resources), `${why}${note}`);
     }),
   );
-  return [
-    "## People",
-    "",
-    "These people operate a deployment. Each has a policy, which an administrator of the account can paste into IAM as a managed policy. Without",
-    `white space, IAM permits a managed policy ${MANAGED} characters, and all inline policies of a user together 2048:`,
-    "",
-    ...persons.map(
-      (person) => `- [${person}](policies/${person}.json), ${sizeOf(person)} characters: ${people[person].does}.`,
-    ),
-    "",
-    "`npx cdk bootstrap` makes five roles with all rights that a deployment needs, so an administrator of the account runs it once. The deployer",
-    "then needs only the right to use these roles:",
-    "",
-    "| role of `npx cdk bootstrap` | used by | may |",
-    "|---|---|---|",
-    "| `cdk-hnb659fds-deploy-role-…` | `npx cdk deploy`, `npx cdk destroy` | create, change and delete stacks, read templates from the bucket of `cdk` |",
-    "| `cdk-hnb659fds-file-publishing-role-…` | `npx cdk deploy` | write templates and the code of functions into the bucket of `cdk` |",
-    "| `cdk-hnb659fds-cfn-exec-role-…` | CloudFormation | everything: by default it is an administrator. `npx cdk bootstrap --cloudformation-execution-policies ARN` gives it another policy |",
-    "| `cdk-hnb659fds-lookup-role-…` | `npx cdk drift` | read everything, except to decrypt by KMS |",
-    "| `cdk-hnb659fds-image-publishing-role-…` | nothing here | write container images |",
-    "",
-    "`npx cdk bootstrap` itself creates these roles, a bucket, a repository of container images and a parameter. It therefore needs the",
-    "rights of an administrator. `npx cdk drift` reads the settings of all resources with the rights of the person who runs it. The deployer runs it",
-    "with the role for reading, by this profile in `~/.aws/config`. `source_profile` is the deployer's own profile:",
-    "",
-    "```ini",
-    "[profile canvassing-reader]",
-    "role_arn = arn:aws:iam::ACCOUNT:role/cdk-hnb659fds-lookup-role-ACCOUNT-REGION",
-    "source_profile = default",
-    "region = REGION",
-    "```",
-    "",
-    "The policy of the KMS key refuses decryption to everybody except the functions, so no policy of a person contains a right to KMS.",
-    "",
-    "The policies name tables, queues and stacks by the prefix `Canvassing`. A restored table must therefore have a name with this prefix. The",
-    "policies name neither account nor region, and allow all user pools of the account, because AWS chooses the id of a pool.",
-    "",
-    "[A test](../test/security/people.long.test.ts) runs the commands of the on-call person and of the eraser, and compares the actions of their",
-    "requests with this table. It knows the actions of `aws` commands from the models of the AWS SDK, and those of EventBridge and Service Quotas",
-    "from a [list](../test/harness/aws-cli.ts). [Another test](../test/infra/stack/deploy.long.test.ts) deploys, destroys and adopts with the real",
-    "command `cdk`. It compares the requests of the deployer with this table, and the requests of the roles with the template of `npx cdk",
-    "bootstrap`. Without an AWS account, no test can show that IAM accepts a policy, that the patterns of the resources match, or which rights the",
-    "role of CloudFormation needs.",
-    "",
-    "| person | actions | on | why |",
-    "|---|---|---|---|",
-    ...rights,
-  ].join("\n");
+  const list = persons.map(
+    (person) => `- [${person}](policies/${person}.json), ${sizeOf(person)} characters: ${people[person].does}.`,
+  );
+  return {
+    people: list.join("\n"),
+    "rights of people": [row("person", "actions", "on", "why"), "|---|---|---|---|", ...rights].join("\n"),
+  };
 }

@@ -1,47 +1,31 @@
 /**
- * Implements `npm run permissions`. It writes docs/permissions.md, which contains the rights of each function and role with the reasons for
- * them, and the rights of the people who operate a deployment. The rights of functions and roles are read from the templates. It also
- * writes a policy for each person into docs/policies/. With `--check`, the command writes nothing, and fails if a committed file is out of
- * date.
+ * Implements `npm run permissions`. It writes the tables of docs/permissions.md: the rights of each function and role with their reasons,
+ * which it reads from the templates, and the rights of the people who operate a deployment. It also writes a policy for each person into
+ * docs/policies/.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { families } from "#shared/db/keys.ts";
-import { root } from "../build/bundle.ts";
-import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
+import { filled, row, writeGenerated } from "../build/generated.ts";
+import { runCommand } from "../command/options.ts";
+import { OneOrMany, Statement } from "../release/rights.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
-import { OneOrMany, Statement } from "../stack/policy-statement.ts";
-import { familyReasons, folderReasons, otherReasons } from "../stack/reasons.ts";
-import { type CloudFormationTemplate, synthesize } from "../synth.ts";
-import { peopleSection, persons, policyFile, policyText } from "./people.ts";
+import { type CloudFormationTemplate, roleOfFunction, templatesWithoutCode } from "../synth.ts";
+import { peopleParts, persons, policyFile, policyText } from "./people.ts";
+import { familyReasons, folderReasons, otherReasons } from "./reasons.ts";
 
 export const DOCUMENT = "docs/permissions.md";
 
-const Inline = z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) });
-const RoleProperties = z.looseObject({
+const Role = z.looseObject({
   AssumeRolePolicyDocument: z.object({
     Statement: z.array(z.looseObject({ Principal: z.record(z.string(), z.unknown()) })),
   }),
-  Policies: z._default(z.array(Inline), []),
+  Policies: z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []),
   ManagedPolicyArns: z._default(z.array(z.unknown()), []),
 });
-const AttachedPolicy = z.looseObject({
-  Roles: z.array(z.object({ Ref: z.string() })),
-  PolicyDocument: z.object({ Statement: z.array(Statement) }),
-});
-const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) }) });
 
 type Resources = CloudFormationTemplate["Resources"];
-
-interface Role {
-  readonly id: string;
-  readonly service: string;
-  readonly statements: readonly Statement[];
-  readonly managed: readonly string[];
-}
 
 /** A row of the document's table. */
 interface Right {
@@ -51,82 +35,64 @@ interface Right {
   readonly reason?: string;
 }
 
-const familyOf = new Map<string, keyof typeof families>();
-for (const name of z.array(z.enum(Object.keys(familyReasons))).parse(Object.keys(families))) {
-  if (isFamily(name)) familyOf.set(families[name], name);
-}
-
-function isFamily(name: string): name is keyof typeof families {
-  return Object.hasOwn(families, name);
-}
-
-function rolesOf(resources: Resources): Role[] {
-  const attached = Object.values(resources)
-    .filter(({ Type }) => Type === "AWS::IAM::Policy")
-    .map(({ Properties }) => z.parse(AttachedPolicy, Properties));
-  return Object.entries(resources)
+function rolesOf(resources: Resources) {
+  const all = Object.entries(resources);
+  if (all.some(([, { Type }]) => Type === "AWS::IAM::Policy"))
+    throw new Error("a role has a policy of its own resource");
+  return all
     .filter(([, { Type }]) => Type === "AWS::IAM::Role")
     .map(([id, { Properties }]) => {
-      const { AssumeRolePolicyDocument, Policies, ManagedPolicyArns } = z.parse(RoleProperties, Properties);
-      const own = attached.filter(({ Roles }) => Roles.some(({ Ref }) => Ref === id));
+      const { AssumeRolePolicyDocument, Policies, ManagedPolicyArns } = z.parse(Role, Properties);
       const principals = AssumeRolePolicyDocument.Statement.flatMap(({ Principal }) => Object.values(Principal));
+      const statements = Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
       return {
         id,
         service: principals.map(String).join(", "),
-        statements: [...Policies, ...own].flatMap(({ PolicyDocument }) => PolicyDocument.Statement),
-        managed: ManagedPolicyArns.map(
-          (arn) => /policy\/([\w/-]+)/.exec(JSON.stringify(arn))?.[1] ?? JSON.stringify(arn),
-        ),
+        rights: statements.flatMap((statement) => rightsOf(id, statement)),
+        managed: ManagedPolicyArns.map((arn) => /policy\/([\w/-]+)/.exec(JSON.stringify(arn))?.[1] ?? String(arn)),
       };
     });
 }
 
-/**
- * Returns the rights that a policy statement grants, each with its reason. Throws an error if infra/stack/reasons.ts contains no reason for
- * a right.
- */
-function rightsOf(id: string, statement: Statement): Right[] {
-  const keys = statement.Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];
+const familyOf = new Map<unknown, string>(Object.entries(families).map(([name, pattern]) => [pattern, name]));
+
+/** Returns the rights that a policy statement grants, each with its reason. Throws an error if reasons.ts has no reason for a right. */
+function rightsOf(id: string, { Action, Resource, Condition }: Statement): Right[] {
+  const keys = Condition?.["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];
   if (keys !== undefined) {
-    const actions = statement.Action.map((action) => action.replace("dynamodb:", ""));
+    const actions = Action.map((action) => action.replace("dynamodb:", ""));
     return z.parse(OneOrMany, keys).map((pattern) => {
       const family = familyOf.get(pattern);
       if (family === undefined) throw new Error(`${id}: no family of keys has the pattern ${pattern}`);
       return { on: family, actions };
     });
   }
-  const objects = /"\/(\w+)\/\*"/.exec(JSON.stringify(statement.Resource))?.[1];
+  const objects = /"\/(\w+)\/\*"/.exec(JSON.stringify(Resource))?.[1];
   const folder = folderNames.find((name) => name === objects);
   if (folder !== undefined) {
-    const actions = statement.Action.map((action) => action.replace("s3:", ""));
+    const actions = Action.map((action) => action.replace("s3:", ""));
     return [{ on: `bucket: ${folder}/`, actions, reason: folderReasons[folder] }];
   }
-  const byReason = Map.groupBy(statement.Action, (action) => {
+  const byReason = Map.groupBy(Action, (action) => {
     const found = otherReasons.find((other) => other.action.test(action));
-    if (found === undefined) throw new Error(`${id}: ${action} has no reason in infra/stack/reasons.ts`);
+    if (found === undefined) throw new Error(`${id}: ${action} has no reason in infra/security/reasons.ts`);
     return found.reason;
   });
-  return [...byReason].map(([reason, actions]) => ({ on: resourceName(id, statement.Resource), actions, reason }));
+  return [...byReason].map(([reason, actions]) => ({ on: resourceName(id, Resource), actions, reason }));
 }
 
 /** Combines the rights to the same target, and then the rights to rows of the table with the same actions. */
 function merged(rights: readonly Right[]): Right[] {
-  const targets = new Map<string, Right>();
-  for (const right of rights) {
-    const target = `${right.on} ${right.reason}`;
-    const actions = new Set([...(targets.get(target)?.actions ?? []), ...right.actions]);
-    targets.set(target, { ...right, actions: [...actions].toSorted() });
-  }
-  const rows = new Map<string, Right>();
-  for (const [target, right] of targets) {
-    const key = right.reason === undefined ? right.actions.join() : target;
-    const known = rows.get(key)?.on ?? "table:";
-    rows.set(
-      key,
-      right.reason === undefined ? { ...right, on: `${known}${known.endsWith(":") ? "" : ","} ${right.on}` } : right,
-    );
-  }
-  return [...rows.values()];
+  const targets = [...Map.groupBy(rights, ({ on, reason }) => `${on} ${reason}`).values()].map((same) => {
+    const actions = new Set(same.flatMap((one) => one.actions));
+    return { ...at(same, 0), actions: [...actions].toSorted() };
+  });
+  const rows = Map.groupBy(targets, ({ on, reason, actions }) =>
+    reason === undefined ? actions.join() : `${on} ${reason}`,
+  );
+  return [...rows.values()].flatMap((same) =>
+    at(same, 0).reason === undefined ? { ...at(same, 0), on: `table: ${same.map(({ on }) => on).join(", ")}` } : same,
+  );
 }
 
 /** Patterns of logical ids, each with the name that the document uses for the resource. */
@@ -154,76 +120,52 @@ function resourceName(id: string, resource: unknown): string {
   return name;
 }
 
-const row = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-const rightRows = (name: string, rights: readonly Right[]): string[] =>
-  rights.map(({ on, actions, reason }, i) =>
-    row([i === 0 ? `\`${name}\`` : "", on, actions.map((action) => `\`${action}\``).join(", "), reason ?? ""]),
-  );
+const table = (head: readonly string[], rows: readonly string[]): string =>
+  [row(...head), `|${"---|".repeat(head.length)}`, ...rows].join("\n");
+const code = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
+const isOwnLog = ({ actions }: Right): boolean => actions.every((action) => action.startsWith("logs:"));
 
-/** Returns the text of docs/permissions.md. `resources` contains the CloudFormation resources of the data stack and the service stack. */
-export function permissionsDocument(resources: Resources): string {
-  const roles = rolesOf(resources);
+/** Returns the tables of docs/permissions.md by name. `resources` are those of the data stack and the service stack. */
+export function permissionTables(resources: Resources): Readonly<Record<string, string>> {
+  const roles = rolesOf(resources).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const fileOf = new Map(
-    Object.values(resources)
-      .filter(({ Type }) => Type === "AWS::Lambda::Function")
-      .flatMap(({ Properties, Metadata }) => {
-        const role = z.safeParse(RoleOf, Properties);
-        return role.success ? [[role.data.Role["Fn::GetAtt"][0], String(Metadata.file)] as const] : [];
-      }),
-  );
-  const functions = roles
-    .flatMap((role) => (fileOf.has(role.id) ? [{ ...role, file: fileOf.get(role.id) ?? "" }] : []))
-    .toSorted((a, b) => (a.file < b.file ? -1 : 1));
-  const others = roles.filter(({ id }) => !fileOf.has(id)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
-  const isOwnLog = ({ actions }: Right): boolean => actions.every((action) => action.startsWith("logs:"));
-  return `${[
-    "# Permissions",
-    "",
-    "<!-- `npm run permissions` writes this document from the templates and infra/stack/reasons.ts -->",
-    "",
-    "Each function has its own IAM role. The first table lists all rights of these roles, except the right to write to the function's own log",
-    "group, which every function has. The CloudFormation template limits each right to the rows, the folder, the queue or the key in the column",
-    "*on*. [Tests](../test/infra/stack/rights.deep.test.ts) compare the roles with the route table. The API tests fail if a function has a right that",
-    "no test uses.",
-    "",
-    "A right to the DynamoDB table applies only to partition keys of some patterns. The column *on* contains the names of these patterns, for",
-    "example `table: prospects`. A pattern allows the rows of all companies. The functions themselves separate the companies: they put the id of",
-    "the company into each partition key, and take this id from the verified token. No role may scan the table.",
-    "",
-    "## Rows of the table",
-    "",
-    row(["pattern", "rows"]),
-    "|---|---|",
-    ...Object.entries(familyReasons).map((cells) => row(cells)),
-    "",
-    "## Functions",
-    "",
-    row(["function", "on", "actions", "why"]),
-    "|---|---|---|---|",
-    ...functions.flatMap(({ id, file, statements }) => {
-      const rights = merged(statements.flatMap((statement) => rightsOf(id, statement))).filter(
-        (right) => !isOwnLog(right),
-      );
-      return rightRows(file, rights.length > 0 ? rights : [{ on: "", actions: [], reason: "needs no rights" }]);
+    Object.values(resources).flatMap((resource) => {
+      const role = roleOfFunction(resource);
+      return role === undefined ? [] : [[role, String(resource.Metadata.file)] as const];
     }),
-    "",
-    "## Other roles",
-    "",
-    row(["role", "used by", "on", "actions", "why"]),
-    "|---|---|---|---|---|",
-    ...others.flatMap(({ id, service, statements, managed }) => [
-      ...managed.map((policy) =>
-        row([`\`${id}\``, service, "AWS's managed policy", `\`${policy}\``, "the service requires it"]),
-      ),
-      ...statements
-        .flatMap((statement) => rightsOf(id, statement))
-        .map(({ on, actions, reason }) =>
-          row([`\`${id}\``, service, on, actions.map((action) => `\`${action}\``).join(", "), reason ?? ""]),
+  );
+  const functions = roles.flatMap(({ id, rights }) => {
+    const file = fileOf.get(id);
+    const found = merged(rights).filter((right) => !isOwnLog(right));
+    const listed = found.length > 0 ? found : [{ on: "", actions: [], reason: "needs no rights" }];
+    return file === undefined ? [] : [{ file, listed }];
+  });
+  return {
+    rows: table(
+      ["pattern", "rows"],
+      Object.entries(familyReasons).map((cells) => row(...cells)),
+    ),
+    functions: table(
+      ["function", "on", "actions", "why"],
+      functions
+        .toSorted((a, b) => (a.file < b.file ? -1 : 1))
+        .flatMap(({ file, listed }) =>
+          listed.map(({ on, actions, reason = "" }, i) => row(i === 0 ? code([file]) : "", on, code(actions), reason)),
         ),
-    ]),
-    "",
-    peopleSection(),
-  ].join("\n")}\n`;
+    ),
+    roles: table(
+      ["role", "used by", "on", "actions", "why"],
+      roles
+        .filter(({ id }) => !fileOf.has(id))
+        .flatMap(({ id, service, rights, managed }) => [
+          ...managed.map((policy) =>
+            row(code([id]), service, "AWS's managed policy", code([policy]), "the service requires it"),
+          ),
+          ...rights.map(({ on, actions, reason = "" }) => row(code([id]), service, on, code(actions), reason)),
+        ]),
+    ),
+    ...peopleParts(),
+  };
 }
 
 /**
@@ -233,36 +175,17 @@ export function permissionsDocument(resources: Resources): string {
 export const documentedDeployment = (): DeployConfig =>
   readConfig({ preset: "production", alarmEmail: "operator@example.com" });
 
-const usage = `npm run permissions -- [options]
-    --check   writes nothing, and fails if the committed document is out of date
-exit code 0: success, 1: the check has failed, 2: wrong usage`;
-
-/** Returns the exit code. */
-export async function main(args: readonly string[]): Promise<number> {
-  const options = optionsOf(args, { check: { type: "boolean" } }, usage);
-  const directory = mkdtempSync(join(tmpdir(), "canvassing-permissions-"));
-  const emptyBundles = async (files: readonly string[], outDir: string): Promise<void> => {
-    for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
-  };
-  const { data, service } = await synthesize(documentedDeployment(), directory, emptyBundles);
-  rmSync(directory, { recursive: true });
-  const text = permissionsDocument({ ...data.Resources, ...service.Resources });
-  const files = [
-    [DOCUMENT, text],
-    ...persons.map((person) => [policyFile(person), policyText(person)] as const),
-  ] as const;
-  let code: number = exitCodes.done;
-  for (const [name, generated] of files) {
-    const file = join(root, name);
-    if (options.check !== true) {
-      mkdirSync(dirname(file), { recursive: true });
-      writeFileSync(file, generated);
-    } else if (!existsSync(file) || readFileSync(file, "utf8") !== generated) {
-      console.error(`${name} is out of date; run \`npm run permissions\``);
-      code = exitCodes.failed;
-    }
-  }
-  return code;
-}
+export const main = (args: readonly string[]): Promise<number> =>
+  writeGenerated(args, {
+    command: "npm run permissions",
+    generate: async () => {
+      const { data, service } = await templatesWithoutCode(documentedDeployment());
+      const tables = permissionTables({ ...data.Resources, ...service.Resources });
+      return [
+        filled(DOCUMENT, tables),
+        ...persons.map((person) => ({ file: policyFile(person), text: policyText(person) })),
+      ];
+    },
+  });
 
 if (import.meta.main) await runCommand(() => main(process.argv.slice(2)));

@@ -41,14 +41,7 @@ export interface Capacity {
   readonly limitsStreams: boolean;
 }
 
-interface Plan {
-  readonly accountConcurrency: number;
-  readonly requests: Throttle;
-  readonly deliverySenders: number;
-  readonly jobs: number;
-  readonly reserved: Capacity["reserved"];
-  readonly memoryMb: Capacity["memoryMb"];
-}
+type Plan = Pick<Capacity, "accountConcurrency" | "requests" | "deliverySenders" | "jobs" | "reserved" | "memoryMb">;
 
 /** `jobs` is at least 2, because Lambda requires this maximum concurrency for a queue. */
 const plans: Record<Preset, Plan> = {

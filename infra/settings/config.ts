@@ -2,29 +2,28 @@
 import * as z from "zod/mini";
 import type { Basemap } from "../build/edge.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
-import { basemapOf } from "./console-settings.ts";
-import { Context, MAIL_FROM, SES_IDENTITY, TABLE_STREAM } from "./context.ts";
+import { Context, type Settings, TABLE_STREAM } from "./context.ts";
 import { type Place, placeFaults } from "./place.ts";
-import type { Retention } from "./retention.ts";
-import { type BackupPlan, backupPlanOf } from "./retention.ts";
+import { type BackupPlan, backupPlanOf, type Retention } from "./retention.ts";
+import { ruleFaults } from "./rules.ts";
 
 export interface DeployConfig {
   /** Distinguishes several deployments in one account. Undefined for the main one. */
-  readonly stage?: string;
+  readonly stage?: string | undefined;
   /** The URL of the OpenID Connect issuer of access tokens. If it is undefined, the stack creates a Cognito user pool. */
-  readonly issuer?: string;
+  readonly issuer?: string | undefined;
   /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
-  readonly jwksUri?: string;
+  readonly jwksUri?: string | undefined;
   /** The client ids or audiences that access tokens may have, in addition to the client of the stack's user pool. */
   readonly audience: readonly string[];
   /** The sender in SES. Without it, Cognito itself sends the mails, at most about 50 per day for an account. */
-  readonly mail?: { readonly from: string; readonly sesIdentity: string };
+  readonly mail?: { readonly from: string; readonly sesIdentity: string } | undefined;
   /** Resources of an earlier deployment that the stacks use instead of creating new ones. */
-  readonly adopted?: Adopted;
+  readonly adopted?: Adopted | undefined;
   /** Instead of the data stack's table. */
-  readonly activeTable?: ActiveTable;
+  readonly activeTable?: ActiveTable | undefined;
   /** Undefined means that no copies are created. */
-  readonly backup?: BackupPlan;
+  readonly backup?: BackupPlan | undefined;
   /** `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";
   /** Delays, retry intervals and debounce windows are divided by this factor, which is above 1 in tests. */
@@ -33,18 +32,18 @@ export interface DeployConfig {
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
   /** A web ACL (AWS WAF) checks each request before API Gateway receives it. */
-  readonly webAcl?: boolean;
+  readonly webAcl?: boolean | undefined;
   readonly retention: Retention;
-  readonly alarmEmail?: string;
+  readonly alarmEmail?: string | undefined;
   /** Dollars. A mail to `alarmEmail` says that the costs of the account are near or above it. */
-  readonly monthlyBudget?: number;
+  readonly monthlyBudget?: number | undefined;
   /** AWS shows them on each resource and, if activated, in the bill. */
-  readonly tags?: Readonly<Record<string, string>>;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly watch: Watch;
   /** The console in the browser. If it is undefined, the deployment serves only the API. */
-  readonly console?: Console;
+  readonly console?: Console | undefined;
   /** The API's own domain name. If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
-  readonly domain?: Domain;
+  readonly domain?: Domain | undefined;
   /** Origins whose web pages may call the API. An empty list disables CORS. */
   readonly allowedOrigins: readonly string[];
   /** The header `Server-Timing` shows how each request used the table. For development only. */
@@ -60,20 +59,20 @@ export interface Watch {
 
 export interface Console {
   /** The URL on this machine. Undefined in a deployment, where it is that of CloudFront or of the console's domain. */
-  readonly localUrl?: string;
+  readonly localUrl?: string | undefined;
   /** The console's client id at an external issuer. If it is undefined, the stack creates a client in its user pool. */
-  readonly clientId?: string;
+  readonly clientId?: string | undefined;
   /** Undefined if the client has no secret. */
-  readonly secretParameter?: string;
+  readonly secretParameter?: string | undefined;
   /** The scopes that the console requests in addition to `openid`. */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
   /**
    * True if the stack creates the sign-in pages of an adopted user pool, false if it already has some. Undefined without an adopted pool.
    */
-  readonly signInPages?: boolean;
-  readonly basemap?: Basemap;
+  readonly signInPages?: boolean | undefined;
+  readonly basemap?: Basemap | undefined;
   /** The certificate must be in us-east-1. Without a domain, the console has a host name of CloudFront. */
-  readonly domain?: { readonly name: string; readonly certificate: string };
+  readonly domain?: { readonly name: string; readonly certificate: string } | undefined;
 }
 
 export interface Domain {
@@ -81,7 +80,7 @@ export interface Domain {
   /** The ARN of the ACM certificate. It must be in the region of the deployment. */
   readonly certificate: string;
   /** The first path segment of all URLs, without slashes. Without it, the API uses the whole domain. */
-  readonly basePath?: string;
+  readonly basePath?: string | undefined;
   /** The API is also available at API Gateway's own URL. */
   readonly keepsDefaultEndpoint: boolean;
 }
@@ -92,14 +91,14 @@ export interface ActiveTable {
 }
 
 export interface Adopted {
-  readonly table?: string;
-  readonly bucket?: string;
+  readonly table?: string | undefined;
+  readonly bucket?: string | undefined;
   /** Required with `table`, because only this KMS key can decrypt the webhook secrets in the table. */
-  readonly secretsKey?: string;
+  readonly secretsKey?: string | undefined;
   /**
    * The stack refers to the pool but does not manage it, because AWS chooses the id of a user pool, and CloudFormation cannot import it.
    */
-  readonly userPool?: { readonly id: string; readonly clientId: string };
+  readonly userPool?: { readonly id: string; readonly clientId: string } | undefined;
 }
 
 /** The CDK's own keys. Every other key must be a setting. */
@@ -114,86 +113,34 @@ export function readConfig(context: Readonly<Record<string, unknown>>, place: Pl
   const unknown = Object.keys(context).filter((key) => !CDK_KEY.test(key) && !known.has(key));
   const parsed = z.safeParse(Context, context);
   const faults = [
-    ...unknown.map((key) => `context key ${key}: unknown${suggestion(key)}; docs/settings.md lists all settings`),
-    ...(parsed.error?.issues ?? []).map((issue) => `context key ${String(issue.path[0])}: ${issue.message}`),
-    ...(parsed.success ? placeFaults(parsed.data, place) : []),
+    ...unknown.map((key) => `${key}: unknown${suggestion(key)}; docs/settings.md lists all settings`),
+    ...(parsed.error?.issues ?? []).map((issue) => `${String(issue.path[0])}: ${issue.message}`),
+    ...(parsed.success ? [...placeFaults(parsed.data, place), ...ruleFaults(parsed.data)] : []),
   ];
-  if (!parsed.success || faults.length > 0) throw new Error(faults.join("\n"));
-  const { issuer, jwksUri, mailFrom, sesIdentity, table, bucket, secretsKey, userPool, userPoolClient, ...others } =
-    parsed.data;
-  const {
-    stage,
-    domain: domainName,
-    certificate,
-    basePath,
-    defaultEndpoint,
-    preset,
-    accountConcurrency,
-    deliverySenders,
-    listMemory,
-    warmEnvironments,
-    companyRate,
-    webAcl = preset === "production",
-    alarmEmail,
-    monthlyBudget,
-    tags,
-    runbook,
-    backupDailyDays,
-    backupMonthlyDays,
-    activeTableStream,
-    canary,
-    logDays,
-    importFileDays,
-    recoveryDays,
-    rollout,
-    console: hasConsole,
-    consoleDomain,
-    consoleCertificate,
-    consoleClient,
-    consoleSecret,
-    consoleScope,
-    signInPages,
-    basemapStyleUrl,
-    basemapOrigins,
-    ...rest
-  } = others;
-  const console = consoleOf(hasConsole, {
-    consoleDomain,
-    consoleCertificate,
-    consoleClient,
-    consoleSecret,
-    consoleScope,
-    signInPages,
-    basemapStyleUrl,
-    basemapOrigins,
-  });
-  const domain = domainOf({ domain: domainName, certificate, basePath, defaultEndpoint });
-  const backup = backupPlanOf({ preset, dailyDays: backupDailyDays, monthlyDays: backupMonthlyDays });
-  const activeTable = activeTableOf(activeTableStream);
-  const mail = mailOf(mailFrom, sesIdentity);
-  const adopted = adoptedOf({ table, bucket, secretsKey }, userPool, userPoolClient);
-  const config: DeployConfig = {
-    ...rest,
-    capacity: capacityOf({ preset, accountConcurrency, deliverySenders, companyRate, listMemory, warmEnvironments }),
-    ...(webAcl && { webAcl }),
-    ...(stage !== undefined && { stage }),
+  if (!parsed.success || faults.length > 0) throw new Error(faults.map((fault) => `context key ${fault}`).join("\n"));
+  return configOf(parsed.data);
+}
+
+function configOf(settings: Settings): DeployConfig {
+  const { stage, issuer, jwksUri, audience, webhookUrlPolicy, timeScale, allowedOrigins, serverTiming } = settings;
+  const { alarmEmail, monthlyBudget, tags, runbook, mailFrom: from, sesIdentity } = settings;
+  const { logDays, importFileDays, recoveryDays } = settings;
+  const isProduction = settings.preset === "production";
+  return {
+    ...{ stage, issuer, jwksUri, audience, webhookUrlPolicy, timeScale, allowedOrigins, serverTiming },
+    ...{ alarmEmail, monthlyBudget, tags },
+    mail: from !== undefined && sesIdentity !== undefined ? { from, sesIdentity } : undefined,
+    adopted: adoptedOf(settings),
+    activeTable: activeTableOf(settings.activeTableStream),
+    backup: backupPlanOf(settings),
+    capacity: capacityOf(settings),
+    webAcl: settings.webAcl ?? isProduction,
     retention: { logDays, importFileDays, recoveryDays },
-    watch: { runbook, canary: canary ?? preset === "production" },
-    rollout: rollout ?? (preset === "production" ? "canary" : "at-once"),
-    ...(domain !== undefined && { domain }),
-    ...(console !== undefined && { console }),
-    ...(backup !== undefined && { backup }),
-    ...(activeTable !== undefined && { activeTable }),
-    ...(alarmEmail !== undefined && { alarmEmail }),
-    ...(monthlyBudget !== undefined && { monthlyBudget }),
-    ...(tags !== undefined && { tags }),
-    ...(issuer !== undefined && { issuer }),
-    ...(jwksUri !== undefined && { jwksUri }),
-    ...(mail !== undefined && { mail }),
-    ...(adopted !== undefined && { adopted }),
+    watch: { runbook, canary: settings.canary ?? isProduction },
+    rollout: settings.rollout ?? (isProduction ? "canary" : "at-once"),
+    console: settings.console ? consoleOf(settings) : undefined,
+    domain: domainOf(settings),
   };
-  assertConsistent(config);
-  return config;
 }
 
 /** Differs only in case, in characters other than letters, or in an `s` at the end. */
@@ -207,59 +154,20 @@ function suggestion(key: string): string {
   return meant === undefined ? "" : `, perhaps ${meant}`;
 }
 
-function domainOf(given: {
-  readonly domain: string | undefined;
-  readonly certificate: string | undefined;
-  readonly basePath: string | undefined;
-  readonly defaultEndpoint: boolean | undefined;
-}): Domain | undefined {
-  const { domain: name, certificate, basePath, defaultEndpoint } = given;
-  if (name === undefined) {
-    const useless = Object.entries(given).find(([, value]) => value !== undefined);
-    if (useless !== undefined) throw new Error(`context key ${useless[0]}: needs domain`);
-    return undefined;
-  }
-  if (certificate === undefined) throw new Error("context key certificate: needed with domain");
-  return {
-    name,
-    certificate,
-    ...(basePath !== undefined && { basePath }),
-    keepsDefaultEndpoint: defaultEndpoint ?? false,
-  };
+function domainOf({ domain: name, certificate, basePath, defaultEndpoint = false }: Settings): Domain | undefined {
+  if (name === undefined || certificate === undefined) return undefined;
+  return { name, certificate, basePath, keepsDefaultEndpoint: defaultEndpoint };
 }
 
-const consoleKeys = [
-  ...["consoleDomain", "consoleCertificate", "consoleClient", "consoleSecret", "consoleScope"],
-  ...["signInPages", "basemapStyleUrl", "basemapOrigins"],
-] as const;
-
-type ConsoleSettings = Pick<z.output<typeof Context>, (typeof consoleKeys)[number]>;
-
-function consoleOf(hasConsole: boolean, given: ConsoleSettings): Console | undefined {
-  const { consoleDomain: name, consoleCertificate: certificate } = given;
-  const basemap = basemapOf(given.basemapStyleUrl, given.basemapOrigins, "context key basemapStyleUrl");
-  const { consoleClient: clientId, consoleSecret: secretParameter, consoleScope: scope, signInPages } = given;
-  if (!hasConsole) {
-    const useless = consoleKeys.find((key) => given[key] !== undefined);
-    if (useless !== undefined) throw new Error(`context key ${useless}: needs console`);
-    return undefined;
-  }
-  if (name !== undefined && certificate === undefined) {
-    throw new Error("context key consoleCertificate: needed with consoleDomain");
-  }
-  if (name === undefined && certificate !== undefined) {
-    throw new Error("context key consoleDomain: needed with consoleCertificate");
-  }
-  if (secretParameter !== undefined && clientId === undefined) {
-    throw new Error("context key consoleClient: needed with consoleSecret");
-  }
+function consoleOf(settings: Settings): Console {
+  const { consoleDomain: name, consoleCertificate: certificate, basemapStyleUrl: styleUrl } = settings;
   return {
-    ...(name !== undefined && certificate !== undefined && { domain: { name, certificate } }),
-    ...(clientId !== undefined && { clientId }),
-    ...(secretParameter !== undefined && { secretParameter }),
-    ...(scope !== undefined && { scope }),
-    ...(signInPages !== undefined && { signInPages }),
-    ...(basemap !== undefined && { basemap }),
+    domain: name !== undefined && certificate !== undefined ? { name, certificate } : undefined,
+    clientId: settings.consoleClient,
+    secretParameter: settings.consoleSecret,
+    scope: settings.consoleScope,
+    signInPages: settings.signInPages,
+    basemap: styleUrl === undefined ? undefined : { styleUrl, origins: settings.basemapOrigins ?? [] },
   };
 }
 
@@ -268,89 +176,7 @@ export function activeTableOf(tableStreamArn: string | undefined): ActiveTable |
   return tableArn === undefined || tableStreamArn === undefined ? undefined : { tableArn, tableStreamArn };
 }
 
-/** The two keys are valid only together, because SES sends only for a verified identity. */
-function mailOf(from: string | undefined, sesIdentity: string | undefined): DeployConfig["mail"] {
-  if (from === undefined && sesIdentity === undefined) return undefined;
-  if (from === undefined) throw new Error("context key mailFrom: needed with sesIdentity");
-  if (sesIdentity === undefined) throw new Error("context key sesIdentity: needed with mailFrom");
-  const [, named, bare = named] = MAIL_FROM.exec(from) ?? [];
-  const verified = SES_IDENTITY.exec(sesIdentity)?.[1]?.toLowerCase() ?? "";
-  const domain = bare?.toLowerCase() ?? "";
-  const isItsAddress = from.toLowerCase().replace(/^.*<|>$/g, "") === verified;
-  if (!isItsAddress && domain !== verified && !domain.endsWith(`.${verified}`)) {
-    throw new Error(`context key mailFrom: ${from} is neither the identity ${verified} nor of its domain`);
-  }
-  return { from, sesIdentity };
+function adoptedOf({ table, bucket, secretsKey, userPool: id, userPoolClient: clientId }: Settings): Adopted {
+  const userPool = id !== undefined && clientId !== undefined ? { id, clientId } : undefined;
+  return { table, bucket, secretsKey, userPool };
 }
-
-function adoptedOf(
-  { table, bucket, secretsKey }: Record<"table" | "bucket" | "secretsKey", string | undefined>,
-  id: string | undefined,
-  clientId: string | undefined,
-): Adopted | undefined {
-  if (clientId === undefined && id !== undefined) throw new Error("context key userPoolClient: needed with userPool");
-  if (id === undefined && clientId !== undefined) throw new Error("context key userPool: needed with userPoolClient");
-  if (table !== undefined && secretsKey === undefined) {
-    throw new Error(
-      "context key secretsKey: needed with table; a new key cannot decrypt the webhook secrets in the table",
-    );
-  }
-  const adopted: Adopted = {
-    ...(table !== undefined && { table }),
-    ...(bucket !== undefined && { bucket }),
-    ...(secretsKey !== undefined && { secretsKey }),
-    ...(id !== undefined && clientId !== undefined && { userPool: { id, clientId } }),
-  };
-  return Object.keys(adopted).length === 0 ? undefined : adopted;
-}
-
-/** Throws an error with the context key of the wrong value. */
-export function assertConsistent(config: DeployConfig): void {
-  const { issuer, jwksUri, audience, mail, adopted, webhookUrlPolicy, console } = config;
-  if (config.monthlyBudget !== undefined && config.alarmEmail === undefined) {
-    throw new Error("context key alarmEmail: needed with monthlyBudget");
-  }
-  if (console !== undefined && issuer !== undefined && console.clientId === undefined) {
-    throw new Error("context key consoleClient: needed with console and issuer");
-  }
-  if (console?.clientId !== undefined && issuer === undefined) {
-    throw new Error("context key consoleClient: needs an issuer; the stack makes a client of its user pool");
-  }
-  if (console !== undefined && adopted?.userPool !== undefined && console.signInPages === undefined) {
-    throw new Error(
-      "context key signInPages: needed with console and userPool; set it to true to create the sign-in pages of the user pool, or to false " +
-        "if the user pool already has a domain",
-    );
-  }
-  if (console?.signInPages !== undefined && adopted?.userPool === undefined) {
-    throw new Error("context key signInPages: needs userPool; the sign-in pages of a new user pool are always created");
-  }
-  if (issuer !== undefined && mail !== undefined) {
-    throw new Error(
-      "context key mailFrom: an issuer of your own sends its mail itself; leave out mailFrom and sesIdentity",
-    );
-  }
-  if (issuer !== undefined && adopted?.userPool !== undefined) {
-    throw new Error("context key userPool: conflicts with issuer; leave out one of the two");
-  }
-  if (mail !== undefined && adopted?.userPool !== undefined) {
-    throw new Error("context key mailFrom: an adopted user pool keeps its sender");
-  }
-  if (issuer !== undefined && audience.length === 0) {
-    throw new Error("context key audience: needed with an issuer; otherwise any client of the issuer could sign in");
-  }
-  if (jwksUri !== undefined && issuer === undefined) {
-    throw new Error(
-      "context key jwksUri: needs an issuer; the stack's own user pool has a documented address of its keys",
-    );
-  }
-  for (const [key, url] of Object.entries({ issuer, jwksUri })) {
-    if (url === undefined || url.startsWith("https://") || webhookUrlPolicy === "local" || isLoopback(url)) continue;
-    throw new Error(
-      `context key ${key}: must begin with https:// unless it is this machine or webhookUrlPolicy is local`,
-    );
-  }
-}
-
-/** The local service is its own issuer, without https. */
-const isLoopback = (url: string): boolean => ["127.0.0.1", "[::1]", "localhost"].includes(new URL(url).hostname);

@@ -1,4 +1,4 @@
-/** Defines the settings of the console. */
+/** Defines the settings of the console, which are a topic of `context.ts`. */
 import * as z from "zod/mini";
 import type { Basemap } from "../build/edge.ts";
 import { HttpUrl } from "../command/accepted.ts";
@@ -10,7 +10,6 @@ const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";
 
 export const consoleSettings = {
   console: z._default(Flag, false).register(settingTexts, {
-    topic: "Console",
     description: FLAG,
     default: "`false`",
     effect:
@@ -18,72 +17,58 @@ export const consoleSettings = {
     cost: "CloudFront's price of requests and traffic; its free tier covers 10 million requests a month",
   }),
   consoleDomain: matching(DOMAIN_NAME, "a domain name in lower case").register(settingTexts, {
-    topic: "Console",
     description: "domain name of the console, such as `app.example.com`. Needs `consoleCertificate`",
     default: "a name of CloudFront, which stays the same until the stack is deleted",
     effect: "the DNS record of the name must point to the distribution. Browsers must then support TLS 1.2",
-    cost: "none",
   }),
   consoleCertificate: matching(
     /^arn:aws[a-z-]*:acm:us-east-1:\d{12}:certificate\/[\w-]+$/,
     "the ARN of a certificate in us-east-1: arn:aws:acm:us-east-1:ACCOUNT:certificate/ID",
   ).register(settingTexts, {
-    topic: "Console",
     description: "ARN of the certificate of `consoleDomain`. CloudFront reads certificates in us-east-1 only",
     default: "none; required with `consoleDomain`",
     effect: "a later change replaces the certificate without an interruption",
     cost: "none for a public certificate of ACM",
   }),
   signInPages: z.optional(Flag).register(settingTexts, {
-    topic: "Console",
     description:
       "`true` if the deployment creates Cognito's sign-in pages of `userPool`; `false` if this user pool already has a domain for them",
     default: "none; required with `console` and `userPool`. The sign-in pages of a new user pool are always created",
     effect:
       "with `true`, the pages are deleted together with the service stack. Cognito refuses a second domain, and CloudFormation then undoes " +
       "the deployment. A change from `true` to `false` deletes the pages",
-    cost: "none",
   }),
   consoleClient: matching(/^[\w.~:/?#&=,-]{1,255}$/, "a client id").register(settingTexts, {
-    topic: "Console",
     description: "id of the console's client at `issuer`, with the callback `https://…/api/session/callback`",
     default: "a client of the user pool; required with `issuer`",
     effect: "the issuer must support the authorization code flow with PKCE",
-    cost: "none",
   }),
   consoleSecret: z
     .optional(z.string(PARAMETER).check(z.regex(/^\/[\w./-]{1,500}$/, PARAMETER)))
     .register(settingTexts, {
-      topic: "Console",
       description: "name of the SSM parameter (SecureString) with the secret of `consoleClient`",
       default: "none: a public client, which PKCE protects",
       effect: "the functions of the sign-in read the parameter. A warm function keeps the secret until it ends",
-      cost: "none",
     }),
   consoleScope: matching(
     /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/,
     "scopes with blanks between",
   ).register(settingTexts, {
-    topic: "Console",
     description: "scopes that the console requests beside `openid`, with blanks between",
     default: "none. `offline_access` is added if the issuer supports it",
     effect: "some issuers need a scope of the API before they return a JWT as access token",
-    cost: "none",
   }),
   basemapStyleUrl: z.optional(HttpUrl).register(settingTexts, {
-    topic: "Console",
     description: "URL of a MapLibre style for the base map",
     default: "an outline of the land, without internet and key",
     effect: "the pages may also load from the origin of this URL",
     cost: "the price of the provider of the map",
   }),
   basemapOrigins: BasemapOrigins.register(settingTexts, {
-    topic: "Console",
     description:
       "origins with the tiles, fonts and icons of the style, comma-separated, such as `https://tiles.example.com`",
     default: "none: the style loads all of them from its own origin",
     effect: "the pages may also load from these origins. The map is incomplete if one is missing",
-    cost: "none",
   }),
 };
 

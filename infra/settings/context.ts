@@ -6,9 +6,14 @@ import * as z from "zod/mini";
 import { HttpUrl, must, numeric, wholeNumber } from "../command/accepted.ts";
 import { presets } from "./capacity.ts";
 import { consoleSettings } from "./console-settings.ts";
-import { costSettings } from "./cost-settings.ts";
 import { STAGE, STAGE_NAME } from "./names.ts";
-import { LEAST_IMPORT_FILE_DAYS, LOG_DAYS, standardRetention } from "./retention.ts";
+import {
+  LEAST_DAILY_DAYS,
+  LEAST_IMPORT_FILE_DAYS,
+  LEAST_MONTHLY_DAYS,
+  LOG_DAYS,
+  standardRetention,
+} from "./retention.ts";
 import { settingTexts } from "./setting-texts.ts";
 import { DOMAIN_NAME, FLAG, Flag, List, matching, OriginsOrAll, oneOf } from "./values.ts";
 
@@ -23,11 +28,19 @@ export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/
 
 export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");
 
+/** The message says nothing of the upper limit of ten years. */
+const daysOrNone = (least: number) =>
+  z.optional(
+    numeric(
+      `0 or at least ${least}`,
+      (days) => Number.isInteger(days) && (days === 0 || days >= least) && days <= 3_650,
+    ),
+  );
+
 const count = (least: number, most: number) => z.optional(wholeNumber(least, most));
 
 const address = {
   stage: matching(STAGE_NAME, STAGE).register(settingTexts, {
-    topic: "Name and address",
     description: "name of this deployment, such as `test`",
     default: "none",
     effect:
@@ -35,18 +48,15 @@ const address = {
     cost: "each deployment costs its own requests, storage, keys and alarms",
   }),
   domain: matching(DOMAIN_NAME, "a domain name in lower case").register(settingTexts, {
-    topic: "Name and address",
     description: "domain name of the API, such as `api.example.com`. Needs `certificate`",
     default: "none: clients use API Gateway's URL, which changes when the service is deployed anew",
     effect:
       "[a URL that survives the service](deploy.md#a-domain-of-your-own). The deployment has the outputs `DomainTarget` and `DomainTargetZone` for the DNS record",
-    cost: "none",
   }),
   certificate: matching(
     /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]+$/,
     "the ARN of a certificate: arn:aws:acm:REGION:ACCOUNT:certificate/ID",
   ).register(settingTexts, {
-    topic: "Name and address",
     description:
       "ARN of the certificate of `domain` in AWS Certificate Manager, in the region and account of the deployment",
     default: "none; required with `domain`",
@@ -54,45 +64,36 @@ const address = {
     cost: "none for a public certificate of ACM",
   }),
   basePath: matching(/^[A-Za-z0-9._-]{1,128}$/, "one part of a path, without slashes").register(settingTexts, {
-    topic: "Name and address",
     description: "first part of the path of all URLs of `domain`, such as `canvassing`",
     default: "none: the API has the whole domain",
     effect: "other APIs can use other paths of the domain. A later change breaks installed apps",
-    cost: "none",
   }),
   defaultEndpoint: z.optional(Flag).register(settingTexts, {
-    topic: "Name and address",
     description: FLAG,
     default: "`false` with `domain`, otherwise `true`",
     effect: "with `true`, API Gateway's own URL answers beside `domain`: for apps that still use this URL",
-    cost: "none",
   }),
 };
 
 const size = {
   preset: z._default(oneOf(presets), "small").register(settingTexts, {
-    topic: "Size",
     description: "`small` or `production`",
     effect: "[the use of the account's concurrency](deploy.md#concurrency). `small` fits a new account",
     cost: "`production` gives some functions more memory. A reservation is free",
   }),
   accountConcurrency: count(10, 1_000_000).register(settingTexts, {
-    topic: "Size",
     description: "the account's quota of concurrent executions",
     default: "10; 1000 with the preset `production`",
     effect:
       "`cdk synth` refuses reservations that do not fit in it, and with less than 18, jobs change records slowly. Give each deployment in the account its part",
-    cost: "none",
   }),
   deliverySenders: count(2, 1_000).register(settingTexts, {
-    topic: "Size",
     description: "the number of concurrent senders of webhooks",
     default: "2; 50 with the preset `production`",
     effect: "each sender sends up to ten messages. Each webhook may use a share of the senders",
     cost: "none: Lambda bills the time that senders work, however many there are",
   }),
   webAcl: z.optional(Flag).register(settingTexts, {
-    topic: "Size",
     description: FLAG,
     default: "`false`; `true` with the preset `production`",
     effect:
@@ -100,15 +101,12 @@ const size = {
     cost: "$9 a month and $0.60 for a million requests",
   }),
   companyRate: count(1, 1_000).register(settingTexts, {
-    topic: "Size",
     description:
       "the requests per second that one company may send. Companies share 32 throttles by a hash of their ids",
     default: "20; 200 with the preset `production`",
     effect: "API Gateway answers requests above it with 429, so that no company uses up the requests of the others",
-    cost: "none",
   }),
   listMemory: count(1_024, 10_240).register(settingTexts, {
-    topic: "Size",
     description: "the memory of the function that lists prospects, in MB",
     default: "2048; 5120 with the preset `production`",
     effect:
@@ -117,7 +115,6 @@ const size = {
     cost: "Lambda bills memory multiplied by time, and more memory shortens the time",
   }),
   warmEnvironments: count(0, 100).register(settingTexts, {
-    topic: "Size",
     description:
       "the environments that Lambda keeps ready of each of three functions: lists, reads of one prospect, and creates",
     default: "0",
@@ -131,7 +128,6 @@ const size = {
 
 const users = {
   issuer: z.optional(HttpUrl).register(settingTexts, {
-    topic: "Users and their mail",
     description: "URL of an OpenID Connect issuer that marks access tokens by `token_use` or `typ: at+jwt`",
     default: "a new Cognito user pool",
     effect:
@@ -139,21 +135,16 @@ const users = {
     cost: "none here. A Cognito user pool costs money for each active user above its free tier",
   }),
   jwksUri: z.optional(HttpUrl).register(settingTexts, {
-    topic: "Users and their mail",
     description: "URL of the public keys of `issuer`",
     default: "the user pool's, or the one in the issuer's discovery document",
     effect: "saves the authorizer one request after each cold start",
-    cost: "none",
   }),
   audience: z._default(List, []).register(settingTexts, {
-    topic: "Users and their mail",
     description: "accepted client ids or audiences of tokens, comma-separated",
     default: "the user pool's client; required with `issuer`",
     effect: "other clients of the same issuer may call the API too",
-    cost: "none",
   }),
   mailFrom: matching(MAIL_FROM, "an address, or a name with one: Acme <no-reply@example.com>").register(settingTexts, {
-    topic: "Users and their mail",
     description: 'sender of the user pool\'s mail: `"Acme <no-reply@example.com>"`. Needs `sesIdentity`',
     default: "Cognito's own sender",
     effect: "invitations and password resets go through SES. Cognito's own sender sends about 50 mails a day",
@@ -163,17 +154,14 @@ const users = {
     SES_IDENTITY,
     "the ARN of an identity: arn:aws:ses:REGION:ACCOUNT:identity/example.com",
   ).register(settingTexts, {
-    topic: "Users and their mail",
     description: "ARN of the verified address or domain of `mailFrom`",
     default: "none",
     effect: "SES sends only for a verified identity. The account must be out of the sandbox of SES",
-    cost: "none",
   }),
 };
 
 const clients = {
   allowedOrigins: AllowedOrigins.register(settingTexts, {
-    topic: "Clients and webhooks",
     description: "browser origins, comma-separated, such as `https://app.example.com`; `*` for all origins",
     effect:
       "web pages of these origins may call the API, and may use the presigned URLs of the bucket. Apps on phones need no entry. " +
@@ -181,35 +169,28 @@ const clients = {
     cost: "none: API Gateway bills a preflight like a request, and calls no function for it",
   }),
   webhookUrlPolicy: z._default(oneOf(["public", "local"]), "public").register(settingTexts, {
-    topic: "Clients and webhooks",
     description: "`public` or `local`",
     effect:
       "`local` also allows webhook URLs with http, addresses of this machine and private host names such as `crm.internal`. Use it for development only",
-    cost: "none",
   }),
 };
 
 const existing = {
   table: matching(/^[\w.-]{3,255}$/, "the name of a table").register(settingTexts, {
-    topic: "Existing resources",
     description: "name of a retained table. Needs `secretsKey`",
     default: "a new table",
     effect:
       "[adopts the table](deploy.md#adopt-existing-data). Keep the key afterwards: without it CloudFormation makes a new table",
-    cost: "none",
   }),
   bucket: matching(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "the name of a bucket").register(settingTexts, {
-    topic: "Existing resources",
     description: "name of a retained bucket",
     default: "a new bucket",
     effect: "adopts the bucket, likewise",
-    cost: "none",
   }),
   secretsKey: matching(
     /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
     "the ARN of a key: arn:aws:kms:REGION:ACCOUNT:key/ID",
   ).register(settingTexts, {
-    topic: "Existing resources",
     description: "ARN of the retained key of the webhook secrets. Needed with `table`",
     default: "a new key",
     effect:
@@ -217,32 +198,26 @@ const existing = {
     cost: "none. A new key costs its monthly price at KMS",
   }),
   userPool: matching(/^[\w-]+_[0-9a-zA-Z]+$/, "the id of a user pool: eu-west-1_AbCdEfGhI").register(settingTexts, {
-    topic: "Existing resources",
     description: "id of a retained user pool. Needs `userPoolClient`",
     default: "a new user pool",
     effect: "users keep their passwords. The deployment changes no setting of the pool",
-    cost: "none",
   }),
   userPoolClient: matching(/^\w{1,128}$/, "the id of a client of the user pool").register(settingTexts, {
-    topic: "Existing resources",
     description: "id of a client of `userPool`",
     default: "a new client",
     effect: "installed apps stay valid, because each contains this id",
-    cost: "none",
   }),
 };
 
 const backups = {
-  backupDailyDays: count(0, 3_650).register(settingTexts, {
-    topic: "Backups",
+  backupDailyDays: daysOrNone(LEAST_DAILY_DAYS).register(settingTexts, {
     description: "days for which AWS Backup keeps a daily copy of the table; 0 for none, otherwise at least 7",
     default: "0; 7 with the preset `production`",
     effect:
       "point-in-time recovery is always on and needs no copy (see `recoveryDays`). Copies survive a deletion of the table",
     cost: "each copy is a full one: 0.10 $ a month for each GB of the table and each day",
   }),
-  backupMonthlyDays: count(0, 3_650).register(settingTexts, {
-    topic: "Backups",
+  backupMonthlyDays: daysOrNone(LEAST_MONTHLY_DAYS).register(settingTexts, {
     description: "days for which AWS Backup keeps a monthly copy of the table; 0 for none, otherwise at least 120",
     default: "0; 365 with the preset `production`",
     effect:
@@ -250,7 +225,6 @@ const backups = {
     cost: "0.10 $ a month for each GB of the newest copy, 0.03 $ for each GB of the others",
   }),
   activeTableStream: TableStream.register(settingTexts, {
-    topic: "Backups",
     description: "ARN of the stream of a restored table, which `npm run restore` prints",
     default: "the table of the data stack",
     effect:
@@ -266,7 +240,6 @@ const retention = {
       standardRetention.logDays,
     )
     .register(settingTexts, {
-      topic: "Retention",
       description: `days: one of ${LOG_DAYS.join(", ")}`,
       effect: "CloudWatch deletes older log lines of functions and requests. API Gateway's own log has at most 30 days",
       cost: "CloudWatch's price of stored logs",
@@ -274,13 +247,11 @@ const retention = {
   importFileDays: z
     ._default(wholeNumber(LEAST_IMPORT_FILE_DAYS, 3_650), standardRetention.importFileDays)
     .register(settingTexts, {
-      topic: "Retention",
       description: "days: at least 15, because an import may wait for 14 days in a dead-letter queue",
       effect: "S3 deletes uploaded files, and reports of faulty rows, that are older",
       cost: "S3's price of stored files",
     }),
   recoveryDays: z._default(wholeNumber(1, 35), standardRetention.recoveryDays).register(settingTexts, {
-    topic: "Retention",
     description: "days: 1 to 35",
     effect:
       "[point-in-time recovery](keep.md#restore-the-whole-table) reaches back so far. Deleted data can be restored as long",
@@ -292,7 +263,6 @@ const RUNBOOK = must("an address without # and blanks, of at most 300 characters
 
 const alarms = {
   alarmEmail: z.optional(z.email(must("an e-mail address"))).register(settingTexts, {
-    topic: "Alarms",
     description: "address that gets the alarms",
     default: "none, and `cdk synth` warns",
     effect:
@@ -302,13 +272,10 @@ const alarms = {
   runbook: z
     ._default(z.string(RUNBOOK).check(z.regex(/^[^\s#]{1,300}$/, RUNBOOK)), "docs/runbook.md")
     .register(settingTexts, {
-      topic: "Alarms",
       description: "address at which operators read [docs/runbook.md](runbook.md), such as its URL in your repository",
       effect: "the text of each alarm contains this address with the anchor of the alarm's part",
-      cost: "none",
     }),
   canary: z.optional(Flag).register(settingTexts, {
-    topic: "Alarms",
     description: FLAG,
     default: "`true` with the preset `production`, otherwise `false`",
     effect:
@@ -317,9 +284,48 @@ const alarms = {
   }),
 };
 
+const TAGS = must(
+  "1 to 40 tags with different keys, such as CostCenter=42, of letters, digits, blanks and _.:/=+-@, which do not begin with aws:",
+);
+/** A key has at most 128 characters, a value 256. AWS reserves the prefix. */
+const TAG = /^(?!aws:)[\p{L}\p{N} _.:/+@-]{1,128}=[\p{L}\p{N} _.:/=+@-]{0,256}$/iu;
+
+const keyAndValue = (tag: string): [string, string] => {
+  const at = tag.indexOf("=");
+  return [tag.slice(0, at), tag.slice(at + 1)];
+};
+
+const costs = {
+  monthlyBudget: count(1, 1_000_000).register(settingTexts, {
+    description: "dollars a month. Needs `alarmEmail`",
+    default: "none",
+    effect:
+      "AWS Budgets sends a mail to `alarmEmail` when the costs of the whole account are above 80 % of it, and when they will probably be above it at the end of the month",
+  }),
+  tags: z
+    .optional(
+      z.pipe(
+        z.pipe(
+          List,
+          z.array(z.string().check(z.regex(TAG, TAGS))).check(
+            z.minLength(1, TAGS),
+            z.maxLength(40, TAGS),
+            z.refine((tags) => new Set(tags.map((tag) => keyAndValue(tag)[0])).size === tags.length, TAGS),
+          ),
+        ),
+        z.transform((tags) => Object.fromEntries(tags.map(keyAndValue))),
+      ),
+    )
+    .register(settingTexts, {
+      description: "tags of all resources, comma-separated, such as `CostCenter=42, Team=Field`",
+      default: "none",
+      effect:
+        "CloudFormation gives them to each resource that can have tags. The bill shows them after you [activate](https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/activating-tags.html) them as cost allocation tags",
+    }),
+};
+
 const release = {
   rollout: z.optional(oneOf(["canary", "at-once"])).register(settingTexts, {
-    topic: "Releases",
     description: "`canary` or `at-once`",
     default: "`at-once`; `canary` with the preset `production`",
     effect:
@@ -335,19 +341,32 @@ const rehearsal = {
       1,
     )
     .register(settingTexts, {
-      topic: "Rehearsal and development",
       description: "a number above 0",
       effect: "webhook delays, retries and debounce windows are this many times faster",
-      cost: "none",
     }),
   serverTiming: z._default(Flag, false).register(settingTexts, {
-    topic: "Rehearsal and development",
     description: FLAG,
     effect:
       "adds a `Server-Timing` header with the table units and calls of each answer. The local service always does",
     cost: "some more bytes for each answer",
   }),
 };
+
+/** The headings in docs/settings.md, in this order, with their settings. */
+export const topics = {
+  "Name and address": address,
+  Size: size,
+  "Users and their mail": users,
+  "Clients and webhooks": clients,
+  Console: consoleSettings,
+  Retention: retention,
+  "Existing resources": existing,
+  Backups: backups,
+  Alarms: alarms,
+  Costs: costs,
+  Releases: release,
+  "Rehearsal and development": rehearsal,
+} as const;
 
 export const Context = z.object({
   ...address,
@@ -359,7 +378,9 @@ export const Context = z.object({
   ...existing,
   ...backups,
   ...alarms,
-  ...costSettings,
+  ...costs,
   ...release,
   ...rehearsal,
 });
+/** The valid values of all settings. */
+export type Settings = z.output<typeof Context>;

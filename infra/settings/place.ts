@@ -39,11 +39,11 @@ export function placeFaults(
     const [, foundRegion, foundAccount] = ARN.exec(value) ?? POOL_ID.exec(value) ?? [];
     if (rule.region && differ(foundRegion, region)) {
       const remedy = `name a resource in ${region}, or set AWS_REGION=${foundRegion} to deploy there`;
-      return [`context key ${key}: its region is ${foundRegion}, and the deployment's region is ${region}; ${remedy}`];
+      return [`${key}: its region is ${foundRegion}, and the deployment's region is ${region}; ${remedy}`];
     }
     if (rule.account && differ(foundAccount, account)) {
       const known = `its account is ${foundAccount}, and the deployment's account is ${account}`;
-      return [`context key ${key}: ${known}; name a resource of this account`];
+      return [`${key}: ${known}; name a resource of this account`];
     }
     return [];
   });

@@ -5,24 +5,6 @@ export const PRICES_REGION = "us-east-1";
 
 const MILLION = 1_000_000;
 
-/** The AWS pages that contain the prices below. Each key is also a key of `prices`. */
-export const PRICE_PAGES = {
-  apiGateway: "https://aws.amazon.com/api-gateway/pricing/",
-  lambda: "https://aws.amazon.com/lambda/pricing/",
-  dynamoDb: "https://aws.amazon.com/dynamodb/pricing/on-demand/",
-  s3: "https://aws.amazon.com/s3/pricing/",
-  cloudWatch: "https://aws.amazon.com/cloudwatch/pricing/",
-  dataTransfer: "https://aws.amazon.com/ec2/pricing/on-demand/",
-  sqs: "https://aws.amazon.com/sqs/pricing/",
-  kms: "https://aws.amazon.com/kms/pricing/",
-  waf: "https://aws.amazon.com/waf/pricing/",
-  cognito: "https://aws.amazon.com/cognito/pricing/",
-  rds: "https://aws.amazon.com/rds/postgresql/pricing/",
-  fargate: "https://aws.amazon.com/fargate/pricing/",
-  loadBalancer: "https://aws.amazon.com/elasticloadbalancing/pricing/",
-  openSearch: "https://aws.amazon.com/opensearch-service/pricing/",
-} as const;
-
 export const prices = {
   apiGateway: {
     /** One request to a REST API. API Gateway counts a streamed response of more than 10 MB as several requests. */

@@ -27,10 +27,10 @@ export interface BackupPlan {
 
 /** A monthly copy then moves to cold storage. */
 export const COLD_AFTER_DAYS = 30;
-/** AWS Backup requires this minimum in cold storage. */
-const COLD_DAYS = 90;
+/** AWS Backup requires at least 90 days in cold storage. */
+export const LEAST_MONTHLY_DAYS = COLD_AFTER_DAYS + 90;
 /** AWS recommends to keep daily copies for at least a week. */
-const WEEK = 7;
+export const LEAST_DAILY_DAYS = 7;
 
 const defaults: Readonly<Record<Preset, BackupPlan>> = {
   small: { dailyDays: 0, monthlyDays: 0 },
@@ -39,24 +39,14 @@ const defaults: Readonly<Record<Preset, BackupPlan>> = {
 
 interface Choice {
   readonly preset: Preset;
-  readonly dailyDays: number | undefined;
-  readonly monthlyDays: number | undefined;
+  readonly backupDailyDays?: number | undefined;
+  readonly backupMonthlyDays?: number | undefined;
 }
 
-/** Undefined if no copies are created. Throws an error with the context key of the wrong value. */
-export function backupPlanOf({ preset, dailyDays, monthlyDays }: Choice): BackupPlan | undefined {
-  const plan = {
-    dailyDays: dailyDays ?? defaults[preset].dailyDays,
-    monthlyDays: monthlyDays ?? defaults[preset].monthlyDays,
-  };
-  if (plan.dailyDays !== 0 && plan.dailyDays < WEEK) {
-    throw new Error(`context key backupDailyDays: must be 0 or at least ${WEEK}, and not ${plan.dailyDays}`);
-  }
-  if (plan.monthlyDays !== 0 && plan.monthlyDays < COLD_AFTER_DAYS + COLD_DAYS) {
-    throw new Error(
-      `context key backupMonthlyDays: must be 0 or at least ${COLD_AFTER_DAYS + COLD_DAYS}, and not ${plan.monthlyDays}`,
-    );
-  }
+/** Undefined if no copies are created. */
+export function backupPlanOf({ preset, backupDailyDays, backupMonthlyDays }: Choice): BackupPlan | undefined {
+  const { dailyDays, monthlyDays } = defaults[preset];
+  const plan = { dailyDays: backupDailyDays ?? dailyDays, monthlyDays: backupMonthlyDays ?? monthlyDays };
   return plan.dailyDays + plan.monthlyDays === 0 ? undefined : plan;
 }
 

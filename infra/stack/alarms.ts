@@ -55,51 +55,51 @@ export class ExplainedAlarm extends Alarm {
   }
 }
 
-export const alarm = (scope: Construct, id: string, spec: AlarmSpec): Alarm => new ExplainedAlarm(scope, id, spec);
-
 /** Returns the anchor of a heading, as GitHub and most Markdown renderers derive it. */
 export const anchorOf = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
+const MINUTE = Duration.minutes(1);
+
 /** Goes off after three consecutive minutes with errors. A single one is no outage, because a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
-  const metric = watched.metricErrors({ period: Duration.minutes(1), statistic: "Sum" });
-  alarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
-}
-
-/**
- * Creates two alarms for a function that reads batches: for failed invocations, and for `batchItemFailures`, after which Lambda counts the
- * invocation as a success. `failedItem` is the `event` field of their log lines, and the name of the metric.
- */
-export function batchErrorAlarms(
-  watched: LambdaFunction,
-  failedItem: { readonly event: string; readonly metricName: string },
-  meaning: Meaning,
-): void {
-  errorAlarm(watched, meaning);
-  const { metricName, event } = failedItem;
-  const metric = logMetric(watched, metricName, watched.logGroup, { event, value: "1" });
-  alarm(watched, "ItemErrors", { metric, threshold: 0, periods: 3, ...meaning });
+  const metric = watched.metricErrors({ period: MINUTE, statistic: "Sum" });
+  new ExplainedAlarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
 }
 
 /** Creates an alarm that goes off after five minutes without an invocation of the function. It is for functions that run every minute. */
 export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
-  const metric = watched.metricInvocations({ period: Duration.minutes(1), statistic: "Sum" });
+  const metric = watched.metricInvocations({ period: MINUTE, statistic: "Sum" });
   const comparison = ComparisonOperator.LESS_THAN_THRESHOLD;
   // Lambda reports no data for a minute without an invocation.
   const missing = TreatMissingData.BREACHING;
-  alarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
+  new ExplainedAlarm(watched, "Stopped", { metric, threshold: 1, comparison, missing, periods: 5, ...meaning });
 }
 
-/** Goes off after three consecutive minutes with refused invocations: the concurrency quota or reservation is too small. */
-export function throttleAlarm(watched: LambdaFunction, meaning: Meaning): void {
-  const metric = watched.metricThrottles({ period: Duration.minutes(1), statistic: "Sum" });
-  alarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...meaning });
+interface BatchAlarms {
+  /** The `event` field of the log lines about items of `batchItemFailures`, after which Lambda counts the invocation as a success. */
+  readonly failedItem: string;
+  /** The name of the metric that counts these lines. */
+  readonly metricName: string;
+  readonly fails: Meaning;
+  readonly throttled: Meaning;
+}
+
+/**
+ * Creates the alarms of a function that reads batches. They go off after three consecutive minutes with failed invocations, with failed
+ * items, or with refused invocations, which mean that the concurrency quota or reservation is too small.
+ */
+export function batchAlarms(watched: LambdaFunction, { failedItem, metricName, fails, throttled }: BatchAlarms): void {
+  errorAlarm(watched, fails);
+  const items = logMetric(watched, metricName, watched.logGroup, { event: failedItem, value: "1" });
+  new ExplainedAlarm(watched, "ItemErrors", { metric: items, threshold: 0, periods: 3, ...fails });
+  const metric = watched.metricThrottles({ period: MINUTE, statistic: "Sum" });
+  new ExplainedAlarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...throttled });
 }
 
 /** Goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
-  const metric = watched.metric("IteratorAge", { period: Duration.minutes(1), statistic: "Maximum" });
-  alarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
+  const metric = watched.metric("IteratorAge", { period: MINUTE, statistic: "Maximum" });
+  new ExplainedAlarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
 }
 
 /** The path of a field in the service's log lines (shared/log.ts). Lambda's JSON format puts these fields below `message`. */
@@ -121,7 +121,7 @@ export function logMetric(scope: Construct, metricName: string, logGroup: ILogGr
     metricName,
     metricValue: value,
   });
-  return new Metric({ namespace: metricNamespace, metricName, period: Duration.minutes(1), statistic: "Maximum" });
+  return new Metric({ namespace: metricNamespace, metricName, period: MINUTE, statistic: "Maximum" });
 }
 
 /** The texts of the alarms on damaged rows. Each key is the name of the error that functions log for such a row. */
@@ -150,13 +150,12 @@ export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: D
   });
 }
 
-export function unreadableAlarm(stack: Stack, damage: Damage): Alarm {
-  const metric = { namespace: stack.stackName, metricName: damage };
-  return alarm(stack, damage, {
-    metric: new Metric({ ...metric, period: Duration.minutes(1), statistic: "Sum" }),
-    threshold: 0,
-    ...damages[damage],
-  });
+/** Creates the alarms on damaged rows. */
+export function unreadableAlarms(stack: Stack): void {
+  for (const [metricName, meaning] of Object.entries(damages)) {
+    const metric = new Metric({ namespace: stack.stackName, metricName, period: MINUTE, statistic: "Sum" });
+    new ExplainedAlarm(stack, metricName, { metric, threshold: 0, ...meaning });
+  }
 }
 
 /**
@@ -164,14 +163,10 @@ export function unreadableAlarm(stack: Stack, damage: Damage): Alarm {
  * `accountConcurrency` may be the part of one deployment in an account that several share.
  */
 export function concurrencyAlarm(scope: Stack): void {
-  const period = Duration.minutes(1);
-  const running = new Metric({
-    namespace: "AWS/Lambda",
-    metricName: "ConcurrentExecutions",
-    period,
-    statistic: "Maximum",
-  });
-  alarm(scope, "ConcurrencyNearLimit", {
+  const period = MINUTE;
+  const executions = { namespace: "AWS/Lambda", metricName: "ConcurrentExecutions" };
+  const running = new Metric({ ...executions, period, statistic: "Maximum" });
+  new ExplainedAlarm(scope, "ConcurrencyNearLimit", {
     metric: new MathExpression({
       expression: "100 * running / SERVICE_QUOTA(running)",
       usingMetrics: { running },
@@ -199,23 +194,11 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
   // CloudWatch could not publish with the key that AWS manages for SNS, whose policy cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
-  const sameAccount = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
-  key.addToResourcePolicy(
-    new PolicyStatement({
-      principals: [cloudWatch],
-      actions: ["kms:Decrypt", "kms:GenerateDataKey*"],
-      resources: ["*"],
-      conditions: sameAccount,
-    }),
-  );
-  topic.addToResourcePolicy(
-    new PolicyStatement({
-      principals: [cloudWatch],
-      actions: ["sns:Publish"],
-      resources: [topic.topicArn],
-      conditions: sameAccount,
-    }),
-  );
+  const conditions = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
+  const may = (actions: string[], resource: string) =>
+    new PolicyStatement({ principals: [cloudWatch], actions, resources: [resource], conditions });
+  key.addToResourcePolicy(may(["kms:Decrypt", "kms:GenerateDataKey*"], "*"));
+  topic.addToResourcePolicy(may(["sns:Publish"], topic.topicArn));
   if (email !== undefined) {
     accept(topic.addSubscription(new EmailSubscription(email)), {
       "Serverless-SNSRedrivePolicy":

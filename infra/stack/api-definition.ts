@@ -178,7 +178,7 @@ const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "re
 
 /** The URI for a streamed response differs, but the right is the same: `lambda:InvokeFunction`. */
 function lambdaProxy(
-  { functionArn, invokerArn, waitSeconds, streamed = false }: Omit<Endpoint, "route"> & { streamed?: boolean },
+  { functionArn, invokerArn, waitSeconds, streamed }: Omit<Endpoint, "route"> & Pick<Route, "streamed">,
   spec: DefinitionSpec,
 ): object {
   const action = streamed

@@ -10,22 +10,22 @@ import {
   RestApiMode,
   SpecRestApi,
 } from "aws-cdk-lib/aws-apigateway";
+import { PolicyDocument, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, NestedStack, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
-import { type Rate, type Route, WITHOUT_TOKEN } from "../routes/route.ts";
+import { type Method, type Rate, type Route, WITHOUT_TOKEN } from "../routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
 import { type Capacity, streamThrottle, type Throttle } from "../settings/capacity.ts";
 import type { DeployConfig } from "../settings/config.ts";
-import { accessLogFormat } from "./access-log.ts";
-import { alarm } from "./alarms.ts";
+import { ExplainedAlarm } from "./alarms.ts";
 import { apiDefinition, type Invoked, methodsOf, openMethods } from "./api-definition.ts";
 import { type LimitedMethod, throttleCompanies, throttleKeyVariables } from "./company-throttle.ts";
 import { mapDomain } from "./domain.ts";
 import { called, createFunction, type FunctionSpec, functionLogs, type Platform } from "./function.ts";
 import type { PathMethod } from "./gateway.ts";
-import { createInvokers, type Invoker } from "./invokers.ts";
+import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 export const STAGE = "live";
@@ -96,6 +96,25 @@ export function createApi(
   errorAlarm(api);
   return api;
 }
+
+/**
+ * The format of the access log. No personal data: the pattern of the path (without ids) and the ids of company and user, but no query, header or address. CloudWatch adds
+ * the time.
+ */
+export const accessLogFormat = JSON.stringify({
+  requestId: "$context.requestId",
+  method: "$context.httpMethod",
+  resource: "$context.resourcePath",
+  status: "$context.status",
+  latencyMs: "$context.responseLatency",
+  functionMs: "$context.integrationLatency",
+  bytes: "$context.responseLength",
+  gatewayError: "$context.error.responseType",
+  // The authorizer's log lines have this request id instead of `requestId`.
+  authorizationId: "$context.authorizer.requestId",
+  companyId: "$context.authorizer.companyId",
+  userId: "$context.authorizer.userId",
+});
 
 interface RestApiSpec {
   readonly restApiName: string;
@@ -227,5 +246,31 @@ const timeoutOf = ({ streamed }: Route): number => (streamed ? STREAM_TIMEOUT_SE
 function errorAlarm(api: SpecRestApi): void {
   const metric = api.metricServerError({ period: Duration.minutes(1), statistic: "Sum" });
   const impact = "Requests of users fail with 5xx through a fault of the service.";
-  alarm(api, "ServerErrors", { metric, threshold: 5, periods: 2, title: "Server errors", impact });
+  new ExplainedAlarm(api, "ServerErrors", { metric, threshold: 5, periods: 2, title: "Server errors", impact });
+}
+
+/** Takes and returns the function's ARN. */
+type Invoker = (functionArn: string) => Invoked;
+
+/**
+ * One role for GET routes, and one for all others. Without roles, the stack would need a permission resource for each function. A policy
+ * may have at most 10 240 characters, about 85 ARNs. The method of a route never changes, so API Gateway may invoke a function at every
+ * moment of a deployment.
+ */
+function createInvokers(home: Construct): (method: Method) => Invoker {
+  const reads = createInvoker(home, "GetInvoker");
+  const others = createInvoker(home, "OtherInvoker");
+  return (method) => (method === "GET" ? reads : others);
+}
+
+function createInvoker(home: Construct, id: string): Invoker {
+  const statement = allow(["lambda:InvokeFunction"], []);
+  const role = new Role(home, id, {
+    assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
+    inlinePolicies: { invoke: new PolicyDocument({ statements: [statement] }) },
+  });
+  return (functionArn) => {
+    statement.addResources(functionArn);
+    return { functionArn, invokerArn: role.roleArn };
+  };
 }

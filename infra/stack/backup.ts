@@ -14,7 +14,7 @@ import { FilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import { ArnFormat, CfnOutput, Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/retention.ts";
-import { alarm } from "./alarms.ts";
+import { ExplainedAlarm } from "./alarms.ts";
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
@@ -29,31 +29,23 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   const vault = new BackupVault(home, "Vault", { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE });
   const resource = vault.node.defaultChild;
   if (resource instanceof CfnBackupVault) resource.backupVaultName = vaultName(Stack.of(home));
-  const rules = [
-    ...(plan.dailyDays > 0
-      ? [
-          new BackupPlanRule({
-            ruleName: "daily",
-            scheduleExpression: Schedule.cron({ hour: HOUR, minute: "0" }),
-            deleteAfter: Duration.days(plan.dailyDays),
-          }),
-        ]
-      : []),
-    ...(plan.monthlyDays > 0
-      ? [
-          new BackupPlanRule({
-            ruleName: "monthly",
-            scheduleExpression: Schedule.cron({ day: "1", hour: HOUR, minute: "0" }),
-            moveToColdStorageAfter: Duration.days(COLD_AFTER_DAYS),
-            deleteAfter: Duration.days(plan.monthlyDays),
-          }),
-        ]
-      : []),
-  ];
+  const daily = {
+    ruleName: "daily",
+    scheduleExpression: Schedule.cron({ hour: HOUR, minute: "0" }),
+    deleteAfter: Duration.days(plan.dailyDays),
+  };
+  const monthly = {
+    ruleName: "monthly",
+    scheduleExpression: Schedule.cron({ day: "1", hour: HOUR, minute: "0" }),
+    moveToColdStorageAfter: Duration.days(COLD_AFTER_DAYS),
+    deleteAfter: Duration.days(plan.monthlyDays),
+  };
   const backups = new BackupPlan(home, "Plan", {
     backupPlanName: Stack.of(home).stackName,
     backupVault: vault,
-    backupPlanRules: rules,
+    backupPlanRules: [...(plan.dailyDays > 0 ? [daily] : []), ...(plan.monthlyDays > 0 ? [monthly] : [])].map(
+      (rule) => new BackupPlanRule(rule),
+    ),
   });
   const role = createRole(home, "Role", COPY_POLICY, "the plan selects only the tables of this service.");
   const restores = createRole(home, "RestoreRole", RESTORE_POLICY, "only an operator's command passes the role.");
@@ -147,7 +139,7 @@ function failureAlarm(home: Construct, logGroup: LogGroup): void {
     metricName: "FailedBackupJobs",
     metricValue: "1",
   });
-  alarm(home, "Failed", {
+  new ExplainedAlarm(home, "Failed", {
     metric: filter.metric({ period: Duration.hours(1), statistic: "Sum" }),
     threshold: 0,
     // One failure turns the alarm on for a day, until the next daily copy. An alarm of a single hour would be over before anyone reads it.
@@ -163,7 +155,7 @@ const HOURS_WITHOUT_COPY = 48;
 
 /** If the plan never starts a copy, there is no failed job. */
 function absenceAlarm(home: Construct, completed: CfnRule): void {
-  alarm(home, "Missing", {
+  new ExplainedAlarm(home, "Missing", {
     // A completed copy is an invocation of the rule. EventBridge may lose a value, but the other copy of the two days still counts.
     metric: new Metric({
       namespace: "AWS/Events",

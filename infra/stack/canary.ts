@@ -7,7 +7,7 @@ import { Duration, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { canary } from "../routes/routes.ts";
 import { canaryParameter } from "../settings/names.ts";
-import { alarm } from "./alarms.ts";
+import { ExplainedAlarm } from "./alarms.ts";
 import { createFunction, type Platform } from "./function.ts";
 import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
@@ -51,7 +51,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
   accept(once, {
     "Serverless-LambdaAsyncFailureDestination": "The alarm counts failed runs, and their event has no content.",
   });
-  alarm(run, "Failed", {
+  new ExplainedAlarm(run, "Failed", {
     metric: run.metricErrors({ period: Duration.minutes(EVERY_MINUTES), statistic: "Sum" }),
     threshold: 0,
     periods: 2,

@@ -1,6 +1,5 @@
 /** The user pool client of the console, and the domain of the sign-in pages. */
 import {
-  ClientAttributes,
   OAuthScope,
   UserPool,
   UserPoolClient,
@@ -12,6 +11,7 @@ import type { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import type { Platform } from "./function.ts";
+import { clientDefaults } from "./identity.ts";
 
 interface ConsoleClientSpec {
   readonly url: string;
@@ -33,7 +33,7 @@ export function createConsoleClient(
   }
   const client = new UserPoolClient(home, "Client", {
     userPool: pool,
-    generateSecret: false,
+    ...clientDefaults,
     oAuth: {
       flows: { authorizationCodeGrant: true },
       // Without `aws.cognito.signin.user.admin`, an access token cannot change the user's attributes or password.
@@ -42,11 +42,6 @@ export function createConsoleClient(
       logoutUrls: [`${url}/`],
     },
     supportedIdentityProviders: [UserPoolClientIdentityProvider.COGNITO],
-    preventUserExistenceErrors: true,
-    enableTokenRevocation: true,
-    writeAttributes: new ClientAttributes().withStandardAttributes({ locale: true }),
-    accessTokenValidity: Duration.hours(1),
-    idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.millis(limits.sessionMs),
   });
   return client.userPoolClientId;

@@ -5,9 +5,10 @@
 import { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { IBucket } from "aws-cdk-lib/aws-s3";
 import { BucketDeployment, CacheControl, Source } from "aws-cdk-lib/aws-s3-deployment";
-import { CfnResource, CustomResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { Annotations, CfnResource, CustomResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct, IConstruct } from "constructs";
 import * as z from "zod/mini";
+import { consoleDirectory } from "../build/console.ts";
 import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../build/edge.ts";
 import { accept } from "./rules.ts";
 
@@ -27,7 +28,14 @@ const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays }: Files): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };
-  const files = Source.asset(consoleFiles());
+  const directory = consoleFiles();
+  if (directory !== consoleDirectory) {
+    Annotations.of(home).addWarningV2(
+      "canvassing:console",
+      "The console is not built, so a page says that it is missing: run npm run console before the deployment.",
+    );
+  }
+  const files = Source.asset(directory);
   const assets = new BucketDeployment(home, "Assets", {
     ...common,
     sources: [files],

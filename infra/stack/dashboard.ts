@@ -26,9 +26,6 @@ import { dollarsPerDay } from "./dollars.ts";
 import type { Platform } from "./function.ts";
 import { type LogQuery, logQueries } from "./queries.ts";
 
-/** An account's first three dashboards are free with at most this many metrics. A test checks it. */
-export const FREE_METRICS = 50;
-
 const WIDTH = 24;
 const HEIGHT = 6;
 

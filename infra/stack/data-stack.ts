@@ -29,7 +29,7 @@ import { createBudget } from "./budget.ts";
 import { createDomain } from "./domain.ts";
 import { createIdentity, type Identity } from "./identity.ts";
 import { createLogRole } from "./log-role.ts";
-import { createImportQueue } from "./queues.ts";
+import { createQueue } from "./queues.ts";
 import { keyConditions, type ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
@@ -57,7 +57,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
     ...(config.tags !== undefined && { tags: config.tags }),
   });
   const table = createTable(stack, config.retention, config.adopted?.table);
-  const importQueue = createImportQueue(stack);
+  const importQueue = createQueue(stack, "Imports");
   for (const queue of [importQueue, importQueue.deadLetterQueue?.queue]) {
     // A replaced queue may still contain messages.
     queue?.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
@@ -94,15 +94,7 @@ function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
   // The backup selection needs the table.
   const backups = [
-    "Vault",
-    "Role",
-    "RestoreRole",
-    "Plan/Resource",
-    "Jobs",
-    "JobEvents",
-    "FailedJobs",
-    "Failed",
-    "CopyEvents",
+    ...["Vault", "Role", "RestoreRole", "Plan/Resource", "Jobs", "JobEvents", "FailedJobs", "Failed", "CopyEvents"],
     "Missing",
   ];
   const others = ["Imports", "Files", "SecretsKey", "Domain", "ApiLogs", "AlarmKey", "Alarms", "Budget"];

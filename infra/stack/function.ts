@@ -18,7 +18,7 @@ import { Construct } from "constructs";
 import { type Access, type Setting, usesSecretsKey } from "../routes/route.ts";
 import { type Capacity, MEMORY_MB } from "../settings/capacity.ts";
 import { countUnreadable } from "./alarms.ts";
-import { allow, folderFindings, keyTags, type Resources, statements } from "./rights.ts";
+import { allow, folderFindings, KEY_TAG_VALUE, keyUses, type Resources, statements } from "./rights.ts";
 import { aliasOf } from "./rollout.ts";
 import { accept } from "./rules.ts";
 
@@ -29,7 +29,6 @@ export interface Platform extends Resources {
   /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
-  /** The shape (version of the stored fields) in which functions write the rows of prospects. */
   readonly capacity: Capacity;
   readonly logDays: number;
 }
@@ -59,10 +58,7 @@ export function functionLogs(
   { logDays }: Pick<Platform, "logDays">,
   functions: readonly { readonly access: Access }[],
 ): LogGroup {
-  const logGroup = new LogGroup(scope, "Logs", {
-    retention: logDays,
-    removalPolicy: RemovalPolicy.DESTROY,
-  });
+  const logGroup = new LogGroup(scope, "Logs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const reads = (family: "segments" | "dayFacts"): boolean =>
     functions.some(({ access }) => access.table?.[family] !== undefined);
   if (reads("segments")) countUnreadable(scope, logGroup, "IndexUnreadable");
@@ -127,7 +123,7 @@ function createRole(home: Construct, platform: Platform, spec: FunctionSpec, { l
       access: new PolicyDocument({ statements: [logs, ...statements(access, platform), ...(spec.statements ?? [])] }),
     },
   });
-  for (const [name, value] of keyTags(access)) Tags.of(role).add(name, value);
+  for (const [purpose] of keyUses(access)) Tags.of(role).add(purpose, KEY_TAG_VALUE);
   if (access.files !== undefined) accept(role, folderFindings(platform.bucket, access.files));
   return role;
 }
@@ -138,31 +134,25 @@ function constructId(file: string): string {
 }
 
 function variables(access: Access, platform: Platform): Record<string, string> {
-  const settings = (access.settings ?? []).map((name) => [name, platform.settings[name]] as const);
-  return {
-    ...(access.table !== undefined && { TABLE_NAME: platform.table.tableName }),
-    ...(access.issuer !== undefined && issuerVariables(platform)),
-    ...(access.console !== undefined && consoleVariables(platform)),
-    ...(access.identityProvider !== undefined && platform.userPool && { USER_POOL_ID: platform.userPool.id }),
-    ...(access.files !== undefined && { BUCKET_NAME: platform.bucket.bucketName }),
-    ...(usesSecretsKey(access) && { SECRETS_KEY_ARN: platform.secretsKey.keyArn }),
-    ...(access.deliveryQueue !== undefined && { DELIVERY_QUEUE_URL: platform.deliveryQueue.queueUrl }),
-    ...(access.poisonRecords !== undefined && { POISON_RECORDS_URL: platform.poisonRecords.queueUrl }),
-    ...(access.importQueue !== undefined && { IMPORT_QUEUE_URL: platform.importQueue.queueUrl }),
-    ...(access.exportQueue !== undefined && { EXPORT_QUEUE_URL: platform.exportQueue.queueUrl }),
-    ...(access.bulkQueue !== undefined && { BULK_QUEUE_URL: platform.bulkQueue.queueUrl }),
-    ...Object.fromEntries(settings),
+  const { console, issuer, settings } = platform;
+  const values: Readonly<Record<string, string | undefined>> = {
+    TABLE_NAME: access.table && platform.table.tableName,
+    ISSUER: (access.issuer ?? access.console) && issuer,
+    AUDIENCE: access.issuer && platform.audience,
+    JWKS_URI: access.issuer && platform.jwksUri,
+    CONSOLE_SECRET_PARAMETER: access.console && console?.secretParameter,
+    CONSOLE_SCOPE: access.console && console?.scope,
+    USER_POOL_ID: access.identityProvider && platform.userPool?.id,
+    BUCKET_NAME: access.files && platform.bucket.bucketName,
+    SECRETS_KEY_ARN: usesSecretsKey(access) ? platform.secretsKey.keyArn : undefined,
+    DELIVERY_QUEUE_URL: access.deliveryQueue && platform.deliveryQueue.queueUrl,
+    POISON_RECORDS_URL: access.poisonRecords && platform.poisonRecords.queueUrl,
+    IMPORT_QUEUE_URL: access.importQueue && platform.importQueue.queueUrl,
+    EXPORT_QUEUE_URL: access.exportQueue && platform.exportQueue.queueUrl,
+    BULK_QUEUE_URL: access.bulkQueue && platform.bulkQueue.queueUrl,
+    ...Object.fromEntries((access.settings ?? []).map((name) => [name, settings[name]])),
   };
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }
-
-const consoleVariables = ({ issuer, console }: Platform): Record<string, string> => ({
-  ISSUER: issuer,
-  ...(console?.secretParameter !== undefined && { CONSOLE_SECRET_PARAMETER: console.secretParameter }),
-  ...(console?.scope !== undefined && { CONSOLE_SCOPE: console.scope }),
-});
-
-const issuerVariables = ({ issuer, audience, jwksUri }: Platform): Record<string, string> => ({
-  ISSUER: issuer,
-  AUDIENCE: audience,
-  ...(jwksUri !== undefined && { JWKS_URI: jwksUri }),
-});

@@ -85,11 +85,17 @@ function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   resource.emailConfiguration = { emailSendingAccount: "DEVELOPER", from: mail.from, sourceArn: mail.sesIdentity };
 }
 
-/**
- * What users may change with their access token. Without a list, or with an empty one, Cognito allows every standard attribute, including
- * the e-mail address, so it contains one that the service does not use.
- */
-const writable = new ClientAttributes().withStandardAttributes({ locale: true });
+/** The settings of the clients of apps and of the console, which cannot keep a secret. */
+export const clientDefaults = {
+  generateSecret: false,
+  preventUserExistenceErrors: true,
+  enableTokenRevocation: true,
+  // What users may change with their access token. Without a list, or with an empty one, Cognito allows every standard attribute,
+  // including the e-mail address, so it contains one that the service does not use.
+  writeAttributes: new ClientAttributes().withStandardAttributes({ locale: true }),
+  accessTokenValidity: Duration.hours(1),
+  idTokenValidity: Duration.hours(1),
+};
 
 /**
  * The client of apps, which cannot keep a client secret, and sign in with SRP, which never sends the password. The smoke test uses the
@@ -97,14 +103,9 @@ const writable = new ClientAttributes().withStandardAttributes({ locale: true })
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {
-    generateSecret: false,
+    ...clientDefaults,
     authFlows: { userSrp: true, adminUserPassword: true },
     disableOAuth: true,
-    preventUserExistenceErrors: true,
-    enableTokenRevocation: true,
-    writeAttributes: writable,
-    accessTokenValidity: Duration.hours(1),
-    idTokenValidity: Duration.hours(1),
     refreshTokenValidity: Duration.days(30),
   });
   // Every installed app contains this client's id.

@@ -13,6 +13,13 @@ const ROUTE_GROUP = "parse resource /^\\/(?:api\\/)?(?<group>[^\\/]+)/";
 
 const MOST = "sort lines desc";
 
+/** Counts the lines of each company with this error, or with this cause of another error. */
+const linesWithError = (name: string): string[] => [
+  `filter message.error = "${name}" or message.cause = "${name}"`,
+  "stats count(*) as lines by message.companyId",
+  MOST,
+];
+
 export const logQueries = {
   latency: {
     title: "Latency by route group",
@@ -48,24 +55,8 @@ export const logQueries = {
       MOST,
     ],
   },
-  damaged: {
-    title: "Damaged indexes",
-    source: "functions",
-    query: [
-      'filter message.error = "IndexUnreadable" or message.cause = "IndexUnreadable"',
-      "stats count(*) as lines by message.companyId",
-      MOST,
-    ],
-  },
-  damagedActivity: {
-    title: "Damaged activity",
-    source: "functions",
-    query: [
-      'filter message.error = "ActivityUnreadable" or message.cause = "ActivityUnreadable"',
-      "stats count(*) as lines by message.companyId",
-      MOST,
-    ],
-  },
+  damaged: { title: "Damaged indexes", source: "functions", query: linesWithError("IndexUnreadable") },
+  damagedActivity: { title: "Damaged activity", source: "functions", query: linesWithError("ActivityUnreadable") },
   waiting: {
     title: "Waiting webhooks",
     source: "functions",

@@ -2,8 +2,9 @@
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import { CfnOutput, Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
+import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";
-import { alarm, type Meaning } from "./alarms.ts";
+import { ExplainedAlarm, type Meaning } from "./alarms.ts";
 import { accept } from "./rules.ts";
 
 /** The maximum of SQS, so that operators have enough time. */
@@ -24,13 +25,43 @@ const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
-/** `consumer` determines the visibility timeout. */
-function createQueue(
-  scope: Construct,
-  id: string,
-  consumer: { readonly timeoutSeconds: number },
-  failed: Meaning,
-): Queue {
+interface QueueSpec {
+  /** Determines the visibility timeout. */
+  readonly consumer: EventFunction;
+  /** The texts of the alarm of the dead-letter queue. */
+  readonly failed: Meaning;
+}
+
+const failedWork = (work: string): string =>
+  `Users see ${work} as running that does not run, because it failed through a fault of the service.`;
+
+/** The queues by the ids of their constructs. */
+const queues = {
+  Deliveries: {
+    consumer: eventFunctions.deliver,
+    failed: {
+      title: "Failed deliveries",
+      impact:
+        "Webhook receivers have not got some events, because their deliveries failed through a fault of the service.",
+    },
+  },
+  Imports: {
+    consumer: eventFunctions.importJob,
+    failed: { title: "Failed imports", impact: failedWork("an import") },
+  },
+  Exports: {
+    consumer: eventFunctions.exportJob,
+    failed: { title: "Failed exports", impact: failedWork("an export") },
+  },
+  BulkJobs: {
+    consumer: eventFunctions.bulkJob,
+    failed: { title: "Failed bulk jobs", impact: failedWork("a bulk job") },
+  },
+} as const satisfies Record<string, QueueSpec>;
+
+/** Creates a queue with its dead-letter queue and alarm. */
+export function createQueue(scope: Construct, id: keyof typeof queues): Queue {
+  const { consumer, failed } = queues[id];
   const home = new Construct(scope, id);
   const queue = new Queue(home, "Queue", {
     ...queueDefaults,
@@ -51,7 +82,7 @@ export function createDeadLetterQueue(scope: Construct, id: string, meaning: Mea
   const reason = "An operator handles the messages of this queue, so they need no further queue.";
   accept(queue, { "AwsSolutions-SQS3": reason, "Serverless-SQSRedrivePolicy": reason });
   const metric = queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" });
-  alarm(queue, "NotEmpty", { metric, threshold: 0, ...meaning });
+  new ExplainedAlarm(queue, "NotEmpty", { metric, threshold: 0, ...meaning });
   nameUrl(queue, `${name}Url`);
   return queue;
 }
@@ -60,52 +91,3 @@ export function createDeadLetterQueue(scope: Construct, id: string, meaning: Mea
 function nameUrl(queue: Queue, name: string): void {
   new CfnOutput(queue, "Url", { value: queue.queueUrl }).overrideLogicalId(name);
 }
-
-export function createDeliveryQueue(scope: Construct): Queue {
-  const queue = createQueue(scope, "Deliveries", eventFunctions.deliver, {
-    title: "Failed deliveries",
-    impact:
-      "Webhook receivers have not got some events, because their deliveries failed through a fault of the service.",
-  });
-  const metric = queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) });
-  alarm(queue, "Late", {
-    metric,
-    // Seconds. The service delays a message by at most 900 s, so a message of this age is at least 900 s late.
-    threshold: 1_800,
-    periods: 5,
-    title: "Delivery queue late",
-    impact: "Webhooks are at least 15 minutes late, because the delivery queue is not emptied.",
-  });
-  return queue;
-}
-
-/** The queue of poison records. It is also the on-failure destination of the stream's event source. */
-export function createPoisonRecords(scope: Construct): Queue {
-  return createDeadLetterQueue(
-    scope,
-    // If this older id changed, CloudFormation would replace the deployed queue.
-    "ParkedRecords",
-    {
-      title: "Poison records",
-      impact: "Webhooks of some changes were not sent, because the changes could not be turned into events.",
-    },
-  );
-}
-
-export const createImportQueue = (scope: Construct): Queue =>
-  createQueue(scope, "Imports", eventFunctions.importJob, {
-    title: "Failed imports",
-    impact: "Users see an import as running that does not run, because it failed through a fault of the service.",
-  });
-
-export const createExportQueue = (scope: Construct): Queue =>
-  createQueue(scope, "Exports", eventFunctions.exportJob, {
-    title: "Failed exports",
-    impact: "Users see an export as running that does not run, because it failed through a fault of the service.",
-  });
-
-export const createBulkQueue = (scope: Construct): Queue =>
-  createQueue(scope, "BulkJobs", eventFunctions.bulkJob, {
-    title: "Failed bulk jobs",
-    impact: "Users see a bulk job as running that does not run, because it failed through a fault of the service.",
-  });

@@ -5,9 +5,10 @@ import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
 import { Stack } from "aws-cdk-lib/core";
 import * as z from "zod/mini";
-import { DUE_INDEX, type Family, families } from "#shared/db/keys.ts";
+import { at } from "#shared/at.ts";
+import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import type { Purpose } from "#shared/secrets/secrets.ts";
-import { type Access, folderNames, type TableAction } from "../routes/route.ts";
+import { type Access, folderNames, type TableAccess } from "../routes/route.ts";
 import type { Console } from "../settings/config.ts";
 
 export interface ServedTable {
@@ -47,9 +48,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
     ...consoleStatements(access.console, resources),
     ...folderStatements(access.files ?? {}, bucket),
     ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [bucket.bucketArn])] : []),
-    ...keyStatements("webhook-secrets", access.secrets, resources.secretsKey),
-    ...keyStatements("console-sessions", access.sessionTokens, resources.secretsKey),
-    ...keyStatements("sync-cursors", access.cursors, resources.secretsKey),
+    ...keyStatements(access, resources.secretsKey),
     ...queueNames.flatMap((name) =>
       access[name] === "send" ? [allow(["sqs:SendMessage"], [resources[name].queueArn])] : [],
     ),
@@ -74,79 +73,24 @@ const poolActions: Record<NonNullable<Access["identityProvider"]>, string[]> = {
 
 /**
  * Actions on the same key families share a statement. The families of one action are never split, because one statement must allow all keys
- * of a batch or a transaction.
+ * of a batch or a transaction. The order is that of `families`, so that the template does not change when a route lists its families
+ * differently.
  */
-function tableStatements(access: NonNullable<Access["table"]>, resource: string): PolicyStatement[] {
-  const byFamilies = new Map<string, { patterns: string[]; actions: TableAction[] }>();
-  for (const [action, patterns] of patternsByAction(access)) {
-    const same = byFamilies.get(patterns.join());
-    if (same === undefined) byFamilies.set(patterns.join(), { patterns, actions: [action] });
-    else same.actions.push(action);
-  }
-  return [...byFamilies.values()].map(({ patterns, actions }) => {
-    const statement = allow(
-      actions.map((action) => `dynamodb:${action}`),
-      [resource],
-    );
-    statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": patterns });
+function tableStatements(access: TableAccess, resource: string): PolicyStatement[] {
+  const declared = new Map(Object.entries(access));
+  const rights = Object.entries(families).flatMap(([family, pattern]) =>
+    (declared.get(family) ?? []).map((action) => ({ action: `dynamodb:${action}`, pattern })),
+  );
+  const patternsOf = Map.groupBy(rights, ({ action }) => action);
+  const keysOf = (action: string): string[] => (patternsOf.get(action) ?? []).map(({ pattern }) => pattern);
+  return [...Map.groupBy(patternsOf.keys(), (action) => keysOf(action).join()).values()].map((actions) => {
+    const statement = allow(actions, [resource]);
+    statement.addCondition("ForAllValues:StringLike", { "dynamodb:LeadingKeys": keysOf(at(actions, 0)) });
     // `ForAllValues` is also true for a request without keys, such as a Scan.
     statement.addCondition("Null", { "dynamodb:LeadingKeys": "false" });
     return statement;
   });
 }
-
-function patternsByAction(access: NonNullable<Access["table"]>): Map<TableAction, string[]> {
-  const patterns = new Map<TableAction, string[]>();
-  for (const family of familyNames) {
-    for (const action of access[family] ?? []) {
-      patterns.set(action, [...(patterns.get(action) ?? []), families[family]]);
-    }
-  }
-  return patterns;
-}
-
-/** A fixed order, so that the template does not change when a route lists its key families differently. */
-const familyNames = [
-  "ids",
-  "identity",
-  "sessions",
-  "email",
-  "quotas",
-  "reference",
-  "prospectRanges",
-  "prospects",
-  "addressRanges",
-  "places",
-  "calendar",
-  "agendas",
-  "addresses",
-  "imports",
-  "openImports",
-  "importList",
-  "exports",
-  "bulkJobs",
-  "bulkJobList",
-  "bulkQueues",
-  "idempotency",
-  "receipts",
-  "clientRecords",
-  "territories",
-  "deletedTerritories",
-  "index",
-  "indexTexts",
-  "flushRequests",
-  "changeLog",
-  "factLog",
-  "dayFacts",
-  "manifests",
-  "segments",
-  "webhooks",
-  "dataKeys",
-  "sessionDataKeys",
-  "cursorDataKeys",
-  "deliveries",
-  "due",
-] as const satisfies readonly Family[];
 
 function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): PolicyStatement[] {
   return folderNames.flatMap((folder) => {
@@ -171,31 +115,27 @@ export function folderFindings(
   return Object.fromEntries(folders.map((folder) => [`AwsSolutions-IAM5[Resource::${name}/${folder}/*]`, reason]));
 }
 
-/** When a role may use the KMS key for a purpose, for example `webhook-secrets`: it needs a tag with this name. */
+/** The value of the tag that a role needs to use the KMS key for a purpose. The tag has the purpose's name. */
+export const KEY_TAG_VALUE = "use";
+
+/** When a role may use the KMS key for a purpose, for example `webhook-secrets`. */
 export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
   [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
-  ...contextCondition(purpose),
+  "kms:EncryptionContext:purpose": purpose,
 });
-const KEY_TAG_VALUE = "use";
 
-const contextCondition = (purpose: Purpose) => ({ "kms:EncryptionContext:purpose": purpose });
+/** Returns the purposes for which a function may use the KMS key, each with what it may do. */
+export const keyUses = ({ secrets, sessionTokens, cursors }: Access) =>
+  Object.entries({
+    "webhook-secrets": secrets,
+    "console-sessions": sessionTokens,
+    "sync-cursors": cursors,
+  } satisfies Record<Purpose, string | undefined>).filter(([, use]) => use !== undefined);
 
-export const keyTags = (access: Access): readonly (readonly [name: Purpose, value: string])[] => [
-  ...(access.secrets === undefined ? [] : [["webhook-secrets", KEY_TAG_VALUE] as const]),
-  ...(access.sessionTokens === undefined ? [] : [["console-sessions", KEY_TAG_VALUE] as const]),
-  ...(access.cursors === undefined ? [] : [["sync-cursors", KEY_TAG_VALUE] as const]),
-];
-
-/**
- * With `make`, the function may create and decrypt data keys of the purpose, with another value only decrypt them, and without one neither.
- */
-function keyStatements(
-  purpose: Purpose,
-  use: Access["secrets"] | Access["sessionTokens"] | Access["cursors"],
-  { keyArn }: IKey,
-): PolicyStatement[] {
-  if (use === undefined) return [];
-  const actions = ["kms:Decrypt", ...(use === "make" ? ["kms:GenerateDataKey"] : [])];
-  const conditions = { StringEquals: contextCondition(purpose) };
-  return [new PolicyStatement({ effect: Effect.ALLOW, actions, resources: [keyArn], conditions })];
-}
+/** With `make`, the function may create and decrypt data keys of the purpose, otherwise only decrypt them. */
+const keyStatements = (access: Access, { keyArn }: IKey): PolicyStatement[] =>
+  keyUses(access).map(([purpose, use]) => {
+    const statement = allow(["kms:Decrypt", ...(use === "make" ? ["kms:GenerateDataKey"] : [])], [keyArn]);
+    statement.addCondition("StringEquals", { "kms:EncryptionContext:purpose": purpose });
+    return statement;
+  });

@@ -6,7 +6,7 @@ import { routes } from "../routes/routes.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { retentionOutput } from "../settings/retention.ts";
-import { concurrencyAlarm, sendAlarms, unreadableAlarm } from "./alarms.ts";
+import { concurrencyAlarm, sendAlarms, unreadableAlarms } from "./alarms.ts";
 import { createApi } from "./api.ts";
 import { createCanary } from "./canary.ts";
 import { createConsole } from "./console.ts";
@@ -14,7 +14,7 @@ import { createDashboard } from "./dashboard.ts";
 import { createDataStack } from "./data-stack.ts";
 import { urlOf } from "./domain.ts";
 import type { Platform } from "./function.ts";
-import { createBulkQueue, createDeliveryQueue, createExportQueue, createPoisonRecords } from "./queues.ts";
+import { createDeadLetterQueue, createQueue } from "./queues.ts";
 import { moveStepByStep } from "./rollout.ts";
 import { protectApi } from "./web-acl.ts";
 import { createEvents, createJobs } from "./workers.ts";
@@ -43,12 +43,16 @@ export function createStacks(
     bundles,
     table: data.table,
     bucket,
-    deliveryQueue: createDeliveryQueue(service),
-    poisonRecords: createPoisonRecords(service),
+    deliveryQueue: createQueue(service, "Deliveries"),
+    // It is also the on-failure destination of the stream's event source. If this older id changed, CloudFormation would replace the queue.
+    poisonRecords: createDeadLetterQueue(service, "ParkedRecords", {
+      title: "Poison records",
+      impact: "Webhooks of some changes were not sent, because the changes could not be turned into events.",
+    }),
     importQueue,
     secretsKey,
-    exportQueue: createExportQueue(service),
-    bulkQueue: createBulkQueue(service),
+    exportQueue: createQueue(service, "Exports"),
+    bulkQueue: createQueue(service, "BulkJobs"),
     issuer: identity.issuer,
     audience: identity.audience,
     jwksUri: identity.jwksUri,
@@ -73,12 +77,11 @@ export function createStacks(
       ? urlOf(config.domain)
       : `https://${api.restApiId}.execute-api.${service.region}.${service.urlSuffix}/${api.deploymentStage.stageName}`;
   if (config.watch.canary) createCanary(service, platform, apiUrl);
-  if (config.webAcl === true) {
+  if (config.webAcl) {
     const isBehindCloudFront = console !== undefined && console.localUrl === undefined;
     protectApi(service, api, { company: config.capacity.company, isBehindCloudFront });
   }
-  unreadableAlarm(service, "IndexUnreadable");
-  unreadableAlarm(service, "ActivityUnreadable");
+  unreadableAlarms(service);
   concurrencyAlarm(service);
   if (config.rollout === "canary") moveStepByStep(service);
   sendAlarms(service, data.alarms, config.watch.runbook);

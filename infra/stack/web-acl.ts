@@ -85,56 +85,44 @@ export function protectApi(scope: Construct, api: SpecRestApi, { company, isBehi
  * CloudFront's addresses, so a second rule counts them by the address in a header. `fromConsole` matches these requests.
  */
 function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | undefined): CfnWebACL.RuleProperty[] {
-  const action = refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]);
-  const counted = { limit, evaluationWindowSec: WINDOW_SECONDS };
+  const ofCompany = { limit, evaluationWindowSec: WINDOW_SECONDS };
   const notFromConsole = fromConsole && { notStatement: { statement: fromConsole } };
   const noToken = { notStatement: { statement: longer(header("authorization"), 0) } };
-  const withoutToken = {
-    name: "FloodWithoutToken",
-    priority: 5,
-    statement: {
-      rateBasedStatement: {
-        limit: WITHOUT_TOKEN_RATE * WITHOUT_TOKEN_SECONDS,
-        evaluationWindowSec: WITHOUT_TOKEN_SECONDS,
-        aggregateKeyType: "IP",
-        // All requests through the console's distribution share its addresses. The rule for them counts the address of the user.
-        scopeDownStatement: notFromConsole ? { andStatement: { statements: [noToken, notFromConsole] } } : noToken,
-      },
-    },
-    action,
-    visibilityConfig: visibility("FloodWithoutToken"),
-  };
-  const direct = {
-    name: "FloodFromOneAddress",
-    priority: 0,
-    statement: {
-      rateBasedStatement: {
-        ...counted,
-        aggregateKeyType: "IP",
-        ...(notFromConsole && { scopeDownStatement: notFromConsole }),
-      },
-    },
-    action,
-    visibilityConfig: visibility("FloodFromOneAddress"),
-  };
-  if (fromConsole === undefined) return [direct, withoutToken];
-  const throughConsole = {
-    name: "FloodThroughConsole",
-    priority: 4,
-    statement: {
-      rateBasedStatement: {
-        ...counted,
-        aggregateKeyType: "FORWARDED_IP",
-        // Refuses a request whose header contains no valid IP address, unlike CloudFront's.
-        forwardedIpConfig: { headerName: VIEWER_ADDRESS, fallbackBehavior: "MATCH" },
-        scopeDownStatement: fromConsole,
-      },
-    },
-    action,
-    visibilityConfig: visibility("FloodThroughConsole"),
-  };
-  return [direct, throughConsole, withoutToken];
+  const direct = flood("FloodFromOneAddress", 0, {
+    ...ofCompany,
+    aggregateKeyType: "IP",
+    ...(notFromConsole && { scopeDownStatement: notFromConsole }),
+  });
+  const throughConsole =
+    fromConsole &&
+    flood("FloodThroughConsole", 4, {
+      ...ofCompany,
+      aggregateKeyType: "FORWARDED_IP",
+      // Refuses a request whose header contains no valid IP address, unlike CloudFront's.
+      forwardedIpConfig: { headerName: VIEWER_ADDRESS, fallbackBehavior: "MATCH" },
+      scopeDownStatement: fromConsole,
+    });
+  const withoutToken = flood("FloodWithoutToken", 5, {
+    limit: WITHOUT_TOKEN_RATE * WITHOUT_TOKEN_SECONDS,
+    evaluationWindowSec: WITHOUT_TOKEN_SECONDS,
+    aggregateKeyType: "IP",
+    // All requests through the console's distribution share its addresses. The rule for them counts the address of the user.
+    scopeDownStatement: notFromConsole ? { andStatement: { statements: [noToken, notFromConsole] } } : noToken,
+  });
+  return [direct, ...(throughConsole === undefined ? [] : [throughConsole]), withoutToken];
 }
+
+const flood = (
+  name: string,
+  priority: number,
+  rateBasedStatement: CfnWebACL.RateBasedStatementProperty,
+): CfnWebACL.RuleProperty => ({
+  name,
+  priority,
+  statement: { rateBasedStatement },
+  action: refusal(429, FLOOD, [{ name: "Retry-After", value: "60" }]),
+  visibilityConfig: visibility(name),
+});
 
 /**
  * CloudFront adds a header with a value that clients do not know. Otherwise a client could send a different false address in each request,

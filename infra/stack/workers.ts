@@ -1,18 +1,22 @@
 /** The functions that no route invokes, with their event sources. */
 import { CfnRule } from "aws-cdk-lib/aws-events";
-import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
-import { CfnEventSourceMapping, CfnPermission, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import {
+  CfnEventSourceMapping,
+  type CfnEventSourceMappingProps,
+  CfnPermission,
+  type Function as LambdaFunction,
+} from "aws-cdk-lib/aws-lambda";
 import type { Queue } from "aws-cdk-lib/aws-sqs";
+import { Duration } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { flushTypes } from "#shared/company-index/write/flush-stream.ts";
 import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
-import type { EventFunction } from "../routes/route.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { FLUSH_WINDOW_SECONDS } from "../settings/capacity.ts";
-import { alarm, batchErrorAlarms, errorAlarm, lagAlarm, logMetric, stoppedAlarm, throttleAlarm } from "./alarms.ts";
-import { called, createFunction, type Platform } from "./function.ts";
+import { batchAlarms, ExplainedAlarm, errorAlarm, lagAlarm, logMetric, stoppedAlarm } from "./alarms.ts";
+import { called, createFunction, type FunctionSpec, type Platform } from "./function.ts";
 import { createDeadLetterQueue } from "./queues.ts";
-import { allow, type ServedTable } from "./rights.ts";
+import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 /**
@@ -39,26 +43,20 @@ export function createEvents(scope: Construct, platform: Platform): void {
 }
 
 function createPublisher(scope: Construct, platform: Platform): void {
-  const publish = createFunction(scope, platform, {
+  const publish = createStreamReader(scope, platform, {
     ...eventFunctions.publish,
-    statements: [readsStream(platform.table)],
+    failed: platform.poisonRecords,
+    source: { batchSize: 100, maximumRetryAttempts: STREAM_RETRIES },
+    patterns: publishedPatterns(),
   });
-  new CfnEventSourceMapping(publish, "Stream", {
-    ...streamSource(platform.table, platform.poisonRecords),
-    functionName: called(publish, eventFunctions.publish.file, platform).functionName,
-    batchSize: 100,
-    maximumRetryAttempts: STREAM_RETRIES,
-    functionResponseTypes: ["ReportBatchItemFailures"],
-    filterCriteria: filterOf(publishedPatterns()),
-  });
-  batchErrorAlarms(
-    publish,
-    { event: "record failed", metricName: "FailedRecords" },
-    { title: "Publisher fails", impact: "No webhook is sent, because changes are not turned into events." },
-  );
-  throttleAlarm(publish, {
-    title: "Publisher throttled",
-    impact: "Webhooks are late, because too many functions run and Lambda throttles the publisher.",
+  batchAlarms(publish, {
+    failedItem: "record failed",
+    metricName: "FailedRecords",
+    fails: { title: "Publisher fails", impact: "No webhook is sent, because changes are not turned into events." },
+    throttled: {
+      title: "Publisher throttled",
+      impact: "Webhooks are late, because too many functions run and Lambda throttles the publisher.",
+    },
   });
   lagAlarm(publish, 60, {
     title: "Publisher late",
@@ -72,30 +70,28 @@ function createFlusher(scope: Construct, platform: Platform): void {
     title: "Unflushed indexes",
     impact: "Reads of a company stay exact but cost more with every write, because its index was not flushed.",
   });
-  const flush = createFunction(scope, platform, {
+  const flush = createStreamReader(scope, platform, {
     ...eventFunctions.flush,
-    statements: [readsStream(platform.table), allow(["sqs:SendMessage"], [destination.queueArn])],
+    failed: destination,
+    statements: [allow(["sqs:SendMessage"], [destination.queueArn])],
+    source: {
+      batchSize: 500,
+      maximumBatchingWindowInSeconds: FLUSH_WINDOW_SECONDS,
+      maximumRetryAttempts: FLUSH_RETRIES,
+    },
+    patterns: [{ dynamodb: { NewImage: { type: { S: flushTypes } } } }],
   });
-  new CfnEventSourceMapping(flush, "Stream", {
-    ...streamSource(platform.table, destination),
-    functionName: called(flush, eventFunctions.flush.file, platform).functionName,
-    batchSize: 500,
-    maximumBatchingWindowInSeconds: FLUSH_WINDOW_SECONDS,
-    maximumRetryAttempts: FLUSH_RETRIES,
-    functionResponseTypes: ["ReportBatchItemFailures"],
-    filterCriteria: filterOf([{ dynamodb: { NewImage: { type: { S: flushTypes } } } }]),
-  });
-  batchErrorAlarms(
-    flush,
-    { event: "index not flushed", metricName: "FailedFlushes" },
-    {
+  batchAlarms(flush, {
+    failedItem: "index not flushed",
+    metricName: "FailedFlushes",
+    fails: {
       title: "Index flush fails",
       impact: "Reads stay exact but cost more with every write, because company indexes are not flushed.",
     },
-  );
-  throttleAlarm(flush, {
-    title: "Index flush throttled",
-    impact: "Reads stay exact but cost more, because too many functions run and Lambda throttles the index flush.",
+    throttled: {
+      title: "Index flush throttled",
+      impact: "Reads stay exact but cost more, because too many functions run and Lambda throttles the index flush.",
+    },
   });
   lagAlarm(flush, 300, {
     title: "Index flush late",
@@ -103,59 +99,78 @@ function createFlusher(scope: Construct, platform: Platform): void {
   });
 }
 
-const readsStream = (table: ServedTable): PolicyStatement =>
-  allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], [streamOf(table)]);
+interface StreamReader extends FunctionSpec {
+  /** Gets a message for records that Lambda gives up. */
+  readonly failed: Queue;
+  readonly source: Pick<
+    CfnEventSourceMappingProps,
+    "batchSize" | "maximumBatchingWindowInSeconds" | "maximumRetryAttempts"
+  >;
+  /** The function gets the records that match one of these patterns. */
+  readonly patterns: readonly object[];
+}
 
-/** Reads the stream in order, from the oldest record. Lambda sends a message to `failed` for records that it gives up. */
-const streamSource = (table: ServedTable, failed: Queue) => ({
-  eventSourceArn: streamOf(table),
-  startingPosition: "TRIM_HORIZON",
-  parallelizationFactor: 1,
-  bisectBatchOnFunctionError: true,
-  maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
-  destinationConfig: { onFailure: { destination: failed.queueArn } },
-});
-
-const filterOf = (patterns: readonly object[]) => ({
-  filters: patterns.map((pattern) => ({ pattern: JSON.stringify(pattern) })),
-});
-
-function streamOf(table: ServedTable): string {
-  if (table.tableStreamArn === undefined) throw new Error("the table has no stream");
-  return table.tableStreamArn;
+/** Creates a function that reads the table's stream in order, from the oldest record. */
+function createStreamReader(
+  scope: Construct,
+  platform: Platform,
+  { failed, source, patterns, statements = [], ...spec }: StreamReader,
+): LambdaFunction {
+  const { tableStreamArn: stream } = platform.table;
+  if (stream === undefined) throw new Error("the table has no stream");
+  const reads = allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], [stream]);
+  const reader = createFunction(scope, platform, { ...spec, statements: [reads, ...statements] });
+  new CfnEventSourceMapping(reader, "Stream", {
+    ...source,
+    eventSourceArn: stream,
+    startingPosition: "TRIM_HORIZON",
+    parallelizationFactor: 1,
+    bisectBatchOnFunctionError: true,
+    maximumRecordAgeInSeconds: STREAM_MAX_AGE_SECONDS,
+    destinationConfig: { onFailure: { destination: failed.queueArn } },
+    functionName: called(reader, spec.file, platform).functionName,
+    functionResponseTypes: ["ReportBatchItemFailures"],
+    filterCriteria: { filters: patterns.map((pattern) => ({ pattern: JSON.stringify(pattern) })) },
+  });
+  return reader;
 }
 
 function createDeliverer(scope: Construct, platform: Platform): void {
-  const deliver = createFunction(scope, platform, {
+  const deliver = createQueueReader(scope, platform, {
     ...eventFunctions.deliver,
+    queue: platform.deliveryQueue,
+    batchSize: 10,
+    concurrency: platform.capacity.deliverySenders,
     // The chain of messages ends after a delivery's last attempt, or when a webhook has no more waiting deliveries.
     recursion:
       "The function sends a delivery back to the queue it reads if the delivery is not due, needs a retry or waits for its receiver.",
-    statements: [readsQueue(platform.deliveryQueue)],
   });
-  readQueue(deliver, platform.deliveryQueue, {
-    functionName: called(deliver, eventFunctions.deliver.file, platform).functionName,
-    batchSize: 10,
-    concurrency: platform.capacity.deliverySenders,
+  new ExplainedAlarm(platform.deliveryQueue, "Late", {
+    metric: platform.deliveryQueue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(1) }),
+    // Seconds. The service delays a message by at most 900 s, so a message of this age is at least 900 s late.
+    threshold: 1_800,
+    periods: 5,
+    title: "Delivery queue late",
+    impact: "Webhooks are at least 15 minutes late, because the delivery queue is not emptied.",
   });
   const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
-  alarm(deliver, "Missing", {
+  new ExplainedAlarm(deliver, "Missing", {
     metric: missing,
     threshold: 0,
     title: "Delivery missing",
     impact: "A webhook receiver has lost an event, because the row of a queued delivery is not in the table.",
   });
-  batchErrorAlarms(
-    deliver,
-    { event: "message failed", metricName: "FailedDeliveryMessages" },
-    {
+  batchAlarms(deliver, {
+    failedItem: "message failed",
+    metricName: "FailedDeliveryMessages",
+    fails: {
       title: "Delivery function fails",
       impact: "Webhooks are late, because their deliveries fail through a fault of the service.",
     },
-  );
-  throttleAlarm(deliver, {
-    title: "Delivery function throttled",
-    impact: "Webhooks are late, because too many functions run and Lambda throttles the delivery function.",
+    throttled: {
+      title: "Delivery function throttled",
+      impact: "Webhooks are late, because too many functions run and Lambda throttles the delivery function.",
+    },
   });
 }
 
@@ -177,7 +192,7 @@ function createSweeper(scope: Construct, platform: Platform): void {
   // This metric also contains deliveries of paused webhooks and failing receivers. The alarm uses `OverdueSeconds`, which does not.
   logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
   const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
-  alarm(sweep, "Overdue", {
+  new ExplainedAlarm(sweep, "Overdue", {
     metric: overdue,
     threshold: OVERDUE_SECONDS,
     periods: 5,
@@ -196,46 +211,39 @@ function createSweeper(scope: Construct, platform: Platform): void {
 
 export function createJobs(scope: Construct, platform: Platform): void {
   const home = new Construct(scope, "JobWork");
-  createJob(home, platform, eventFunctions.importJob, platform.importQueue);
-  createJob(home, platform, eventFunctions.exportJob, platform.exportQueue);
-  createJob(home, platform, eventFunctions.bulkJob, platform.bulkQueue);
+  const jobs = [
+    { ...eventFunctions.importJob, queue: platform.importQueue },
+    { ...eventFunctions.exportJob, queue: platform.exportQueue },
+    { ...eventFunctions.bulkJob, queue: platform.bulkQueue },
+  ];
+  for (const job of jobs) {
+    createQueueReader(home, platform, {
+      ...job,
+      batchSize: 1,
+      concurrency: platform.capacity.jobs,
+      // The chain of messages ends when the whole file is imported or exported, or all records are changed.
+      recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
+      logsEachInvocation: true,
+    });
+  }
 }
 
-function createJob(home: Construct, platform: Platform, spec: EventFunction, queue: Queue): void {
-  const job = createFunction(home, platform, {
-    ...spec,
-    // The chain of messages ends when the whole file is imported or exported, or all records are changed.
-    recursion: "The function sends a job back to the queue it reads if the job does not end within one invocation.",
-    logsEachInvocation: true,
-    statements: [readsQueue(queue)],
-  });
-  readQueue(job, queue, {
-    functionName: called(job, spec.file, platform).functionName,
-    batchSize: 1,
-    concurrency: platform.capacity.jobs,
-  });
-}
-
-const readsQueue = ({ queueArn }: Queue): PolicyStatement =>
-  allow(
-    ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"],
-    [queueArn],
-  );
-
-interface QueueReading {
-  readonly functionName: string;
+interface QueueReader extends FunctionSpec {
+  readonly queue: Queue;
   readonly batchSize: number;
   readonly concurrency: number;
 }
 
-/** Without a batching window, Lambda passes messages to the function at once. */
-function readQueue(
-  reader: LambdaFunction,
-  { queueArn }: Queue,
-  { functionName, batchSize, concurrency }: QueueReading,
-): void {
+/** Creates a function that reads a queue. Without a batching window, Lambda passes messages to the function at once. */
+function createQueueReader(
+  scope: Construct,
+  platform: Platform,
+  { queue: { queueArn }, batchSize, concurrency, ...spec }: QueueReader,
+): LambdaFunction {
+  const receives = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"];
+  const reader = createFunction(scope, platform, { ...spec, statements: [allow(receives, [queueArn])] });
   const messages = new CfnEventSourceMapping(reader, "Queue", {
-    functionName,
+    functionName: called(reader, spec.file, platform).functionName,
     eventSourceArn: queueArn,
     batchSize,
     functionResponseTypes: ["ReportBatchItemFailures"],
@@ -245,4 +253,5 @@ function readQueue(
     "Serverless-LambdaEventSourceMappingDestination":
       "The dead-letter queue of the source queue keeps the complete failed messages.",
   });
+  return reader;
 }

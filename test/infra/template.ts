@@ -1,11 +1,17 @@
 /** Synthesizes the CloudFormation templates for the tests in this folder, and searches them. */
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import type { DeployConfig } from "../../infra/settings/config.ts";
 import { standardRetention } from "../../infra/settings/retention.ts";
-import { CloudFormationTemplate, synthesize, type TemplateResource, type Templates } from "../../infra/synth.ts";
+import {
+  CloudFormationTemplate,
+  emptyBundles,
+  synthesize,
+  type TemplateResource,
+  type Templates,
+} from "../../infra/synth.ts";
 
 export const ownIdentity: DeployConfig = {
   audience: [],
@@ -93,14 +99,6 @@ export async function synthesizedAnew(config: DeployConfig = ownIdentity): Promi
     return resource?.Type === "AWS::Lambda::Alias" ? target(resource.Properties.FunctionName) : id;
   };
   return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf, invokedBy };
-}
-
-/**
- * Creates an empty directory for each function's bundle. The CDK requires that the directories exist, but the templates do not depend on
- * their content.
- */
-async function emptyBundles(files: readonly string[], outDir: string): Promise<void> {
-  for (const file of files) mkdirSync(join(outDir, file), { recursive: true });
 }
 
 function withImports({ data, service }: Templates): CloudFormationTemplate["Resources"] {

@@ -5,11 +5,24 @@ import { shapeOf } from "#shared/db/shapes.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
-import { schemas, schemasOfRelease, unnumberedChanges } from "../../infra/release/stored-schemas.ts";
+import { type RecordedSchemas, schemas, schemasOfRelease } from "../../infra/release/stored-schemas.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { lastShapes } from "./recorded.ts";
 
 const db = faultyDynamoDb();
+
+/**
+ * Compares the current schemas with the schemas of a release. Returns one line for each schema that changed without a higher shape number,
+ * that has a lower shape number, or that is gone.
+ */
+const unnumberedChanges = (released: RecordedSchemas, current: RecordedSchemas): string[] =>
+  Object.entries(released).flatMap(([name, before]) => {
+    const now = current[name];
+    if (now === undefined) return [`rows of type ${name} have no schema any more`];
+    if (now.shape < before.shape) return [`the shape of ${name} is ${now.shape}, and the release had ${before.shape}`];
+    if (now.shape > before.shape || JSON.stringify(before.schema) === JSON.stringify(now.schema)) return [];
+    return [`the schema of ${name} differs, but its shape is still ${now.shape}`];
+  });
 
 describe("the last release", () => {
   const { rows, companyId, schemas: released } = lastShapes();

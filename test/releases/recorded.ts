@@ -2,14 +2,13 @@
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
 import { recorded } from "../../infra/release/releases.ts";
-import { RecordedSchemas } from "../../infra/release/stored-schemas.ts";
 
 const Row = z.looseObject({ pk: z.string(), sk: z.string() });
 const Shapes = z.object({
   companyId: z.number(),
   owner: z.string(),
   rows: z.array(z.record(z.string(), z.unknown())),
-  schemas: RecordedSchemas,
+  schemas: z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() })),
 });
 
 /** The rows get a new time to live. Otherwise DynamoDB could delete rows whose recorded time to live has passed. */

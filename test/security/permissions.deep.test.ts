@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
-import { DOCUMENT, documentedDeployment, permissionsDocument } from "../../infra/security/permissions.ts";
+import { filled } from "../../infra/build/generated.ts";
+import { DOCUMENT, documentedDeployment, permissionTables } from "../../infra/security/permissions.ts";
 import { functionFiles } from "../../infra/synth.ts";
 import { isFields, synthesized } from "../infra/template.ts";
 
@@ -12,16 +13,13 @@ const all = { ...resources.data.Resources, ...resources.service.Resources };
 
 describe("docs/permissions.md", () => {
   it("is what the templates grant; `npm run permissions` writes it", () => {
-    expect(readFileSync(join(root, DOCUMENT), "utf8")).toBe(permissionsDocument(all));
+    const tables = permissionTables(all);
+    expect(readFileSync(join(root, DOCUMENT), "utf8")).toBe(filled(DOCUMENT, tables).text);
+    for (const file of functionFiles()) expect(tables.functions, file).toContain(`| \`${file}\` |`);
   });
 
-  it("names each function of the service", () => {
-    const document = permissionsDocument(all);
-    for (const file of functionFiles()) expect(document, file).toContain(`| \`${file}\` |`);
-  });
-
-  /** Returns the document for templates in which one role has one additional right. */
-  function documentWith(Action: string, Resource: unknown): string {
+  /** Returns the tables for templates in which one role has one additional right. */
+  function tablesWith(Action: string, Resource: unknown) {
     const changed = structuredClone(all);
     const role = Object.values(changed).find(({ Type, Properties }) => {
       return Type === "AWS::IAM::Role" && Array.isArray(Properties.Policies);
@@ -32,17 +30,17 @@ describe("docs/permissions.md", () => {
       throw new Error("the role has no policy");
     }
     policy.PolicyDocument.Statement.push({ Effect: "Allow", Action, Resource });
-    return permissionsDocument(changed);
+    return permissionTables(changed);
   }
 
   it("cannot be written for a right without a reason", () => {
-    expect(() => documentWith("ec2:RunInstances", "*")).toThrow(
-      "ec2:RunInstances has no reason in infra/stack/reasons.ts",
+    expect(() => tablesWith("ec2:RunInstances", "*")).toThrow(
+      "ec2:RunInstances has no reason in infra/security/reasons.ts",
     );
   });
 
   it("cannot be written for a resource without a name", () => {
-    expect(() => documentWith("sqs:SendMessage", { "Fn::GetAtt": ["NewQueue", "Arn"] })).toThrow(
+    expect(() => tablesWith("sqs:SendMessage", { "Fn::GetAtt": ["NewQueue", "Arn"] })).toThrow(
       '{"Fn::GetAtt":["NewQueue","Arn"]} has no name in infra/security/permissions.ts',
     );
   });

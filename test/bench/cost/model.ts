@@ -123,7 +123,7 @@ function defaultDollars(preset: Deployment["preset"], requests: number, storedGb
  * The function uses the number at this time.
  */
 function copiesOfAGb(preset: Deployment["preset"]): number {
-  const plan = backupPlanOf({ preset, dailyDays: undefined, monthlyDays: undefined });
+  const plan = backupPlanOf({ preset });
   if (plan === undefined) return 0;
   const cold = Math.max(0, Math.floor(plan.monthlyDays / COLD_AFTER_DAYS) - 1);
   const warm = plan.dailyDays + (plan.monthlyDays > 0 ? 1 : 0);

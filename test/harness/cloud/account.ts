@@ -1,10 +1,7 @@
-/**
- * Simulates the resources of an AWS account in one region. It refuses what AWS refuses, for example a name that is already in use, the
- * deletion of a protected resource, and a setting that refers to a missing resource.
- */
+/** The resources of a simulated AWS account in one region. */
 import { randomBytes, randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { at, type Fields, listed } from "../../infra/template.ts";
+import type { Fields } from "../../infra/template.ts";
 import { specOf } from "./spec.ts";
 
 export const ACCOUNT = "123456789012";
@@ -26,15 +23,8 @@ export interface Account {
   /** For each bucket, its objects by key. */
   readonly objects: Map<string, Map<string, Buffer>>;
   readonly parameters: ReadonlyMap<string, string>;
-  /** The addresses and domains from which SES may send. */
-  readonly verifiedSenders: Set<string>;
-  readonly concurrency: number;
-  /** Maximum memory of a function in MB. AWS allows 10 240, and in many new accounts only 3 008. */
-  functionMemoryMb: number;
   /** Logical ids of resources whose creation is to fail. Tests add them. */
   readonly failing: Set<string>;
-  /** The names of alarms that are on. Tests add them. */
-  readonly alarmsOn: Set<string>;
 }
 
 /** Returns an account with the resources that `cdk bootstrap` creates. */
@@ -49,11 +39,7 @@ export function bootstrappedAccount(): Account {
     resources: ["deploy", "cfn-exec", "file-publishing", "image-publishing", "lookup"].map(role),
     objects: new Map([[`cdk-hnb659fds-assets-${ACCOUNT}-${REGION}`, new Map()]]),
     parameters: new Map([["/cdk-bootstrap/hnb659fds/version", "30"]]),
-    verifiedSenders: new Set(),
-    concurrency: 1_000,
-    functionMemoryMb: 10_240,
     failing: new Set(),
-    alarmsOn: new Set(),
   };
 }
 
@@ -67,7 +53,7 @@ const random = (length: number): string =>
 let versions = 0;
 
 /** For each resource type whose id a template cannot set, a function that returns an id as AWS generates it. */
-const chosenIds: Readonly<Record<string, (stackName: string) => string>> = {
+const chosenIds: Readonly<Record<string, () => string>> = {
   "AWS::ApiGateway::Deployment": () => random(6).toLowerCase(),
   "AWS::ApiGateway::RestApi": () => random(10).toLowerCase(),
   "AWS::Cognito::UserPool": () => `${REGION}_${random(9)}`,
@@ -98,7 +84,7 @@ function ownName(type: string, { QueueName, TopicName, StageName, RestApiId }: F
 
 export function newName(type: string, stackName: string, logicalId: string): string {
   const chosen = chosenIds[type];
-  if (chosen !== undefined) return chosen(stackName);
+  if (chosen !== undefined) return chosen();
   const name = `${`${stackName}-${logicalId}`.slice(0, 50)}-${random(12)}`;
   return type === "AWS::S3::Bucket" ? name.toLowerCase() : name;
 }
@@ -159,7 +145,3 @@ export const differences = (before: Fields, after: Fields): string[] =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
     (name) => !isDeepStrictEqual(before[name], after[name]),
   );
-
-/** Returns the names of the queues to which a bucket sends notifications. */
-export const notifiedQueues = (properties: Fields): string[] =>
-  listed(at(properties, "NotificationConfiguration", "QueueConfigurations")).map((one) => nameOfArn(at(one, "Queue")));

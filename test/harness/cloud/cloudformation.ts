@@ -29,7 +29,6 @@ export interface CloudFormation extends Cloud {
 export const openCloudFormation = (account: Account): CloudFormation => ({
   account,
   stacks: [],
-  moves: [],
   changeSets: [],
   calls: [],
 });

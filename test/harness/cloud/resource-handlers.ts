@@ -1,32 +1,29 @@
-/** Creates, changes and deletes single resources of the simulated account, according to the rules for their types. */
+/**
+ * Creates, changes and deletes single resources of the simulated account. It refuses what AWS refuses: settings that the schema of the type
+ * does not allow, a name that is already in use, and the deletion of a protected resource or of a bucket with files.
+ */
 import type { Fields } from "../../infra/template.ts";
 import { type Account, find, givenName, type Made, newName, ServiceError } from "./account.ts";
-import { serviceRules } from "./service-rules.ts";
 import { propertyFaults, specOf } from "./spec.ts";
 
-export function create(
-  account: Account,
-  {
-    type,
-    properties,
-    stackName,
-    ...owner
-  }: NonNullable<Made["owner"]> & Omit<Made, "id" | "owner"> & { stackName: string },
-): Made {
+type New = NonNullable<Made["owner"]> & Omit<Made, "id" | "owner"> & { readonly stackName: string };
+
+export function create(account: Account, { type, properties, stackName, ...owner }: New): Made {
   if (account.failing.has(owner.logicalId)) throw new ServiceError("The service is unavailable");
   check(type, properties);
   const id = givenName(type, properties) ?? newName(type, stackName, owner.logicalId);
   if (find(account, type, id) !== undefined) throw new ServiceError(`${type} ${id} already exists`);
-  serviceRules[type]?.create?.(account, properties);
   const made: Made = { type, id, properties: named(type, id, properties), owner };
   account.resources.push(made);
   if (type === "AWS::S3::Bucket") account.objects.set(id, new Map());
+  if (type === "Custom::CDKBucketDeployment") {
+    account.objects.get(String(properties.DestinationBucketName))?.set("index.html", Buffer.from("page"));
+  }
   return made;
 }
 
-export function change(account: Account, made: Made, properties: Fields): void {
+export function change(made: Made, properties: Fields): void {
   check(made.type, properties);
-  serviceRules[made.type]?.create?.(account, properties, made);
   made.properties = named(made.type, made.id, properties);
 }
 
@@ -43,12 +40,13 @@ function check(type: string, properties: Fields): void {
 }
 
 export function remove(account: Account, made: Made): void {
-  serviceRules[made.type]?.remove?.(account, made);
+  const { DeletionProtectionEnabled, DeletionProtection } = made.properties;
+  if (DeletionProtectionEnabled === true || DeletionProtection === "ACTIVE") {
+    throw new ServiceError("Resource cannot be deleted as it is currently protected against deletion.");
+  }
+  if ((account.objects.get(made.id)?.size ?? 0) > 0) {
+    throw new ServiceError("The bucket you tried to delete is not empty");
+  }
   account.resources.splice(account.resources.indexOf(made), 1);
-  if (made.type === "AWS::S3::Bucket") account.objects.delete(made.id);
-  if (made.type !== "AWS::ApiGateway::RestApi") return;
-  const parts = account.resources.filter(
-    ({ type, properties }) => /Stage|Deployment/.test(type) && properties.RestApiId === made.id,
-  );
-  for (const part of parts) account.resources.splice(account.resources.indexOf(part), 1);
+  account.objects.delete(made.id);
 }

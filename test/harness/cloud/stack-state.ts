@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import type { Fields } from "../../infra/template.ts";
 import { ACCOUNT, type Account, type Made, REGION } from "./account.ts";
-import type { Move } from "./code-deploy.ts";
 import type { Resource, Template } from "./template.ts";
 
 export interface StackEvent {
@@ -47,8 +46,6 @@ export interface Stack {
 export interface Cloud {
   readonly account: Account;
   readonly stacks: Stack[];
-  /** The aliases that CodeDeploy has moved, in order. */
-  readonly moves: Move[];
 }
 
 export interface Plan {
@@ -84,20 +81,21 @@ export function newStack(name: string): Stack {
   };
 }
 
-export function record(
-  stack: Stack,
-  id: string,
-  type: string,
-  physical: string,
-  status: string,
-  reason?: string,
-): void {
+interface Recorded {
+  readonly id: string;
+  readonly type: string;
+  readonly physicalId: string;
+  readonly status: string;
+  readonly reason?: string | undefined;
+}
+
+export function record(stack: Stack, { id, type, physicalId, status, reason }: Recorded): void {
   stack.events.unshift({
     EventId: randomUUID(),
     StackId: stack.id,
     StackName: stack.name,
     LogicalResourceId: id,
-    PhysicalResourceId: physical,
+    PhysicalResourceId: physicalId,
     ResourceType: type,
     ResourceStatus: status,
     ResourceStatusReason: reason,
@@ -108,5 +106,5 @@ export function record(
 export function setStatus(stack: Stack, status: string, reason?: string): void {
   stack.status = status;
   stack.reason = reason;
-  record(stack, stack.name, "AWS::CloudFormation::Stack", stack.id, status, reason);
+  record(stack, { id: stack.name, type: "AWS::CloudFormation::Stack", physicalId: stack.id, status, reason });
 }

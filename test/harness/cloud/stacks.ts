@@ -1,13 +1,10 @@
 /** Executes deployments and deletions of the stacks of the simulated CloudFormation. */
-import { type Fields, listed } from "../../infra/template.ts";
+import { type Fields, isFields } from "../../infra/template.ts";
 import { ACCOUNT, attributeOf, differences, find, givenName, type Made, REGION, referenceTo } from "./account.ts";
-import { moveAlias } from "./code-deploy.ts";
-import { checkExports, exportsOf, userOf } from "./exports.ts";
-import { refuseParallel } from "./parallel.ts";
 import { change, create, remove } from "./resource-handlers.ts";
 import { replacing } from "./spec.ts";
 import { type Cloud, type Deployed, now, type Plan, record, type Stack, setStatus } from "./stack-state.ts";
-import { condition, evaluate, inOrder, type Resource, type Scope, type Template, ValidationError } from "./template.ts";
+import { evaluate, inOrder, type Resource, type Scope, type Template, ValidationError } from "./template.ts";
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
@@ -29,16 +26,16 @@ export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
   const verb = isNew ? "CREATE" : "UPDATE";
   setStatus(stack, `${verb}_IN_PROGRESS`, "User Initiated");
   const undo: (() => void)[] = [];
-  const created: string[] = [];
   const next = new Map<string, Deployed>();
-  const scope = scopeOf(cloud, stack, plan, next);
+  const imports = new Set<string>();
+  const scope = scopeOf(cloud, stack, plan, { next, imports });
   try {
-    checkRules(plan.template, scope);
     for (const id of inOrder(plan.template)) {
       const resource = plan.template.Resources[id];
       if (resource === undefined) continue;
-      if (resource.Condition !== undefined && !condition(resource.Condition, scope)) continue;
-      next.set(id, place(cloud, stack, plan, { id, resource, scope, undo, created, next }));
+      const { deployed, revert } = place({ cloud, stack, plan, id, resource, scope });
+      next.set(id, deployed);
+      undo.push(revert);
     }
     const outputs = outputsOf(plan.template, scope);
     checkExports(cloud, stack, outputs);
@@ -54,7 +51,7 @@ export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
     return;
   }
   const before = stack.resources;
-  Object.assign(stack, { resources: next, text: plan.text, template: plan.template, imports: importsOf(plan, scope) });
+  Object.assign(stack, { resources: next, text: plan.text, template: plan.template, imports });
   if (!isNew) stack.updatedAt = now();
   cleanUp(cloud, stack, before, next);
   setStatus(stack, `${verb}_COMPLETE`);
@@ -70,75 +67,76 @@ function isDone(step: () => void): boolean {
 }
 
 interface Place {
+  readonly cloud: Cloud;
+  readonly stack: Stack;
+  readonly plan: Plan;
   readonly id: string;
   readonly resource: Resource;
   readonly scope: Scope;
-  readonly undo: (() => void)[];
-  /** The ids of the resources that this deployment has created so far. */
-  readonly created: string[];
-  /** The resources that this deployment has created or changed so far, and those that it leaves as they are. */
-  readonly next: ReadonlyMap<string, Deployed>;
+}
+
+interface Placed {
+  readonly deployed: Deployed;
+  /** Undoes the step. Throws if AWS refuses it. */
+  readonly revert: () => void;
 }
 
 /** Creates, imports, replaces or changes one resource, or leaves it as it is. */
-function place(cloud: Cloud, stack: Stack, plan: Plan, { id, resource, scope, undo, created, next }: Place): Deployed {
-  const { Type } = resource;
+function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
   const resolved = evaluate(resource.Properties, scope);
-  const properties: Fields = typeof resolved === "object" && resolved !== null ? { ...resolved } : {};
-  const log = (made: Made | undefined, status: string, reason?: string) =>
-    record(stack, id, Type, made?.id ?? "", status, reason);
+  const properties: Fields = isFields(resolved) ? resolved : {};
+  const log = logOf(stack, id, resource.Type);
   const current = stack.resources.get(id);
   const existing = current === undefined ? importable(cloud, plan, id) : undefined;
   if (existing !== undefined) {
     // An import does not change the resource's settings.
     existing.owner = { stackId: stack.id, logicalId: id };
-    undo.push(() => {
-      existing.owner = undefined;
-    });
     log(existing, "IMPORT_COMPLETE");
-    return { made: existing, properties, resource };
+    const revert = () => {
+      existing.owner = undefined;
+    };
+    return { deployed: { made: existing, properties, resource }, revert };
   }
   const changed = changedSettings(plan, current, properties);
-  if (current !== undefined && current.resource.Type === Type && changed.length === 0) {
-    return { ...current, properties, resource };
+  if (current !== undefined && changed.length === 0) {
+    return { deployed: { ...current, properties, resource }, revert: () => undefined };
   }
-  const replaced = current === undefined ? [] : replacing(Type, changed);
+  const replaced = current === undefined ? [] : replacing(resource.Type, changed);
   try {
-    if (current !== undefined && current.resource.Type === Type && replaced.length === 0) {
+    if (current !== undefined && replaced.length === 0) {
       const { made } = current;
       const old = made.properties;
       log(made, "UPDATE_IN_PROGRESS");
-      change(cloud.account, made, properties);
-      undo.push(() => {
-        made.properties = old;
-      });
-      if (Type === "AWS::Lambda::Alias") {
-        moveAlias(cloud, made, { id, resource, changed, before: stack.resources, after: next });
-      }
+      change(made, properties);
       log(made, "UPDATE_COMPLETE");
-      return { made, properties, resource };
+      const revert = () => {
+        made.properties = old;
+      };
+      return { deployed: { made, properties, resource }, revert };
     }
-    refuseNamedReplacement(current, Type, properties);
     if (current !== undefined) {
-      log(
-        current.made,
-        "UPDATE_IN_PROGRESS",
-        `Requested update requires the creation of a new physical resource (${replaced.join(", ")})`,
-      );
+      refuseNamedReplacement(current, properties);
+      log(current.made, "UPDATE_IN_PROGRESS", `Requested update requires a new resource (${replaced.join(", ")})`);
     }
     log(undefined, "CREATE_IN_PROGRESS");
     const owner = { stackId: stack.id, logicalId: id };
-    refuseParallel(plan.template.Resources, id, created);
-    const made = create(cloud.account, { type: Type, properties, stackName: stack.name, ...owner });
-    created.push(id);
-    undo.push(() => undoCreation(cloud, stack, made, resource));
+    const made = create(cloud.account, { type: resource.Type, properties, stackName: stack.name, ...owner });
     log(made, "CREATE_COMPLETE");
-    return { made, properties, resource };
+    const revert = () => {
+      // Unlike `RetainExceptOnCreate`, this policy retains a resource that a failed deployment has created.
+      if (!discard(cloud, stack, id, made, resource.DeletionPolicy === "Retain")) throw new Error(`${id} is left`);
+    };
+    return { deployed: { made, properties, resource }, revert };
   } catch (error) {
     log(current?.made, current === undefined ? "CREATE_FAILED" : "UPDATE_FAILED", messageOf(error));
     throw new Error(`The following resource(s) failed: [${id}]: ${messageOf(error)}`, { cause: error });
   }
 }
+
+const logOf =
+  (stack: Stack, id: string, type: string) =>
+  (made: Made | undefined, status: string, reason?: string): void =>
+    record(stack, { id, type, physicalId: made?.id ?? "", status, reason });
 
 /**
  * Returns the settings that the deployment must change: those that differ from the last template, and with `revertsDrift` also those whose
@@ -154,63 +152,38 @@ function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, 
  * Throws if a resource must be replaced and its name stays the same. CloudFormation creates the new resource first, while the old one still
  * has this name.
  */
-function refuseNamedReplacement(current: Deployed | undefined, type: string, properties: Fields): void {
-  const name = givenName(type, properties);
-  if (current === undefined || name === undefined || current.resource.Type !== type || current.made.id !== name) return;
+function refuseNamedReplacement({ made }: Deployed, properties: Fields): void {
+  if (givenName(made.type, properties) !== made.id) return;
   throw new Error(
-    `CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename ${name} and update the stack again.`,
+    `CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename ${made.id} and update the stack again.`,
   );
-}
-
-/**
- * Deletes a resource that a failed deployment has created. If its deletion policy is `Retain`, the resource remains without a stack. Throws
- * if AWS refuses the deletion.
- */
-function undoCreation({ account }: Cloud, stack: Stack, made: Made, { DeletionPolicy }: Resource): void {
-  const log = (status: string, reason?: string) =>
-    record(stack, made.owner?.logicalId ?? "", made.type, made.id, status, reason);
-  if (DeletionPolicy === "Retain") {
-    log("DELETE_SKIPPED");
-    made.owner = undefined;
-    return;
-  }
-  try {
-    remove(account, made);
-    log("DELETE_COMPLETE");
-  } catch (error) {
-    log("DELETE_FAILED", messageOf(error));
-    throw error;
-  }
 }
 
 /** Deletes or retains the old resources: those that the new template does not contain, and those that a new resource has replaced. */
 function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: Stack["resources"]): void {
   const gone = [...before].filter(([id, { made }]) => after.get(id)?.made !== made);
   if (gone.length > 0) setStatus(stack, "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS");
-  for (const [id, deployed] of gone.toReversed()) {
-    const { UpdateReplacePolicy, DeletionPolicy } = deployed.resource;
-    discard(cloud, stack, id, deployed, after.has(id) ? UpdateReplacePolicy : DeletionPolicy);
+  for (const [id, { made, resource }] of gone.toReversed()) {
+    discard(cloud, stack, id, made, isRetained(after.has(id) ? resource.UpdateReplacePolicy : resource.DeletionPolicy));
   }
 }
 
-/**
- * Deletes one resource, or retains it if `policy` says so.
- *
- * @returns true if the resource no longer belongs to the stack
- */
-function discard(cloud: Cloud, stack: Stack, id: string, { made }: Deployed, policy: string | undefined): boolean {
-  const log = (status: string, reason?: string) => record(stack, id, made.type, made.id, status, reason);
-  if (policy?.startsWith("Retain")) {
+const isRetained = (policy: string | undefined): boolean => policy?.startsWith("Retain") === true;
+
+/** Deletes or retains one resource. Returns true if it no longer belongs to the stack. */
+function discard({ account }: Cloud, stack: Stack, id: string, made: Made, retained: boolean): boolean {
+  const log = logOf(stack, id, made.type);
+  if (retained) {
     made.owner = undefined;
-    log("DELETE_SKIPPED");
+    log(made, "DELETE_SKIPPED");
     return true;
   }
   try {
-    remove(cloud.account, made);
-    log("DELETE_COMPLETE");
+    remove(account, made);
+    log(made, "DELETE_COMPLETE");
     return true;
   } catch (error) {
-    log("DELETE_FAILED", messageOf(error));
+    log(made, "DELETE_FAILED", messageOf(error));
     return false;
   }
 }
@@ -225,30 +198,25 @@ export function destroy(cloud: Cloud, stack: Stack): void {
   const order = stack.template === undefined ? [] : inOrder(stack.template).toReversed();
   const left = order.filter((id) => {
     const deployed = stack.resources.get(id);
-    return deployed !== undefined && !discard(cloud, stack, id, deployed, deployed.resource.DeletionPolicy);
+    return (
+      deployed !== undefined && !discard(cloud, stack, id, deployed.made, isRetained(deployed.resource.DeletionPolicy))
+    );
   });
   if (left.length > 0) {
     setStatus(stack, "DELETE_FAILED", `The following resource(s) failed to delete: [${left.join(", ")}].`);
     return;
   }
-  stack.resources = new Map();
-  stack.outputs = [];
-  stack.imports = new Set();
+  Object.assign(stack, { resources: new Map(), outputs: [], imports: new Set() });
   setStatus(stack, "DELETE_COMPLETE");
 }
 
-function importsOf(plan: Plan, scope: Scope): Set<string> {
-  const names = new Set<string>();
-  const importValue = (name: string) => {
-    names.add(name);
-    return scope.importValue(name);
-  };
-  for (const { Properties } of Object.values(plan.template.Resources)) evaluate(Properties, { ...scope, importValue });
-  evaluate(plan.template.Outputs, { ...scope, importValue });
-  return names;
+interface Evaluated {
+  readonly next: ReadonlyMap<string, Deployed>;
+  /** Gets the names of the exports that the template imports. */
+  readonly imports: Set<string>;
 }
 
-function scopeOf(cloud: Cloud, stack: Stack, plan: Plan, next: ReadonlyMap<string, Deployed>): Scope {
+function scopeOf(cloud: Cloud, stack: Stack, plan: Plan, { next, imports }: Evaluated): Scope {
   const pseudo = {
     "AWS::AccountId": ACCOUNT,
     "AWS::Partition": "aws",
@@ -258,33 +226,57 @@ function scopeOf(cloud: Cloud, stack: Stack, plan: Plan, next: ReadonlyMap<strin
     "AWS::URLSuffix": "amazonaws.com",
   };
   return {
-    template: plan.template,
     parameters: { ...plan.parameters, ...pseudo },
     resource: (id, attribute) => {
       const made = next.get(id)?.made;
-      if (made === undefined) throw new ValidationError(`${id} does not exist, because its condition is false`);
+      if (made === undefined) throw new ValidationError(`${id} does not exist`);
       return attribute === undefined ? referenceTo(made) : attributeOf(made, attribute);
     },
     importValue: (name) => {
       const value = exportsOf(cloud).get(name);
       if (value === undefined) throw new ValidationError(`No export named ${name} found.`);
+      imports.add(name);
       return value;
     },
   };
 }
 
-function outputsOf({ Outputs }: Template, scope: Scope): Stack["outputs"] {
-  return Object.entries(Outputs).flatMap(([OutputKey, output]) => {
-    if (output.Condition !== undefined && !condition(output.Condition, scope)) return [];
-    const ExportName = output.Export === undefined ? undefined : String(evaluate(output.Export.Name, scope));
-    return [{ OutputKey, OutputValue: String(evaluate(output.Value, scope)), ExportName }];
-  });
+const outputsOf = ({ Outputs }: Template, scope: Scope): Stack["outputs"] =>
+  Object.entries(Outputs).map(([OutputKey, { Value, Export }]) => ({
+    OutputKey,
+    OutputValue: String(evaluate(Value, scope)),
+    ExportName: Export === undefined ? undefined : String(evaluate(Export.Name, scope)),
+  }));
+
+const isLive = ({ status }: Stack): boolean => status !== "DELETE_COMPLETE";
+
+/** Returns the export and the other stack that imports it, if there is one. */
+function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { name: string; by: string } | undefined {
+  if (name === undefined) return undefined;
+  const user = stacks.find((other) => other !== stack && isLive(other) && other.imports.has(name));
+  return user && { name, by: user.name };
 }
 
-function checkRules({ Rules }: Template, scope: Scope): void {
-  for (const { Assertions } of Object.values(Rules)) {
-    const broken =
-      listed(Assertions).length === 0 ? undefined : Assertions.find(({ Assert }) => evaluate(Assert, scope) !== true);
-    if (broken !== undefined) throw new ValidationError(`Template validation error: ${broken.AssertDescription}`);
+/** Throws if an export that another stack imports would be changed or removed, or if another stack has an export with the same name. */
+function checkExports(cloud: Cloud, stack: Stack, outputs: Stack["outputs"]): void {
+  for (const { ExportName, OutputValue } of stack.outputs) {
+    const same = outputs.find((output) => output.ExportName === ExportName);
+    const use = same?.OutputValue === OutputValue ? undefined : userOf(cloud, stack, ExportName);
+    if (use !== undefined) {
+      const what = same === undefined ? "deleted" : "updated";
+      throw new ValidationError(`Export ${use.name} cannot be ${what} as it is in use by ${use.by}`);
+    }
   }
+  const taken = exportsOf(cloud, (other) => other !== stack);
+  const twice = outputs.find(({ ExportName }) => ExportName !== undefined && taken.has(ExportName));
+  if (twice !== undefined) {
+    throw new ValidationError(`Export with name ${twice.ExportName} is already exported by another stack`);
+  }
+}
+
+function exportsOf({ stacks }: Cloud, test: (stack: Stack) => boolean = () => true): Map<string, string> {
+  const outputs = stacks.filter((stack) => isLive(stack) && test(stack)).flatMap((stack) => stack.outputs);
+  return new Map(
+    outputs.flatMap(({ ExportName, OutputValue }) => (ExportName === undefined ? [] : [[ExportName, OutputValue]])),
+  );
 }

@@ -2,7 +2,6 @@
  * Checks CloudFormation templates as CloudFormation does before a deployment. Also determines the order in which the resources are created,
  * and resolves intrinsic functions such as `Ref`.
  */
-import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { withoutNesting } from "../../../infra/nested-stacks.ts";
 import { at, type Fields, isFields, listed } from "../../infra/template.ts";
@@ -15,7 +14,6 @@ const Resource = z.strictObject({
   Type: z.string(),
   Properties: z._default(z.record(z.string(), z.unknown()), {}),
   DependsOn: z._default(z.union([z.string(), z.array(z.string())]), []),
-  Condition: z.optional(z.string()),
   Metadata: z.optional(z.unknown()),
   DeletionPolicy: Policy,
   UpdateReplacePolicy: Policy,
@@ -30,7 +28,6 @@ export type Resource = z.infer<typeof Resource>;
 const Output = z.strictObject({
   Value: z.unknown(),
   Description: z.optional(z.string()),
-  Condition: z.optional(z.string()),
   Export: z.optional(z.strictObject({ Name: z.unknown() })),
 });
 
@@ -42,15 +39,8 @@ const Template = z.strictObject({
     z.record(z.string(), z.looseObject({ Type: z.string(), Default: z.optional(z.unknown()) })),
     {},
   ),
-  Rules: z._default(
-    z.record(
-      z.string(),
-      z.looseObject({ Assertions: z.array(z.looseObject({ Assert: z.unknown(), AssertDescription: z.string() })) }),
-    ),
-    {},
-  ),
-  Mappings: z._default(z.record(z.string(), z.unknown()), {}),
-  Conditions: z._default(z.record(z.string(), z.unknown()), {}),
+  // The CDK's rule on the version of `cdk bootstrap`. It is not evaluated.
+  Rules: z.optional(z.unknown()),
   Resources: z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Resource),
   Outputs: z._default(z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Output), {}),
 });
@@ -82,7 +72,7 @@ export function readTemplate(text: string, isStored: boolean, readNested?: ReadN
   const parent = partOf(text, isStored);
   const whole = withoutNesting(parent, ({ Properties }) => {
     if (readNested === undefined) throw new ValidationError("this template cannot have nested stacks");
-    const url = evaluate(at(Properties, "TemplateURL"), { ...nowhere, template: parent });
+    const url = evaluate(at(Properties, "TemplateURL"), nowhere);
     return partOf(readNested(String(url)), true);
   });
   const template = Template.parse(whole);
@@ -92,7 +82,7 @@ export function readTemplate(text: string, isStored: boolean, readNested?: ReadN
 }
 
 /** A scope in which only the pseudo parameters have values. */
-const nowhere: Omit<Scope, "template"> = {
+const nowhere: Scope = {
   parameters: { "AWS::AccountId": ACCOUNT, "AWS::Region": REGION, "AWS::URLSuffix": "amazonaws.com" },
   resource: (id) => {
     throw new ValidationError(`TemplateURL refers to ${id}`);
@@ -120,7 +110,7 @@ function partOf(text: string, isStored: boolean): Template {
 }
 
 /** Matches the names of CloudFormation's pseudo parameters. Their values come from the stack and not from the template. */
-const PSEUDO = /^AWS::(?:AccountId|NotificationARNs|NoValue|Partition|Region|StackId|StackName|URLSuffix)$/;
+const PSEUDO = /^AWS::(?:AccountId|Partition|Region|StackId|StackName|URLSuffix)$/;
 
 interface Reference {
   readonly to: string;
@@ -152,9 +142,9 @@ function subReferences(argument: unknown): Reference[] {
   return [...free.map((name) => (name.includes(".") ? getAtt(name) : { to: name })), ...references(own)];
 }
 
-function checkReferences({ Resources, Parameters, Conditions, Outputs, Rules }: Template): void {
+function checkReferences({ Resources, Parameters, Outputs }: Template): void {
   const known = (to: string) => to in Resources || to in Parameters || PSEUDO.test(to);
-  const all = [Resources, Outputs, Conditions, Rules].flatMap(references);
+  const all = [Resources, Outputs].flatMap(references);
   const depended = Object.values(Resources).flatMap(({ DependsOn }) => listed(DependsOn).map(String));
   const unresolved = [
     ...all.map(({ to }) => to).filter((to) => !known(to)),
@@ -173,11 +163,6 @@ function checkReferences({ Resources, Parameters, Conditions, Outputs, Rules }: 
     }
   }
   for (const { Type } of Object.values(Resources)) specOf(Type);
-  const conditions = [...Object.values(Resources), ...Object.values(Outputs)].flatMap(
-    ({ Condition }) => Condition ?? [],
-  );
-  const missing = conditions.find((name) => !(name in Conditions));
-  if (missing !== undefined) throw new ValidationError(`Template format error: Unresolved condition ${missing}`);
 }
 
 /** Returns the ids of the resources that CloudFormation must create before the resource `id`, because `id` depends on them. */
@@ -209,7 +194,6 @@ export function inOrder({ Resources }: Pick<Template, "Resources">): string[] {
 }
 
 export interface Scope {
-  readonly template: Template;
   /** The values of parameters and pseudo parameters. */
   readonly parameters: Fields;
   /** Returns the value of `Ref` for a resource. With `attribute`, it returns the value of `Fn::GetAtt` instead. */
@@ -217,43 +201,21 @@ export interface Scope {
   readonly importValue: (name: string) => string;
 }
 
-const NOTHING = Symbol("AWS::NoValue");
-
-/** Resolves all intrinsic functions within a value. Returns undefined if the value is `AWS::NoValue`. */
+/** Resolves all intrinsic functions within a value. */
 export function evaluate(value: unknown, scope: Scope): unknown {
-  const resolved = resolve(value, scope);
-  return resolved === NOTHING ? undefined : resolved;
-}
-
-function resolve(value: unknown, scope: Scope): unknown {
-  if (Array.isArray(value)) return value.map((part) => resolve(part, scope)).filter((part) => part !== NOTHING);
+  if (Array.isArray(value)) return value.map((part) => evaluate(part, scope));
   if (!isFields(value)) return value;
-  const entries = Object.entries(value);
-  const [name, argument] = entries[0] ?? [];
-  if (
-    entries.length === 1 &&
-    name !== undefined &&
-    (name === "Ref" || name === "Condition" || name.startsWith("Fn::"))
-  ) {
-    // `Condition` may also be the name of an ordinary property, for example in a policy's statement. The value is then not a string.
-    if (name !== "Condition") return call(name, argument, scope);
-    if (typeof argument === "string") return condition(argument, scope);
-  }
-  const resolved = entries.map(([key, part]) => [key, resolve(part, scope)] as const);
-  return Object.fromEntries(resolved.filter(([, part]) => part !== NOTHING));
+  const [[name, argument] = ["", undefined], ...more] = Object.entries(value);
+  if (more.length === 0 && (name === "Ref" || name.startsWith("Fn::"))) return call(name, argument, scope);
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, evaluate(part, scope)]));
 }
 
 function call(name: string, argument: unknown, scope: Scope): unknown {
   if (name === "Ref") return refer({ to: String(argument) }, scope);
   if (name === "Fn::GetAtt") return refer(getAtt(argument), scope);
   if (name === "Fn::Sub") return substitute(argument, scope);
-  if (name === "Fn::If") {
-    const [test, yes, no] = listed(argument);
-    return resolve(condition(String(test), scope) ? yes : no, scope);
-  }
-  const value = resolve(argument, scope);
-  const parts = listed(value);
-  const [first, second] = parts;
+  const value = evaluate(argument, scope);
+  const [first, second] = listed(value);
   switch (name) {
     case "Fn::Join":
       return listed(second).map(String).join(String(first));
@@ -263,74 +225,20 @@ function call(name: string, argument: unknown, scope: Scope): unknown {
       return String(second).split(String(first));
     case "Fn::ImportValue":
       return scope.importValue(String(value));
-    case "Fn::Equals":
-      return isDeepStrictEqual(String(first), String(second));
-    case "Fn::Not":
-      return first !== true;
-    case "Fn::And":
-      return parts.every((part) => part === true);
-    case "Fn::Or":
-      return parts.includes(true);
-    case "Fn::Contains":
-      return listed(first).includes(second);
-    case "Fn::Base64":
-      return Buffer.from(String(value)).toString("base64");
     default:
       throw new ValidationError(`Template error: ${name} is not supported by this endpoint`);
   }
 }
 
-export function condition(name: string, scope: Scope): boolean {
-  return resolve(scope.template.Conditions[name], scope) === true;
-}
-
 function refer({ to, attribute }: Reference, scope: Scope): unknown {
-  if (to === "AWS::NoValue") return NOTHING;
-  if (to in scope.parameters) return scope.parameters[to];
-  return scope.resource(to, attribute);
+  return to in scope.parameters ? scope.parameters[to] : scope.resource(to, attribute);
 }
 
 function substitute(argument: unknown, scope: Scope): string {
   const [text, own] = Array.isArray(argument) ? argument : [argument, {}];
   return String(text).replace(/\$\{(!?)([^}]+)\}/g, (_, literal: string, name: string) => {
     if (literal !== "") return `\${${name}}`;
-    if (isFields(own) && name in own) return String(resolve(own[name], scope));
+    if (isFields(own) && name in own) return String(evaluate(own[name], scope));
     return String(refer(name.includes(".") ? getAtt(name) : { to: name }, scope));
   });
-}
-
-export interface StackOutput {
-  readonly OutputKey: string;
-  readonly OutputValue: string;
-  readonly ExportName: string | undefined;
-}
-
-/** Returns the outputs whose condition is true. */
-export function outputsOf({ Outputs }: Template, scope: Scope): StackOutput[] {
-  return Object.entries(Outputs).flatMap(([OutputKey, output]) => {
-    if (output.Condition !== undefined && !condition(output.Condition, scope)) return [];
-    const ExportName = output.Export === undefined ? undefined : String(evaluate(output.Export.Name, scope));
-    return [{ OutputKey, OutputValue: String(evaluate(output.Value, scope)), ExportName }];
-  });
-}
-
-/** Throws if an assertion of a rule is false for the parameters of the scope. */
-export function checkRules({ Rules }: Template, scope: Scope): void {
-  for (const { Assertions } of Object.values(Rules)) {
-    const broken =
-      listed(Assertions).length === 0 ? undefined : Assertions.find(({ Assert }) => evaluate(Assert, scope) !== true);
-    if (broken !== undefined) throw new ValidationError(`Template validation error: ${broken.AssertDescription}`);
-  }
-}
-
-/** Returns the names of the exports of other stacks that the template imports. */
-export function importsOf(template: Template, scope: Scope): Set<string> {
-  const names = new Set<string>();
-  const importValue = (name: string) => {
-    names.add(name);
-    return scope.importValue(name);
-  };
-  for (const { Properties } of Object.values(template.Resources)) evaluate(Properties, { ...scope, importValue });
-  evaluate(template.Outputs, { ...scope, importValue });
-  return names;
 }

@@ -12,7 +12,8 @@ import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
 import { BUNDLE_BUDGET_BYTES, budgetGroup } from "../../../infra/build/bundle.ts";
 import { openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
-import { keyServiceUsers, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
+import { type EventFunction, usesSecretsKey } from "../../../infra/routes/route.ts";
+import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
 import { functionFiles } from "../../../infra/synth.ts";
 import { builtBundles } from "./built-bundles.ts";
@@ -59,7 +60,10 @@ describe("a bundle", () => {
 
   it("contains the KMS client only if the function has the right to use KMS", () => {
     const holders = [...bundles()].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
-    expect(new Set(holders.map(([file]) => file))).toEqual(keyServiceUsers);
+    const users = [authorizer, ...routes, ...Object.values<EventFunction>(eventFunctions)]
+      .filter(({ access }) => usesSecretsKey(access))
+      .map(({ file }) => file);
+    expect(new Set(holders.map(([file]) => file))).toEqual(new Set(users));
   });
 
   it("contains no text of the OpenAPI document", () => {

@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE } from "../../../infra/build/bundle.ts";
-import { asText, differences, type OpenApiDocument, openApiDocument } from "../../../infra/openapi/generate.ts";
+import { asText, type OpenApiDocument, openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
 import { routes } from "../../../infra/routes/routes.ts";
 import { at, listed } from "../template.ts";
@@ -25,14 +25,8 @@ const escapePointer = (step: string) => step.replaceAll("~", "~0").replaceAll("/
 
 describe("the OpenAPI document", () => {
   it("is committed as the generator writes it, in both versions", () => {
-    for (const [file, text] of [
-      [OPENAPI_FILE, asText(document)],
-      [OPENAPI_30_FILE, asText(asVersion30(document))],
-    ] as const) {
-      const committed = readFileSync(file, "utf8");
-      expect(differences(JSON.parse(committed), JSON.parse(text)), file).toEqual([]);
-      expect(committed, file).toBe(text);
-    }
+    expect(readFileSync(OPENAPI_FILE, "utf8")).toBe(asText(document));
+    expect(readFileSync(OPENAPI_30_FILE, "utf8")).toBe(asText(asVersion30(document)));
   });
 
   it("has exactly the routes of the route table", () => {

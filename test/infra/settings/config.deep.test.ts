@@ -55,8 +55,8 @@ describe("a value that a setting does not accept", () => {
       { basemapOrigins: "*", basemapStyleUrl: "https://tiles.example.com/style.json" },
       'context key basemapOrigins: must be an origin such as https://app.example.com, and not "*"',
     ],
-    [{ backupDailyDays: "3" }, "context key backupDailyDays: must be 0 or at least 7, and not 3"],
-    [{ backupMonthlyDays: "90" }, "context key backupMonthlyDays: must be 0 or at least 120, and not 90"],
+    [{ backupDailyDays: "3" }, 'context key backupDailyDays: must be 0 or at least 7, and not "3"'],
+    [{ backupMonthlyDays: "90" }, 'context key backupMonthlyDays: must be 0 or at least 120, and not "90"'],
   ])("%j is named in the whole message", (context, message) => {
     expect(read(context)).toThrow(new Error(message));
   });
@@ -79,6 +79,94 @@ describe("a value that a setting does not accept", () => {
     for (const key of ["accountConcurrency", "logDays", "importFileDays", "timeScale"]) {
       expect(read({ [key]: value })).toThrow(`context key ${key}: must be `);
     }
+  });
+});
+
+describe("settings that do not fit together or have no valid form", () => {
+  const names = {
+    table: "Canvassing-Data-TableCD117FA1-1ABC",
+    bucket: "canvassing-data-files8e6940b8-1abc",
+    userPool: "eu-west-1_AbCdEfGhI",
+    userPoolClient: "1a2b3c4d5e",
+  } as const;
+  const adopted = { userPool: names.userPool, userPoolClient: names.userPoolClient };
+  const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
+  const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd";
+  const domain = { domain: "api.example.com", certificate, basePath: "canvassing" };
+
+  it.each([
+    [{ issuer: "not a url", audience: "web" }, "issuer"],
+    [{ issuer: "http://id.example.com", audience: "web" }, "issuer: must begin with https"],
+    [{ issuer: "https://id.example.com" }, "audience"],
+    [{ mailFrom: "nobody", sesIdentity }, "mailFrom: must be an address"],
+    [{ mailFrom: "a@example.com\r\nBcc: b@x.test", sesIdentity }, "mailFrom: must be an address"],
+    [{ mailFrom: "a@example.com", sesIdentity: "example.com" }, "sesIdentity: must be the ARN"],
+    [{ mailFrom: "a@example.com" }, "sesIdentity: needed with mailFrom"],
+    [{ sesIdentity }, "mailFrom: needed with sesIdentity"],
+    [{ mailFrom: "a@notexample.com", sesIdentity }, "mailFrom: a@notexample.com is neither"],
+    [
+      { mailFrom: "a@example.com", sesIdentity, issuer: "https://id.example.com", audience: "web" },
+      "mailFrom: an issuer",
+    ],
+    [{ timeScale: "0" }, "timeScale"],
+    [{ deliverySenders: "1" }, "deliverySenders"],
+    [{ deliverySenders: "3" }, "deliverySenders: 3 senders and 6 jobs leave fewer than 2 of the account's 10"],
+    [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
+    [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
+    [{ recoveryDays: "36" }, "recoveryDays"],
+    [{ table: "a b" }, "table: must be the name of a table"],
+    [{ table: names.table, bucket: names.bucket }, "secretsKey: needed with table; a new key cannot decrypt"],
+    [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],
+    [{ secretsKey: "alias/mine" }, "secretsKey: must be the ARN of a key"],
+    [{ userPool: "AbCdEfGhI", userPoolClient: "1a" }, "userPool: must be the id"],
+    [{ userPool: names.userPool }, "userPoolClient: needed with userPool"],
+    [{ userPoolClient: names.userPoolClient }, "userPool: needed with userPoolClient"],
+    [
+      { userPool: names.userPool, userPoolClient: "1a", issuer: "https://id.example.com", audience: "web" },
+      "userPool: conflicts with issuer",
+    ],
+    [
+      {
+        userPool: names.userPool,
+        userPoolClient: "1a",
+        mailFrom: "a@example.com",
+        sesIdentity: "arn:aws:ses:eu-west-1:123456789012:identity/example.com",
+      },
+      "mailFrom: an adopted user pool keeps its sender",
+    ],
+    [{ consoleDomain: "app.example.com" }, "consoleDomain: needs console"],
+    [{ console: true, consoleDomain: "app.example.com" }, "consoleCertificate: needed"],
+    [{ console: true, consoleSecret: "/x" }, "consoleClient: needed"],
+    [{ console: true, issuer: "https://id.example.com", audience: "a" }, "consoleClient: needed"],
+    [{ console: true, consoleClient: "web" }, "consoleClient: needs an issuer"],
+    [{ console: true, basemapOrigins: "https://tiles.example.com" }, "basemapStyleUrl: needed"],
+    [
+      { console: true, basemapStyleUrl: "https://maps.example.com/s.json", basemapOrigins: "*" },
+      'basemapOrigins: must be an origin such as https://app.example.com, and not "*"',
+    ],
+    [{ basemapStyleUrl: "https://maps.example.com/s.json" }, "basemapStyleUrl: needs console"],
+    [{ console: true, ...adopted }, "signInPages: needed with console and userPool"],
+    [{ console: true, signInPages: "true" }, "signInPages: needs userPool"],
+    [{ signInPages: "true" }, "signInPages: needs console"],
+    [
+      {
+        console: true,
+        consoleCertificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1",
+        consoleDomain: "a.example.com",
+      },
+      "us-east-1",
+    ],
+    [{ ...domain, certificate: undefined }, "certificate: needed with domain"],
+    [{ certificate }, "certificate: needs domain"],
+    [{ basePath: "a" }, "basePath: needs domain"],
+    [{ defaultEndpoint: "false" }, "defaultEndpoint: needs domain"],
+    [{ ...domain, basePath: "/a" }, "basePath: must be one part"],
+    [{ ...domain, domain: "https://api.example.com" }, "domain: must be a domain name"],
+    [{ ...domain, domain: "API.example.com" }, "domain: must be a domain name"],
+    [{ ...domain, certificate: "mine" }, "certificate: must be the ARN"],
+    [{ activeTableStream: "arn:aws:dynamodb:eu-west-1:123456789012:table/T" }, "must be the ARN of a table's stream"],
+  ])("%j are refused, and the error names the key", (context, fault) => {
+    expect(read(context)).toThrow(fault);
   });
 });
 

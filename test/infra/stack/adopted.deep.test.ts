@@ -83,30 +83,3 @@ describe("an adopted user pool", () => {
     expect(JSON.stringify(at(inviting, "Resource"))).toContain(`:userpool/${userPool}"`);
   });
 });
-
-describe("invalid names", () => {
-  it.each([
-    [{ table: "a b" }, "table: must be the name of a table"],
-    [{ table: names.table, bucket: names.bucket }, "secretsKey: needed with table; a new key cannot decrypt"],
-    [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],
-    [{ secretsKey: "alias/mine" }, "secretsKey: must be the ARN of a key"],
-    [{ userPool: "AbCdEfGhI", userPoolClient: "1a" }, "userPool: must be the id"],
-    [{ userPool: names.userPool }, "userPoolClient: needed with userPool"],
-    [{ userPoolClient: names.userPoolClient }, "userPool: needed with userPoolClient"],
-    [
-      { userPool: names.userPool, userPoolClient: "1a", issuer: "https://id.example.com", audience: "web" },
-      "userPool: conflicts with issuer",
-    ],
-    [
-      {
-        userPool: names.userPool,
-        userPoolClient: "1a",
-        mailFrom: "a@example.com",
-        sesIdentity: "arn:aws:ses:eu-west-1:123456789012:identity/example.com",
-      },
-      "mailFrom: an adopted user pool keeps its sender",
-    ],
-  ])("%j are refused, and the error names the key", (context, fault) => {
-    expect(() => configured(context)).toThrow(fault);
-  });
-});

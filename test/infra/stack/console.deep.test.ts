@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { type DeployConfig, readConfig } from "../../../infra/settings/config.ts";
 import { textsOf } from "../../harness/cloud/stack-templates.ts";
 import { neededBy, readTemplate } from "../../harness/cloud/template.ts";
-import { at, isFields, largest, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { at, largest, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
 
 let template: Template;
 beforeAll(async () => {
@@ -201,52 +201,12 @@ describe("the client of the user pool", () => {
   });
 });
 
-it("no resource of the stack depends on itself", () => {
-  const { Resources } = template.stacks.service;
-  const named = (value: unknown): string[] => {
-    if (!isFields(value)) return [];
-    const direct = target(value);
-    const subs = JSON.stringify(value["Fn::Sub"] ?? "").matchAll(/\$\{(\w+)/g);
-    return [
-      ...(direct === undefined ? [] : [direct]),
-      ...[...subs].map(([, id = ""]) => id),
-      ...Object.values(value).flatMap(named),
-    ];
-  };
-  const needs = new Map(
-    Object.entries(Resources).map(([id, { Properties, DependsOn }]) => [
-      id,
-      new Set([...named(Properties), ...listed(DependsOn).map(String)].filter((other) => other in Resources)),
-    ]),
-  );
-  const settled = new Set<string>();
-  for (let before = -1; before !== settled.size; ) {
-    before = settled.size;
-    for (const [id, others] of needs) if ([...others].every((other) => settled.has(other))) settled.add(id);
-  }
-  expect([...needs.keys()].filter((id) => !settled.has(id))).toEqual([]);
-});
+const adopted = { userPool: "eu-west-1_AbCdEfGhI", userPoolClient: "1a2b3c4d5e" };
 
 it.each([
-  [{ consoleDomain: "app.example.com" }, "consoleDomain: needs console"],
-  [{ console: true, consoleDomain: "app.example.com" }, "consoleCertificate: needed"],
-  [{ console: true, consoleSecret: "/x" }, "consoleClient: needed"],
-  [{ console: true, issuer: "https://id.example.com", audience: "a" }, "consoleClient: needed"],
-  [{ console: true, consoleClient: "web" }, "consoleClient: needs an issuer"],
-  [{ console: true, basemapOrigins: "https://tiles.example.com" }, "basemapStyleUrl: needed"],
-  [
-    { console: true, basemapStyleUrl: "https://maps.example.com/s.json", basemapOrigins: "*" },
-    'basemapOrigins: must be an origin such as https://app.example.com, and not "*"',
-  ],
-  [{ basemapStyleUrl: "https://maps.example.com/s.json" }, "basemapStyleUrl: needs console"],
-  [
-    {
-      console: true,
-      consoleCertificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1",
-      consoleDomain: "a.example.com",
-    },
-    "us-east-1",
-  ],
-])("the settings %j are refused", (context, message) => {
-  expect(() => readConfig(context)).toThrow(message);
+  ["true", 1],
+  ["false", 0],
+])("with signInPages=%s, an adopted user pool gets %d domains of sign-in pages", async (signInPages, count) => {
+  const { all } = await synthesized(readConfig({ console: true, ...adopted, signInPages }));
+  expect(all("AWS::Cognito::UserPoolDomain")).toHaveLength(count);
 });

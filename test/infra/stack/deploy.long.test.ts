@@ -186,26 +186,15 @@ it("an update changes only the function whose code is new, with its version and 
   expect(others(await resourcesOf(SERVICE))).toEqual(others(service));
 });
 
-it.skipIf(given !== undefined)(
-  "the documented change to the preset production, and then new code, are moved by CodeDeploy",
-  async () => {
-    const [deploy = "", ...more] = cdkOnly(documented("Concurrency"));
-    expect(more).toEqual([]);
-    const context = [...deploy.matchAll(/-c (\w+)=(\S+)/g)].map(([, key = "", value = ""]) => [key, value] as const);
-    settings = { ...settings, ...Object.fromEntries(context) };
-    deployment.synthesize(settings);
-    await succeed(deploy);
-    expect(outputOf(await stackOf(SERVICE), "ApiUrl")).toBe("https://api.example.com");
-    const moves = local?.cloudFormation.moves ?? [];
-    const before = moves.length;
-    deployment.changeCode("notes/create");
-    deployment.synthesize(settings);
-    await succeed("npx cdk deploy --all");
-    expect(moves.slice(before)).toEqual([
-      { alias: expect.stringMatching(/^EndpointsNotesCreateFunctionLive[0-9A-F]{8}$/), lost: [] },
-    ]);
-  },
-);
+it.skipIf(given !== undefined)("the documented change to the preset production keeps the address", async () => {
+  const [deploy = "", ...more] = cdkOnly(documented("Concurrency"));
+  expect(more).toEqual([]);
+  const context = [...deploy.matchAll(/-c (\w+)=(\S+)/g)].map(([, key = "", value = ""]) => [key, value] as const);
+  settings = { ...settings, ...Object.fromEntries(context) };
+  deployment.synthesize(settings);
+  await succeed(deploy);
+  expect(outputOf(await stackOf(SERVICE), "ApiUrl")).toBe("https://api.example.com");
+});
 
 it("the service can be destroyed and deployed again with the same data and the same domain", async () => {
   const [data, service] = await both(resourcesOf);

@@ -100,18 +100,3 @@ it("the OpenAPI document names the base path as its server", async () => {
   expect(await server("/openapi.json")).toBe("/");
   vi.unstubAllEnvs();
 });
-
-describe("wrong settings", () => {
-  it.each([
-    [{ ...context, certificate: undefined }, "certificate: needed with domain"],
-    [{ certificate }, "certificate: needs domain"],
-    [{ basePath: "a" }, "basePath: needs domain"],
-    [{ defaultEndpoint: "false" }, "defaultEndpoint: needs domain"],
-    [{ ...context, basePath: "/a" }, "basePath: must be one part"],
-    [{ ...context, domain: "https://api.example.com" }, "domain: must be a domain name"],
-    [{ ...context, domain: "API.example.com" }, "domain: must be a domain name"],
-    [{ ...context, certificate: "mine" }, "certificate: must be the ARN"],
-  ])("%j are refused, and the error names the key", (given, fault) => {
-    expect(() => readConfig(given)).toThrow(fault);
-  });
-});

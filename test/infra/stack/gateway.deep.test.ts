@@ -228,13 +228,6 @@ describe("methods", () => {
     });
   });
 
-  it("are fewer than API Gateway's limit of 300 resources", () => {
-    const resources = methods().flatMap(({ path }) =>
-      path.split("/").map((_, i, parts) => parts.slice(0, i + 1).join("/")),
-    );
-    expect(new Set(resources).size).toBeLessThan(300);
-  });
-
   it("send no CORS header if no origin is configured", async () => {
     const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
     expect(JSON.stringify(closed.resources)).not.toContain("Access-Control");

@@ -116,16 +116,3 @@ test("the API, its role and the event sources call the alias and never the funct
     if (called.has(alias)) expect(allowed.has(alias), alias).toBe(true);
   }
 });
-
-test("no resource depends on itself", () => {
-  const { Resources } = template.stacks.service;
-  const done = new Set<string>();
-  function visit(id: string, path: readonly string[]): void {
-    expect(path.includes(id) ? [...path, id].join(" -> ") : "").toBe("");
-    const resource = Resources[id];
-    if (done.has(id) || resource === undefined) return;
-    for (const next of [...references(resource), ...listed(resource.DependsOn).map(String)]) visit(next, [...path, id]);
-    done.add(id);
-  }
-  for (const id of Object.keys(Resources)) visit(id, []);
-});

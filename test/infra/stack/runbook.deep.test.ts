@@ -7,7 +7,7 @@ import { Topic } from "aws-cdk-lib/aws-sns";
 import { Stack } from "aws-cdk-lib/core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
-import { alarm, anchorOf, sendAlarms } from "../../../infra/stack/alarms.ts";
+import { anchorOf, ExplainedAlarm, sendAlarms } from "../../../infra/stack/alarms.ts";
 import { createApp } from "../../../infra/synth.ts";
 import { synthesized, type Template, withBackups } from "../template.ts";
 import { failures } from "./backup-events.ts";
@@ -71,7 +71,12 @@ describe("the runbook", () => {
   it("can be somewhere else: a setting names its address", () => {
     const stack = new Stack(createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-runbook-")) }), "Alarms");
     const metric = new Metric({ namespace: "Any", metricName: "Any" });
-    const made = alarm(stack, "Alarm", { metric, threshold: 0, title: "Server errors", impact: "Requests fail." });
+    const made = new ExplainedAlarm(stack, "Alarm", {
+      metric,
+      threshold: 0,
+      title: "Server errors",
+      impact: "Requests fail.",
+    });
     sendAlarms(stack, new Topic(stack, "Topic"), "https://git.example.com/runbook");
     expect(made.node.defaultChild).toMatchObject({
       alarmDescription: "Requests fail. Runbook: https://git.example.com/runbook#server-errors",

@@ -34,3 +34,23 @@ it("a fault within a property is found", () => {
     "Value of property DelaySeconds must be of type Number",
   ]);
 });
+
+const queue = { Type: "AWS::SQS::Queue" };
+
+it.each([
+  [{ A: { ...queue, DependsOn: "B" } }, "Unresolved resource dependencies [B]"],
+  [
+    { A: queue, B: { ...queue, Properties: { QueueName: { "Fn::GetAtt": ["A", "Name"] } } } },
+    "does not support attribute type Name",
+  ],
+  [
+    { A: { ...queue, DependsOn: "B" }, B: { ...queue, DependsOn: "A" } },
+    "Circular dependency between resources: [A, B]",
+  ],
+  [{ A: { Type: "AWS::SQS::Que" } }, "Unrecognized resource types: [AWS::SQS::Que]"],
+  [{ A: { ...queue, Deletion: "Retain" } }, "Template format error"],
+  [Object.fromEntries(Array.from({ length: 501 }, (_, i) => [`Q${i}`, queue])), "501, is greater than 500"],
+  [{ A: { ...queue, Properties: { QueueName: "x".repeat(1_000_000) } } }, "exceeds the maximum of 1000000"],
+])("a fault of a template is found, %#", (Resources, fault) => {
+  expect(() => readTemplate(JSON.stringify({ Resources }), true)).toThrow(fault);
+});

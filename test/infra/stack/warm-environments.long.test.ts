@@ -27,6 +27,26 @@ test("with warm environments API Gateway invokes three functions by the alias wi
   for (const id of ids) expect(definition).not.toContain(JSON.stringify({ "Fn::GetAtt": [id, "Arn"] }));
 });
 
+test("a change of the setting changes neither code nor versions, so CodeDeploy moves no alias", async () => {
+  const resourcesOf = async (warmEnvironments: number) => {
+    const capacity = capacityOf({ preset: "production", warmEnvironments });
+    return (await synthesized({ ...ownIdentity, capacity, rollout: "canary" })).stacks.service.Resources;
+  };
+  const [none, one, two] = await Promise.all([0, 1, 2].map(resourcesOf));
+  for (const [before = {}, after = {}] of [
+    [none, one],
+    [one, two],
+  ]) {
+    const ids = Object.keys({ ...before, ...after });
+    const changed = ids.filter((id) => JSON.stringify(before[id]) !== JSON.stringify(after[id]));
+    const types = changed.map((id) => after[id]?.Type);
+    // The share of each company in the remaining executions changes, too.
+    expect(types.filter((type) => type !== "AWS::ApiGateway::UsagePlan")).toEqual(
+      PROVISIONED.map(() => "AWS::Lambda::Alias"),
+    );
+  }
+});
+
 test("warm environments count as reserved concurrency of the account", () => {
   expect(capacityOf({ preset: "production" }).provisioned).toEqual({});
   const choice = { preset: "small", accountConcurrency: 110, warmEnvironments: 4 } as const;

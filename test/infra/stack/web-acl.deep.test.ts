@@ -101,7 +101,7 @@ describe("the web ACL", () => {
     expect(target(association?.properties.WebACLArn)).toBe(template.all("AWS::WAFv2::WebACL")[0]?.id);
     expect(JSON.stringify(association?.properties.ResourceArn)).toMatch(/:apigateway:.*::\/restapis\/.*\/stages\//);
     expect(readConfig({ preset: "production" }).webAcl).toBe(true);
-    expect(readConfig({ preset: "production", webAcl: "false" }).webAcl).toBeUndefined();
+    expect(readConfig({ preset: "production", webAcl: "false" }).webAcl).toBe(false);
     expect(readConfig({ webAcl: "true" }).webAcl).toBe(true);
     const { webAcl: _, ...small } = { ...ownIdentity, capacity: capacityOf({ preset: "small" }) };
     expect((await synthesized(small)).all("AWS::WAFv2::WebACL")).toEqual([]);

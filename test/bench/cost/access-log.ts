@@ -1,25 +1,5 @@
-/** The format of API Gateway's access log. */
-
-/**
- * No personal data: the pattern of the path (without ids) and the ids of company and user, but no query, header or address. CloudWatch adds
- * the time.
- */
-const fields = {
-  requestId: "$context.requestId",
-  method: "$context.httpMethod",
-  resource: "$context.resourcePath",
-  status: "$context.status",
-  latencyMs: "$context.responseLatency",
-  functionMs: "$context.integrationLatency",
-  bytes: "$context.responseLength",
-  gatewayError: "$context.error.responseType",
-  // The authorizer's log lines have this request id instead of `requestId`.
-  authorizationId: "$context.authorizer.requestId",
-  companyId: "$context.authorizer.companyId",
-  userId: "$context.authorizer.userId",
-} as const;
-
-export const accessLogFormat = JSON.stringify(fields);
+/** Computes the size of the lines in the access log. */
+import { accessLogFormat } from "../../../infra/stack/api.ts";
 
 /** A line as API Gateway writes it, with `-` for a variable without a value. The cost benchmark counts its bytes. */
 export function accessLogLine({

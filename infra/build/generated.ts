@@ -1,0 +1,71 @@
+/** Writes the committed files that a command generates. With `--check`, it fails if one of them is out of date. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
+import { exitCodes, optionsOf } from "../command/options.ts";
+import { root } from "./bundle.ts";
+
+export interface Generated {
+  /** Absolute, or relative to the folder of the project. */
+  readonly file: string;
+  readonly text: string;
+}
+
+interface Generator {
+  /** The npm command. */
+  readonly command: string;
+  readonly generate: () => Promise<readonly Generated[]>;
+  /** Also part of `--check`. Returns the reasons why the generated files are not acceptable. */
+  readonly faults?: () => Promise<readonly string[]>;
+}
+
+/** Returns the exit code. */
+export async function writeGenerated(
+  args: readonly string[],
+  { command, generate, faults }: Generator,
+): Promise<number> {
+  const usage = `${command} -- [options]
+    --check   writes nothing, and fails if a committed file is out of date
+exit code 0: success, 1: the check has failed, 2: wrong usage`;
+  const { check = false } = optionsOf(args, { check: { type: "boolean" } }, usage);
+  const files = await generate();
+  if (!check) {
+    for (const { file, text } of files) {
+      mkdirSync(dirname(resolve(root, file)), { recursive: true });
+      writeFileSync(resolve(root, file), text);
+    }
+    return exitCodes.done;
+  }
+  const found = [...files.flatMap((one) => staleness(one, command)), ...((await faults?.()) ?? [])];
+  for (const fault of found) console.error(fault);
+  return found.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
+function staleness({ file, text }: Generated, command: string): string[] {
+  const path = resolve(root, file);
+  const committed = existsSync(path) ? readFileSync(path, "utf8") : "";
+  if (committed === text) return [];
+  const [before, after] = [committed.split("\n"), text.split("\n")];
+  const line = after.findIndex((one, i) => one !== before[i]);
+  return [
+    `${relative(root, path)} is out of date; run \`${command}\`. Line ${line + 1} becomes: ${after[line]?.trim()}`,
+  ];
+}
+
+/** Replaces the generated parts of a document. A comment with the part's name is before each, and the comment `end` is after it. */
+export function filled(file: string, parts: Readonly<Record<string, string>>): Generated {
+  const text = Object.entries(parts).reduce(
+    (document, [name, part]) => {
+      const [before, rest, ...more] = document.split(`<!-- generated: ${name} -->\n`);
+      const [, ...after] = rest?.split("<!-- end -->\n") ?? [];
+      if (before === undefined || after.length === 0 || more.length > 0)
+        throw new Error(`${file} must have one part ${name}`);
+      return `${before}<!-- generated: ${name} -->\n\n${part}\n\n<!-- end -->\n${after.join("<!-- end -->\n")}`;
+    },
+    readFileSync(resolve(root, file), "utf8"),
+  );
+  return { file, text };
+}
+
+/** A row of a table in Markdown. */
+export const row = (...cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
