@@ -6,21 +6,15 @@ import type { Exchange } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
-import {
-  messageFor,
-  pausedDrainMessage,
-  type QueueMessage,
-  replayMessage,
-  throttledDrainMessage,
-} from "#shared/webhooks/messages.ts";
+import { type DrainMessage, drainMessage, messageFor, type QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import {
   createRegistration,
   deleteRegistration,
@@ -127,6 +121,9 @@ async function receive(context: Process, message: QueueMessage): Promise<void> {
   if (end?.status === "rejected") throw end.reason;
 }
 
+const stepOf = (drain: DrainMessage["drain"]) => (context: Process, at: Webhook) =>
+  receive(context, drainMessage(at, drain));
+
 /** Handles the first message of each delivery. */
 async function attempt(context: Process, at: Webhook): Promise<void> {
   for await (const delivery of readDeliveries(context.table, at, {}))
@@ -213,12 +210,11 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
   verbs: {
     pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
     resumption: (context, { companyId, webhookId }) => resumeWebhook(context, context.queue, companyId, webhookId),
-    step: (context, { companyId, webhookId }) => receive(context, pausedDrainMessage(companyId, webhookId)),
+    step: stepOf("paused"),
     replay: (context, { companyId, webhookId }) => startReplay(context, context.queue, companyId, webhookId, RANGE),
     "replay of a part": (context, { companyId, webhookId }) =>
       startReplay(context, context.queue, companyId, webhookId, { ...RANGE, to: iso(START + 30_000) }),
-    "step of the throttled backlog": (context, { companyId, webhookId }) =>
-      receive(context, throttledDrainMessage(companyId, webhookId)),
+    "step of the throttled backlog": stepOf("throttled"),
     redelivery: (context, { companyId, webhookId, deliveryId }) =>
       redeliver(context, context.queue, companyId, webhookId, deliveryId),
     deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
@@ -243,7 +239,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   },
   verbs: {
     ...backlogs.verbs,
-    "step of the replay": (context, { companyId, webhookId }) => receive(context, replayMessage(companyId, webhookId)),
+    "step of the replay": stepOf("replay"),
   },
 };
 

@@ -2,7 +2,7 @@
  * Tests the write units of a delivered event and of a failed attempt. Also tests that stored bodies are compressed and read back
  * unchanged.
  */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
@@ -10,10 +10,6 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createdProspect, deliveries, drain, newPipeline, publish } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 /** A prospect with all fields that a canvasser fills in. */
 const filled = {
   name: "Ada Lovelace-Byron",

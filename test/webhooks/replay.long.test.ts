@@ -2,7 +2,7 @@
  * Tests a replay of more deliveries than one request can send. The replay must count them exactly, send them in several steps, and send
  * ten per second.
  */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -16,10 +16,6 @@ const COUNT = 12_000;
 const STEP = 50;
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 test(`a replay of ${COUNT} deliveries counts exactly and keeps its rate`, { timeout: 1_800_000 }, async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
@@ -46,7 +42,7 @@ test(`a replay of ${COUNT} deliveries counts exactly and keeps its rate`, { time
   const begin = at.clock;
   let steps = 0;
   for (;;) {
-    const next = at.queue.findIndex(({ message }) => "replay" in message);
+    const next = at.queue.findIndex(({ message }) => "drain" in message);
     if (next === -1) break;
     const [entry] = at.queue.splice(next, 1);
     if (entry === undefined) break;
