@@ -58,7 +58,7 @@ test("a failed attempt costs eight more write units, including two for the healt
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 
-test("a packed body is unpacked byte for byte, and an older row's body that was never packed is read unchanged", async () => {
+test("a packed body is unpacked byte for byte", async () => {
   const at = await newPipeline(db);
   await publish(at);
   const [delivery] = await deliveries(at);
@@ -68,7 +68,6 @@ test("a packed body is unpacked byte for byte, and an older row's body that was 
   expect(bytes.length).toBeLessThan(body.length / 2);
   for (const text of [body, "", "ä\u{1F600}\u2028", "x".repeat(100_000)]) {
     expect(unpackedBody(packedBody(text))).toBe(text);
-    expect(unpackedBody(text)).toBe(text);
   }
   expect(deliveryItem(delivery).body).toEqual(bytes);
   expect(() => unpackedBody(Buffer.of(9, 1, 2))).toThrow("not known");

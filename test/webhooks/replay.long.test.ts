@@ -5,9 +5,8 @@
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { deliveryId, newDelivery } from "#shared/webhooks/delivery.ts";
+import { deliveryId, deliveryItem, newDelivery } from "#shared/webhooks/delivery.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { consume, deliveries, newPipeline, START } from "./delivery-pipeline.ts";
@@ -29,7 +28,7 @@ test(`a replay of ${COUNT} deliveries counts exactly and keeps its rate`, { time
     const occasion = { ...about, createdAt, dueMs: START, trigger: "automatic", triggeredBy: null } as const;
     const { dueShard: _due, ...made } = newDelivery(occasion, JSON.stringify({ filler: "x".repeat(1_500) }));
     const state = i % 4 === 0 ? "delivered" : "exhausted";
-    return { ...keys.delivery(companyId, webhookId, id), ...made, state, attempt: state === "delivered" ? 1 : 10 };
+    return deliveryItem({ ...made, state, attempt: state === "delivered" ? 1 : 10 });
   });
   await db.direct.batchPut(rows);
   at.clock = START + COUNT * 1_000;

@@ -32,7 +32,6 @@ import { updateIf } from "#shared/webhooks/settle.ts";
 export const LEASE_MS = limits.exchangeMs + 8_000;
 
 export const StoredLimiter = z.object({
-  /** The old name of the limiter. Stored rows contain it, so do not change it. */
   type: z.literal("limiter"),
   companyId: Id,
   webhookId: Id,
