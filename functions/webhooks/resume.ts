@@ -2,7 +2,7 @@
 import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export const handler = endpoint(

@@ -228,10 +228,12 @@ export const webhook = (companyId: number, id: number): Key => ({
   pk: webhookPartition(companyId),
   sk: `W#${padded(id)}`,
 });
-export const webhookAt = ({ pk, sk }: Key): { companyId: number; id: number } | undefined => {
+export const webhookAt = ({ pk, sk }: Key): { companyId: number; webhookId: number } | undefined => {
   const [, companyId] = /^C#(\d+)#W$/.exec(pk) ?? [];
-  const [, id] = /^W#(\d+)$/.exec(sk) ?? [];
-  return companyId === undefined || id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
+  const [, webhookId] = /^W#(\d+)$/.exec(sk) ?? [];
+  return companyId === undefined || webhookId === undefined
+    ? undefined
+    : { companyId: Number(companyId), webhookId: Number(webhookId) };
 };
 export const registration = (companyId: number, webhookId: number, id: number): Key => ({
   pk: webhookPartition(companyId),

@@ -3,9 +3,9 @@ import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 
 export const limiterKeys = {
   limiter: (companyId: number, webhookId: number): Key => ({ pk: `C#${companyId}#D#${webhookId}#G`, sk: "GATE" }),
-  limiterAt: ({ pk }: Key): { companyId: number; id: number } | undefined => {
-    const [, companyId, id] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
-    return companyId === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
+  limiterAt: ({ pk }: Key): { companyId: number; webhookId: number } | undefined => {
+    const [, companyId, webhookId] = /^C#(\d+)#D#(\d+)#G$/.exec(pk) ?? [];
+    return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
 } as const;
 
@@ -70,7 +70,7 @@ export const fanOutKeys = {
   laneAt: ({ pk, sk }: Key): FanOutLane | undefined => {
     const [, companyId, bulk] = /^C#(\d+)#D#F(B?)$/.exec(pk) ?? [];
     if (companyId === undefined || !sk.startsWith("E#")) return undefined;
-    return { companyId: Number(companyId), ...(bulk === "B" && { isBulk: true }) };
+    return { companyId: Number(companyId), isBulk: bulk === "B" ? true : undefined };
   },
   /** The data of an event, if it is too large to be stored in each delivery of the event. */
   eventData: (companyId: number, eventId: string): Key => ({ pk: `C#${companyId}#D#E#${eventId}`, sk: "DATA" }),
@@ -84,11 +84,6 @@ export const expectedKeys = {
   entry: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `E#${eventId}`,
-  }),
-  /** The entry of a fan-out, in the partition of the event's day. It says whether all deliveries are created. */
-  fanOut: (companyId: number, day: string, eventId: string): Key => ({
-    pk: dayPartition(companyId, day),
-    sk: `F#${eventId}`,
   }),
   day: (companyId: number, day: string): { pk: string } => ({ pk: dayPartition(companyId, day) }),
 } as const;

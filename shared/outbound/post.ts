@@ -19,7 +19,7 @@ export interface Exchange {
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
   /** The request never left this process. The receiver may be working. */
-  readonly isUnsent?: true;
+  readonly isUnsent?: true | undefined;
 }
 
 export interface Post {
@@ -56,7 +56,7 @@ export async function post(
     const reason = signal.aborted ? `no answer within ${limits.exchangeMs} ms` : reasonOf(error);
     const failed = { status: null, error: reason, answer: "", retryAfter: undefined };
     const isUnsent = signal.aborted ? isLookingUp : neverLeft(error);
-    return { ...failed, latencyMs: performance.now() - started, ...(isUnsent && { isUnsent }) };
+    return { ...failed, latencyMs: performance.now() - started, isUnsent: isUnsent || undefined };
   }
 }
 
@@ -168,9 +168,9 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
       response.on("end", () => {
         finish();
         const { socket } = sent;
+        const opened = socket === null ? undefined : openedAt.get(socket);
         // The name may have another address by now.
-        if (socket !== null && performance.now() - (openedAt.get(socket) ?? 0) > limits.connectionAgeMs)
-          socket.destroy();
+        if (opened === undefined || performance.now() - opened > limits.connectionAgeMs) socket?.destroy();
       });
       response.on("error", reject);
       response.on("aborted", () => reject(new Error("the answer broke off")));

@@ -5,6 +5,7 @@
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { at } from "#shared/at.ts";
 import type { UrlPolicy } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createResolver, type Resolve, withoutTrailingDot } from "#shared/outbound/dns.ts";
@@ -36,7 +37,7 @@ const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** Undefined if the address is permitted. */
 export function addressFault(address: string, policy: UrlPolicy): string | undefined {
-  const bare = address.replace(/^\[|\]$/g, "").split("%")[0] ?? "";
+  const bare = at(address.replace(/^\[|\]$/g, "").split("%"), 0);
   if (!ipaddr.isValid(bare)) return `${address} is no address`;
   // Converts an IPv4-mapped IPv6 address to IPv4.
   const parsed = ipaddr.process(bare);

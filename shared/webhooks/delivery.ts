@@ -71,8 +71,7 @@ export const packedBody = (body: string): Uint8Array =>
   Buffer.concat([Buffer.of(PACKING_VERSION), deflateRawSync(body, { dictionary: DICTIONARY, level: PACKING_LEVEL })]);
 
 /** Throws if the version of the dictionary is unknown. */
-export function unpackedBody(stored: string | Uint8Array): string {
-  if (typeof stored === "string") return stored;
+export function unpackedBody(stored: Uint8Array): string {
   if (stored[0] !== PACKING_VERSION) throw new Error("the packing of a delivery's body is not known");
   return inflateRawSync(stored.subarray(1), { dictionary: DICTIONARY }).toString("utf8");
 }
@@ -119,7 +118,7 @@ export const StoredDelivery = z.object({
   /** The last time at which the sweeper sent a new message for this delivery. */
   sweptAt: z.optional(Timestamp),
   /** Absent if each attempt makes the body from other rows. */
-  body: z.optional(z.pipe(z.union([z.string(), Bytes]), z.transform(unpackedBody))),
+  body: z.optional(z.pipe(Bytes, z.transform(unpackedBody))),
   sharedData: z.optional(z.literal(true)),
   /** The id of the record whose events the delivery collects. Only a delivery with a debounce window has it. */
   recordId: z.optional(Id),

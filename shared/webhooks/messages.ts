@@ -19,29 +19,15 @@ export const DeliveryMessage = z.object({
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 
-/** Asks for the next step of draining the paused backlog. */
-export const PausedDrainMessage = z.object({ ...ofWebhook, release: z.literal(true) });
-export type PausedDrainMessage = z.infer<typeof PausedDrainMessage>;
-
-/** Asks for the next step of draining the throttled backlog. */
-export const ThrottledDrainMessage = z.object({ ...ofWebhook, look: z.literal(true) });
-export type ThrottledDrainMessage = z.infer<typeof ThrottledDrainMessage>;
-
-/** Asks for the next step of a replay. */
-export const ReplayMessage = z.object({ ...ofWebhook, replay: z.literal(true) });
-export type ReplayMessage = z.infer<typeof ReplayMessage>;
+/** Asks for the next step of sending what waits for a webhook (drain.ts). */
+export const DrainMessage = z.object({ ...ofWebhook, drain: z.enum(["paused", "throttled", "replay"]) });
+export type DrainMessage = z.infer<typeof DrainMessage>;
 
 /** Asks for the next deliveries of a company's fan-outs. */
 export const FanOutMessage = z.object({ v: z.literal(1), fanOut: z.literal(true), companyId: Id, isBulk });
 export type FanOutMessage = z.infer<typeof FanOutMessage>;
 
-export const QueueMessage = z.union([
-  DeliveryMessage,
-  PausedDrainMessage,
-  ReplayMessage,
-  ThrottledDrainMessage,
-  FanOutMessage,
-]);
+export const QueueMessage = z.union([DeliveryMessage, DrainMessage, FanOutMessage]);
 export type QueueMessage = z.infer<typeof QueueMessage>;
 
 export const messageFor = ({ companyId, webhookId, id, attempt, isBulk }: StoredDelivery): DeliveryMessage => ({
@@ -50,48 +36,31 @@ export const messageFor = ({ companyId, webhookId, id, attempt, isBulk }: Stored
   webhookId,
   deliveryId: id,
   attempt,
-  ...(isBulk && { isBulk }),
+  isBulk,
 });
 
-export const pausedDrainMessage = (companyId: number, webhookId: number): PausedDrainMessage => ({
-  v: 1,
-  release: true,
-  companyId,
-  webhookId,
-});
-
-export const throttledDrainMessage = (companyId: number, webhookId: number): ThrottledDrainMessage => ({
-  v: 1,
-  look: true,
-  companyId,
-  webhookId,
-});
-
-export const replayMessage = (companyId: number, webhookId: number): ReplayMessage => ({
-  v: 1,
-  replay: true,
-  companyId,
-  webhookId,
-});
+export const drainMessage = (
+  { companyId, webhookId }: Pick<DrainMessage, "companyId" | "webhookId">,
+  drain: DrainMessage["drain"],
+): DrainMessage => ({ v: 1, drain, companyId, webhookId });
 
 export const fanOutMessage = ({ companyId, isBulk }: FanOutLane): FanOutMessage => ({
   v: 1,
   fanOut: true,
   companyId,
-  ...(isBulk && { isBulk }),
+  isBulk,
 });
 
 /** Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so an early message is queued again. */
 export async function enqueue(
   { queue, clock }: Pick<EventContext, "queue" | "clock">,
   deliveries: readonly StoredDelivery[],
-): Promise<void> {
-  if (deliveries.length === 0) return;
+): Promise<[]> {
   const now = clock.now();
-  await queue.send(
-    deliveries.map((delivery) => ({
-      message: messageFor(delivery),
-      delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now),
-    })),
-  );
+  const messages = deliveries.map((delivery) => ({
+    message: messageFor(delivery),
+    delaySeconds: delaySecondsUntil(Date.parse(delivery.dueAt), now),
+  }));
+  if (messages.length > 0) await queue.send(messages);
+  return [];
 }

@@ -1,4 +1,4 @@
-/** Conditional writes that change the states of deliveries, and the outcome of a batch of deliveries. */
+/** Conditional writes that change the states of deliveries, and what is left of a batch of deliveries. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { updateEach } from "#shared/db/conditional-writes.ts";
@@ -8,26 +8,21 @@ import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/** A delivery that is in neither collection needs no further work by the caller. */
-export interface Outcome {
-  /** Errors by delivery id. Each is a fault of the service, so the queue must deliver the delivery's message again. */
-  readonly failed: Map<string, unknown>;
-  /** Ids of the deliveries that joined the throttled backlog. */
-  readonly throttled: Set<string>;
-}
+/** Work that is left with a delivery: it joined the throttled backlog, or a fault of the service has stopped its handling. */
+export type Left =
+  | { readonly id: string; readonly isThrottled: true }
+  /** The queue must deliver the delivery's message again. */
+  | { readonly id: string; readonly error: unknown };
 
-export const newOutcome = (): Outcome => ({ failed: new Map(), throttled: new Set() });
-
-/** Records an error for these deliveries, so that the other deliveries of the batch continue. */
+/** An error counts for these deliveries only, so that the other deliveries of the batch continue. */
 export async function guarded(
-  { failed }: Outcome,
   deliveries: readonly Pick<StoredDelivery, "id">[],
-  work: () => Promise<unknown>,
-): Promise<void> {
+  work: () => Promise<readonly Left[]>,
+): Promise<readonly Left[]> {
   try {
-    await work();
+    return await work();
   } catch (error) {
-    for (const { id } of deliveries) failed.set(id, error);
+    return deliveries.map(({ id }) => ({ id, error }));
   }
 }
 
@@ -56,10 +51,11 @@ export const settled = (state: "delivered" | "exhausted" | "cancelled", nowMs: n
   remove: ["dueShard"],
 });
 
-export async function cancel({ table, clock }: EventContext, deliveries: readonly StoredDelivery[]): Promise<void> {
+export async function cancel({ table, clock }: EventContext, deliveries: readonly StoredDelivery[]): Promise<Left[]> {
   const change = settled("cancelled", clock.now());
   await updateEach(
     table,
     deliveries.map((delivery) => whilePending(delivery, change)),
   );
+  return [];
 }

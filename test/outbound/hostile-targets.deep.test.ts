@@ -194,8 +194,30 @@ const { status } = await post({ url, body: "{}", headers: {} }, "local");
 get(url, (answer) => { console.log(status, answer.statusCode); answer.destroy(); });
 `;
 
-test("an allowed URL stays as written", () => {
-  for (const url of ["https://example.com/hook?x=1", "https://[2606:4700:4700::1111]/", "https://example.com:8443/"]) {
-    expect(parseTarget(url, "public").href).toBe(url);
-  }
+test.each([
+  "https://example.com/hook?x=1",
+  "https://93.184.216.34/",
+  "https://[2606:4700:4700::1111]/",
+  "https://example.com:8443/",
+  "https://localhost.example.com/",
+  "https://mylocal/",
+  "https://internal.example.com./",
+])("the policy `public` allows %s, which stays as written", (url) => {
+  expect(parseTarget(url, "public").href).toBe(url);
+});
+
+describe("the policy `local`", () => {
+  test.each([
+    ...["http://127.0.0.1:9/", "http://localhost:9/", "http://a.localhost.:9/"],
+    ...["http://db.internal:9/", "http://[::1]:9/", "http://[::ffff:127.0.0.1]/"],
+  ])("allows %s", (url) => {
+    expect(parseTarget(url, "local")).toBeDefined();
+  });
+
+  test.each(["http://10.0.0.1/", "http://169.254.169.254/", "http://0.0.0.0/", "ftp://127.0.0.1/"])(
+    "refuses %s",
+    (url) => {
+      expect(() => parseTarget(url, "local")).toThrow();
+    },
+  );
 });

@@ -9,8 +9,6 @@ const INVITED =
   "The condition on the version of the user's row is in the same transaction, unless the invitation expires within the request.";
 const COMPANY = "The rows of its owner and statuses, whose ids come from the same counter, have the same condition.";
 const REGISTRATION = "The condition on the registration is in the same transaction, and none outlives its webhook.";
-const LEASE = "A pause, and each step that closes the backlog, change the lease too.";
-const REPEATED = "A repeated end would only replace `doneAt`, whose value nobody reads.";
 const RANDOM = "The id is random and new.";
 const EXISTS =
   "Only the time to live and the erasure of a company delete the row. A late write must not create it again.";
@@ -37,12 +35,10 @@ export const keptConditions: Readonly<Record<string, string>> = {
   "shared/sessions/sessions.ts | { put: { ...row }, when: | absent": RANDOM,
   "shared/sessions/sessions.ts | { put: { ...(await sessionRow(secrets, next)), replaces: digest }, when: | absent":
     RANDOM,
-  "shared/webhooks/debounce-window.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { set: { closed: boundsOf(open) } | present":
+  "shared/webhooks/events/debounce.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { set: { closed: boundsOf(open) } | present":
     EXISTS,
-  "shared/webhooks/drain.ts | const isOwn = all( | isOpen": LEASE,
   'shared/webhooks/events/debounce.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { remove: ["isBulk"] }, when: | present':
     EXISTS,
-  "shared/webhooks/events/fan-out.ts | { remove: keyOf(fanOut), when: | present": REPEATED,
   "shared/webhooks/events/manual-trigger.ts | { put: deliveryItem(delivery), when: | absent": RANDOM,
   "shared/webhooks/expected-deliveries.ts | { put: { ...expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: | absent":
     RANDOM,

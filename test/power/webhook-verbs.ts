@@ -6,15 +6,15 @@ import type { Exchange } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
-import { messageFor, pausedDrainMessage, type QueueMessage, replayMessage } from "#shared/webhooks/messages.ts";
+import { type DrainMessage, drainMessage, messageFor, type QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import {
   createRegistration,
   deleteRegistration,
@@ -120,6 +120,9 @@ async function receive(context: Process, message: QueueMessage): Promise<void> {
   if (end?.status === "rejected") throw end.reason;
 }
 
+const stepOf = (drain: DrainMessage["drain"]) => (context: Process, at: Webhook) =>
+  receive(context, drainMessage(at, drain));
+
 /** Handles the first message of each delivery. */
 async function attempt(context: Process, at: Webhook): Promise<void> {
   for await (const delivery of readDeliveries(context.table, at, {}))
@@ -206,7 +209,7 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
   verbs: {
     pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
     resumption: (context, { companyId, webhookId }) => resumeWebhook(context, context.queue, companyId, webhookId),
-    step: (context, { companyId, webhookId }) => receive(context, pausedDrainMessage(companyId, webhookId)),
+    step: stepOf("paused"),
     replay: (context, { companyId, webhookId }) => startReplay(context, context.queue, companyId, webhookId, RANGE),
     "replay of a part": (context, { companyId, webhookId }) =>
       startReplay(context, context.queue, companyId, webhookId, { ...RANGE, to: iso(START + 30_000) }),
@@ -234,7 +237,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   },
   verbs: {
     ...backlogs.verbs,
-    "step of the replay": (context, { companyId, webhookId }) => receive(context, replayMessage(companyId, webhookId)),
+    "step of the replay": stepOf("replay"),
   },
 };
 

@@ -2,30 +2,26 @@
  * Tests that the delivery log shows every attempt to send a delivery. The row of the delivery stores up to five successful attempts with
  * short answers of the receiver. Every other attempt has a separate row.
  */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { contextOn, type EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { present } from "../harness/shapes.ts";
 import { deliveries, drain, newPipeline, type Pipeline, publish, START, sweepOwn } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const api = (at: Pipeline) => ({ ...contextOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
 
 async function only(at: Pipeline) {
-  const [delivery] = await deliveries(at);
-  if (delivery === undefined) throw new Error("no delivery");
+  const delivery = present((await deliveries(at))[0]);
   return delivery;
 }
 

@@ -4,7 +4,7 @@
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -13,10 +13,9 @@ import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { BucketUnavailable } from "#shared/errors.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
-import { LEASE_MS } from "#shared/webhooks/drain.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
-import { backlogMark, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
-import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
+import { backlogMark, LEASE_MS, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
+import { drainMessage } from "#shared/webhooks/messages.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
@@ -25,14 +24,11 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { present } from "../harness/shapes.ts";
 import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-pipeline.ts";
 import { createdItem, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const IDS = [1, 2, 3, 4];
 const TEN = Array.from({ length: 10 }, (_, i) => i + 1);
 const timesPosted = (posts: readonly Post[]) =>
@@ -207,8 +203,7 @@ test("an unreadable row fails its own message only", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
   await publishIds(at, TEN);
-  const [bad] = await deliveries(at);
-  if (bad === undefined) throw new Error("no delivery");
+  const bad = present((await deliveries(at))[0]);
   const update = keys.delivery(at.companyId, at.webhookId, bad.id);
   await db.direct.write({ update, change: { set: { body: Buffer.of(9, 9) } } });
   const batch = at.queue.splice(0);
@@ -308,7 +303,7 @@ test("an open circuit breaker refuses ten deliveries in four calls of the table;
     put: { ...limiterKeys.limiter(companyId, webhookId), ...open, ...backlogMark(companyId, webhookId, at.clock) },
   });
   await publishIds(at, TEN);
-  at.queue.push({ message: throttledDrainMessage(companyId, webhookId), at: at.clock + 10_000, isRepeat: false });
+  at.queue.push({ message: drainMessage(at, "throttled"), at: at.clock + 10_000, isRepeat: false });
   const before = at.calls.length;
   expect(await consumeSome(at, at.queue.splice(0, 10))).toBe(0);
   expect(at.calls.slice(before)).toEqual(["batchGet", "batchGet", "transact", "get"]);

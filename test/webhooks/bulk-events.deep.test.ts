@@ -1,5 +1,5 @@
 /** Tests that no webhook event of a bulk job is lost or made twice if the publisher or the sender is killed at any of its calls. */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed, killable } from "../harness/killable.ts";
@@ -9,10 +9,6 @@ import { expandAll } from "./fan-out-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(() => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const CHANGES = 7;
 
 /** Publishes the changes again after each kill, as Lambda does with a batch of the stream. */

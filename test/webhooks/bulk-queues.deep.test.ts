@@ -3,17 +3,17 @@
  * wait separately from all other events. They therefore delay no other event, neither of another company nor of the same company or
  * webhook.
  */
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { messageGroup } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { bulkChange, deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
@@ -21,10 +21,6 @@ import { counted, expandAll } from "./fan-out-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb("test");
-beforeAll(() => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 

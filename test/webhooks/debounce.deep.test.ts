@@ -2,7 +2,7 @@
  * Tests the debounce windows of deliveries at their limits: repeated and reordered records, kills at each call of the sender, large bodies
  * and long delays.
  */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
@@ -28,10 +28,6 @@ import { deliveries, drain, newPipeline, type Pipeline, START } from "./delivery
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
 const Counted = z.object({ eventCount: z.int() });
 

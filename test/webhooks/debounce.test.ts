@@ -1,12 +1,12 @@
 /** Tests that the events of a record within a registration's delay become one delivery, which contains each event once. */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { deleteRegistration, updateRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -16,10 +16,6 @@ import { deliveries, drain, newPipeline, type Pipeline, START } from "./delivery
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);
 const Counted = z.object({ eventCount: z.int() });
 

@@ -2,19 +2,20 @@
  * Tests that deleting a webhook or one of its registrations cancels each waiting delivery once, and that the delivery log shows the
  * cancellation immediately.
  */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import {
   consume,
@@ -30,10 +31,6 @@ import {
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const MINUTE = 60_000;
 const COUNT = 2;
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
@@ -175,8 +172,7 @@ describe.each(["webhook", "registration"] as const)("deleting a %s cancels deliv
 async function callOfPost(): Promise<number> {
   const at = await newPipeline(db);
   await publish(at);
-  const [first] = at.queue.splice(0, 1);
-  if (first === undefined) throw new Error("no message");
+  const first = present(at.queue.splice(0, 1)[0]);
   await consume(at, first.message, false);
   return at.calls.indexOf("post") + 1;
 }
@@ -214,8 +210,7 @@ describe("a deleted registration", () => {
     const at = await newPipeline(db);
     await publish(at);
     let during: unknown;
-    const [first] = at.queue.splice(0, 1);
-    if (first === undefined) throw new Error("no message");
+    const first = present(at.queue.splice(0, 1)[0]);
     at.meanwhile = {
       at: await callOfPost(),
       work: async () => {

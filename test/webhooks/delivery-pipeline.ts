@@ -72,19 +72,28 @@ export interface Pipeline {
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
+/** Returns the request for an automatic registration without a filter. */
+export const automatic = (event: string, delayMinutes = 0) => ({
+  event,
+  filter: null,
+  delayMinutes,
+  triggerMode: "automatic" as const,
+  manualTriggerButtonText: null,
+});
+
+/** The receivers of these tests have loopback addresses. */
+export function allowLoopback(): void {
+  process.env.WEBHOOK_URL_POLICY = "local";
+}
+
 /** Creates a company with a webhook and one registration. Also creates a change of a prospect that matches this registration. */
 export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
+  allowLoopback();
   const { companyId } = await newOwner(plain);
   const webhook = await createWebhook(plain, companyId, { name: "x", url: "http://127.0.0.1:1/", registrations: [] });
-  await createRegistration(plain, companyId, webhook.id, {
-    event,
-    filter: null,
-    delayMinutes,
-    triggerMode: "automatic",
-    manualTriggerButtonText: null,
-  });
+  await createRegistration(plain, companyId, webhook.id, automatic(event, delayMinutes));
   const queue: Pipeline["queue"] = [];
   const posts: Post[] = [];
   const calls: string[] = [];

@@ -19,7 +19,7 @@ import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { bulkChange, consume, createdProspect, START } from "./delivery-pipeline.ts";
+import { allowLoopback, automatic, bulkChange, consume, createdProspect, START } from "./delivery-pipeline.ts";
 
 /** The answer of a receiver. `ms` is its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
@@ -97,17 +97,12 @@ export class DeliverySimulation {
 
   async hook(event = "prospect.created"): Promise<Hook> {
     const plain = contextOn(this.#db.direct, { now: () => START });
+    allowLoopback();
     const sub = `simulated-${hooks++}`;
     const { companyId } = await newOwner(plain);
     const url = `http://127.0.0.1:1/${sub}`;
     const webhook = await createWebhook(plain, companyId, { name: "x", url, registrations: [] });
-    await createRegistration(plain, companyId, webhook.id, {
-      event,
-      filter: null,
-      delayMinutes: 0,
-      triggerMode: "automatic",
-      manualTriggerButtonText: null,
-    });
+    await createRegistration(plain, companyId, webhook.id, automatic(event));
     const made = { companyId, webhookId: webhook.id, url };
     this.hooks.push(made);
     return made;

@@ -2,7 +2,7 @@
  * Tests the write units of a delivered event and of a failed attempt. Also tests that stored bodies are compressed and read back
  * unchanged.
  */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
@@ -10,10 +10,6 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createdProspect, deliveries, drain, newPipeline, publish } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 /** A prospect with all fields that a canvasser fills in. */
 const filled = {
   name: "Ada Lovelace-Byron",
@@ -62,7 +58,7 @@ test("a failed attempt costs eight more write units, including two for the healt
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 
-test("a packed body is unpacked byte for byte, and an older row's body that was never packed is read unchanged", async () => {
+test("a packed body is unpacked byte for byte", async () => {
   const at = await newPipeline(db);
   await publish(at);
   const [delivery] = await deliveries(at);
@@ -72,7 +68,6 @@ test("a packed body is unpacked byte for byte, and an older row's body that was 
   expect(bytes.length).toBeLessThan(body.length / 2);
   for (const text of [body, "", "ä\u{1F600}\u2028", "x".repeat(100_000)]) {
     expect(unpackedBody(packedBody(text))).toBe(text);
-    expect(unpackedBody(text)).toBe(text);
   }
   expect(deliveryItem(delivery).body).toEqual(bytes);
   expect(() => unpackedBody(Buffer.of(9, 1, 2))).toThrow("not known");

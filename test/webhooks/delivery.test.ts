@@ -30,17 +30,28 @@ describe("the retry plan", () => {
     expect(nextGapMs("x", 10, undefined, 0, 1)).toBeUndefined();
   });
 
+  const now = Date.UTC(2026, 5, 1);
+  const DAY = 86_400_000;
+
   test.each([
     ["120", 120_000],
+    [" 120 ", 120_000],
     ["0", 1_000],
-    ["999999999", 86_400_000],
-    ["Thu, 01 Jan 1970 00:01:00 GMT", 60_000],
-  ])("Retry-After %s is honoured within 1 s and 24 h", (value, gapMs) => {
-    expect(nextGapMs("x", 1, value, 0, 1)).toBe(gapMs);
+    ["86400", DAY],
+    ["86401", DAY],
+    ["9".repeat(400), DAY],
+    ["Mon, 01 Jun 2026 00:00:30 GMT", 30_000],
+    ["Sun, 31 May 2026 23:00:00 GMT", 1_000],
+    ["Fri, 01 Jan 2100 00:00:00 GMT", DAY],
+  ])("Retry-After %j is honoured within 1 s and 24 h", (value, gapMs) => {
+    expect(nextGapMs("x", 1, value, now, 1)).toBe(gapMs);
   });
 
-  test.each(["soon", "-5", "1.5", "", "1e3"])("an invalid Retry-After %j is ignored", (value) => {
-    expect(nextGapMs("x", 1, value, 0, 1)).toBe(nextGapMs("x", 1, undefined, 0, 1));
+  test.each([
+    ...["", "soon", "-5", "+120", "1.5", "1e3", "0x10", "Infinity", "7, 9", "2026-06-01T00:00:30Z"],
+    ...["Mon, 99 Jun 2026 00:00:30 GMT", "Mon, 01 Jun 2026 25:00:00 GMT", "Monday, 01-Jun-26 00:00:30 GMT"],
+  ])("an invalid Retry-After %j is ignored", (value) => {
+    expect(nextGapMs("x", 1, value, now, 1)).toBe(nextGapMs("x", 1, undefined, now, 1));
   });
 });
 

@@ -2,14 +2,17 @@
  * Tests that every event arrives although functions are killed at any of their calls. A post may be repeated only if its result was not
  * recorded before the kill.
  */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Post } from "#shared/outbound/post.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { present } from "../harness/shapes.ts";
 import {
   consume,
   deliveries,
@@ -23,10 +26,6 @@ import {
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const pipeline = (event?: string, delayMinutes?: number): Promise<Pipeline> => newPipeline(db, event, delayMinutes);
 
 function expectSame(posts: readonly Post[]): void {
@@ -127,8 +126,7 @@ describe("repeats and reordering", () => {
   test("concurrent senders with the same message make one post", async () => {
     const at = await pipeline();
     await publish(at);
-    const message = at.queue[0]?.message;
-    if (message === undefined) throw new Error("no message");
+    const message = present(at.queue[0]).message;
     await Promise.all(Array.from({ length: 5 }, () => consume(at, message, false)));
     expect(at.posts).toHaveLength(1);
   });
@@ -136,8 +134,7 @@ describe("repeats and reordering", () => {
   test("a sender sends nothing if another sender has sent the delivery since it was read", async () => {
     const at = await pipeline();
     await publish(at);
-    const message = at.queue[0]?.message;
-    if (message === undefined) throw new Error("no message");
+    const message = present(at.queue[0]).message;
     const { table } = at.context;
     let reads = 0;
     const batchGet: typeof table.batchGet = async (keys) => {
@@ -190,6 +187,21 @@ describe("time", () => {
     const hours = (at.clock - START) / 3_600_000;
     expect(hours).toBeGreaterThan(75.6 * 0.8);
     expect(hours).toBeLessThan(75.6 * 1.2 + 1);
+  });
+
+  test.each([302, 400, 410, 429, 503])("the Retry-After of a %i answer sets the next attempt", async (status) => {
+    const at = await pipeline();
+    at.answers = (_, number) => (number === 1 ? { status, retryAfter: "120" } : { status: 204 });
+    await publish(at);
+    await drain(at);
+    expect(await deliveries(at)).toMatchObject([{ attempt: 2, dueAt: iso(START + 120_000) }]);
+    if (status === 410) {
+      await resumeWebhook(contextOn(db.direct, at.context.clock), at.context.queue, at.companyId, at.webhookId);
+      await drain(at);
+    }
+    expect(at.posts).toHaveLength(2);
+    expect(at.clock).toBeGreaterThanOrEqual(START + 120_000);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 2 });
   });
 
   test("the sweeper queues a due delivery only if it has no message", async () => {

@@ -4,13 +4,14 @@
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed, killable } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import { consume, deliveriesOf, sweepOwn } from "./delivery-pipeline.ts";
 import { expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
@@ -18,10 +19,6 @@ import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 // Each test gets an empty table, because the sweeper reads the waiting deliveries of all companies.
 const db = faultyDynamoDb("test");
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const WEBHOOKS = 3;
 /**
  * Number of registrations of each webhook. The three webhooks together have 102 matches. Only an event with more than 100 matches becomes a
@@ -147,8 +144,7 @@ test("a function that continues after its lease expired, concurrently with the n
     const number = before + step;
     const at = await pipeline();
     await publish(at, 2);
-    const [message] = at.queue.map((entry) => entry.message);
-    if (message === undefined) throw new Error("no message");
+    const message = present(at.queue.map((entry) => entry.message)[0]);
     const work = async (): Promise<void> => {
       at.clock += 25_000;
       await consume({ context: { ...at.context, table: db.direct } }, message, true);

@@ -1,7 +1,7 @@
 /**
  * Tests that a company's steady events are not delayed while 10 000 events of another company wait for a receiver that is slow or failing.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
@@ -12,10 +12,6 @@ const EVENTS = 10_000;
 const MINUTES_OF_MACHINE = 30;
 
 const db = faultyDynamoDb("test");
-beforeEach(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const hang = { ms: 10_000, status: null, error: "no answer within 10000 ms" };
 test.each([
   ["is dead, and was quick before", hang, true],

@@ -1,30 +1,30 @@
 /** A writer of a row of webhooks that another one has changed since it was read does not undo this change. */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import type { EventContext } from "#shared/context.ts";
+import { contextOn, type EventContext } from "#shared/context.ts";
 import type { Change } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
-import { drainPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";
-import { drainThrottledBacklog } from "#shared/webhooks/deliver/throttled-backlog.ts";
-import { addToThrottledBacklog, newLimiter } from "#shared/webhooks/limiter/limiter.ts";
-import { messageFor, pausedDrainMessage, throttledDrainMessage } from "#shared/webhooks/messages.ts";
+import { addToThrottledBacklog } from "#shared/webhooks/deliver/backlogs.ts";
+import { drain } from "#shared/webhooks/deliver/drain.ts";
+import { readDelivery } from "#shared/webhooks/deliver/log.ts";
+import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
+import { limiterOf } from "#shared/webhooks/limiter/limiter.ts";
+import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { settled, updateIf, whilePending } from "#shared/webhooks/settle.ts";
+import { getRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { present } from "../harness/shapes.ts";
 import { consume, deliveries, newPipeline, publish, sweepOwn } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-beforeAll(() => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 /** A waiting delivery without a message. */
 async function stage() {
   const at = await newPipeline(db);
   await publish(at);
   at.queue.splice(0);
-  const [delivery] = await deliveries(at);
-  if (delivery === undefined) throw new Error("no delivery");
+  const delivery = present((await deliveries(at))[0]);
   const { companyId, webhookId } = at;
   const rows = {
     webhook: keys.webhook(companyId, webhookId),
@@ -51,19 +51,20 @@ async function stage() {
 
 test("the mark of a backlog that has one keeps its due time", async () => {
   const { at, delivery, past, set, row, ids } = await stage();
-  await set("limiter", { ...newLimiter(ids.companyId, ids.webhookId), dueShard: "DUE#0", dueAt: past });
-  const unmarked = newLimiter(ids.companyId, ids.webhookId);
+  await set("limiter", { type: "limiter", ...ids, dueShard: "DUE#0", dueAt: past });
+  const unmarked = limiterOf(ids);
   await addToThrottledBacklog({ ...at.context, table: db.direct }, [delivery], { kind: "full" }, unmarked);
   expect([await row("limiter"), at.queue]).toMatchObject([{ dueAt: past }, []]);
 });
 
 test("a backlog that a delivery joins just before its end stays open", async () => {
-  const { past, changing, set, row, ids } = await stage();
+  const { at, past, changing, set, row, ids } = await stage();
   const empty = { dueShard: "DUE#0", dueAt: past, lookUntil: past, emptySince: past };
-  await set("limiter", { ...newLimiter(ids.companyId, ids.webhookId), ...empty });
+  await set("limiter", { type: "limiter", ...ids, ...empty });
   const context = changing("limiter", { remove: ["emptySince"] }, 2);
-  await drainThrottledBacklog(context, throttledDrainMessage(ids.companyId, ids.webhookId));
-  expect(await row("limiter")).toMatchObject({ dueShard: "DUE#0" });
+  await drain(context, drainMessage(ids, "throttled"));
+  expect(await row("limiter")).toMatchObject({ dueShard: "DUE#0", lookUntil: iso(at.clock) });
+  expect(at.queue).toMatchObject([{ message: drainMessage(ids, "throttled"), at: at.clock }]);
 });
 
 test("a sender does not settle a later attempt than its own", async () => {
@@ -77,14 +78,14 @@ test("a step of the paused backlog does not resume a delivery that has left it",
   await set("webhook", { dueShard: "DUE#0", dueAt: past });
   await set("delivery", { dueShard: keys.pausedBacklogShard(ids.companyId, ids.webhookId, undefined) });
   const context = changing("delivery", settled("cancelled", at.clock));
-  await drainPausedBacklog(context, pausedDrainMessage(ids.companyId, ids.webhookId));
+  await drain(context, drainMessage(ids, "paused"));
   expect(await row("delivery")).not.toHaveProperty("dueShard");
 });
 
 test("a repeated message of an empty paused backlog changes nothing", async () => {
   const { at, row, ids } = await stage();
   const before = await row("webhook");
-  await drainPausedBacklog({ ...at.context, table: db.direct }, pausedDrainMessage(ids.companyId, ids.webhookId));
+  await drain({ ...at.context, table: db.direct }, drainMessage(ids, "paused"));
   expect(await row("webhook")).toEqual(before);
 });
 
@@ -100,4 +101,22 @@ test("a second failure keeps the time of the first one", async () => {
   at.answers = () => ({ status: 500 });
   await consume({ context: changing("webhook", { set: { failingSince: past } }) }, messageFor(delivery), false);
   expect(await row("webhook")).toMatchObject({ failingSince: past });
+});
+
+test("a delivery or registration whose webhook is deleted while it is read is not found", async () => {
+  const { at, delivery, ids } = await stage();
+  const { companyId, webhookId } = ids;
+  const context = contextOn(db.direct, { now: () => at.clock });
+  const registrationId = delivery.registrationId ?? expect.fail("no registration");
+  const key = keys.registration(companyId, webhookId, registrationId);
+  const registration = await db.direct.get(key);
+  await deleteWebhook(context, companyId, webhookId);
+  await db.direct.batchPut([{ ...registration, ...key }]);
+  for (const asked of [
+    readDelivery(context, companyId, webhookId, delivery.id),
+    redeliver(context, at.context.queue, companyId, webhookId, delivery.id),
+    getRegistration(context, companyId, webhookId, registrationId),
+  ]) {
+    await expect(asked).rejects.toMatchObject({ code: "not_found" });
+  }
 });

@@ -1,5 +1,5 @@
 /** When the limiter of a webhook gives a slot, and that a late writer of its row destroys no newer state. */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import type { Change } from "#shared/db/expression.ts";
@@ -18,9 +18,6 @@ import { calledBy } from "../harness/killable.ts";
 import { newPipeline } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-beforeAll(() => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
 const NOW = Date.UTC(2026, 5, 1);
 const [LATER, EARLIER] = [iso(NOW + 60_000), iso(NOW - 1)];
 const SENDERS = 10;

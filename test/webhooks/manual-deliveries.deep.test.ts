@@ -114,24 +114,6 @@ describe("actions", () => {
     expect(dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(webhook.id))).items).toEqual([]);
   });
 
-  test("of a paused webhook have their deliveries kept, and retried when the receiver fails", async () => {
-    const { receiver, webhook, ids } = await subscribe([{ event: "prospect.updated", ...manual }], (_, answer, n) => {
-      answer.statusCode = n === 1 ? 500 : 200;
-      answer.end();
-    });
-    const [registrationId = 0] = ids;
-    dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(webhook.id)));
-    const { id } = await newProspect();
-    const { deliveryId } = dataOf(await as.rep.POST(action, of(id, registrationId)), 202);
-    const { items } = dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries", at(webhook.id)));
-    expect(items).toMatchObject([{ id: deliveryId, status: "waiting" }]);
-    expect(receiver.receipts).toEqual([]);
-    dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id)));
-    await receiver.until(2);
-    expect(receiver.receipts.map(({ event }) => event.id)).toEqual([deliveryId, deliveryId]);
-    expect(receiver.receipts[1]?.body).toBe(receiver.receipts[0]?.body);
-  });
-
   test("send data that the catalogue's schema allows, for every event", async () => {
     const types = dataOf(await as.admin.GET("/api/webhooks/event-types"));
     const { receiver, ids } = await subscribe(types.map(({ event }) => ({ event, ...manual })));

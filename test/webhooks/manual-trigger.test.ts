@@ -2,13 +2,13 @@
  * Tests that a manual trigger makes exactly one delivery, and that this delivery arrives. The test kills the request at any call and then
  * repeats it.
  */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
@@ -16,10 +16,6 @@ import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline,
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const PROSPECT = 4_711;
 
 interface Action {

@@ -1,6 +1,6 @@
 /** Tests that the publisher finds the same matching subscriptions with its cache as without it, and how few rows a batch reads. */
 import fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -30,14 +30,11 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { createdItem, deliveriesOf } from "./delivery-pipeline.ts";
+import { allowLoopback, createdItem, deliveriesOf } from "./delivery-pipeline.ts";
 import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
+beforeEach(allowLoopback);
 const START = Date.UTC(2026, 5, 1);
 const url = "http://127.0.0.1:1/";
 const input: NewRegistration = {

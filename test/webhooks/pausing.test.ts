@@ -2,13 +2,14 @@
  * Tests that a paused webhook sends nothing and loses nothing. After it is resumed, its backlog must be sent from the oldest event to the
  * newest.
  */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import {
@@ -25,10 +26,6 @@ import {
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 /** Returns a context for API requests. The kills that the test plans for the pipeline do not affect it. */
 const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
@@ -83,7 +80,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await resume(at);
   await resume(at);
   // Removes all messages from the queue except the one that starts the next step of sending the backlog.
-  const step = at.queue.findIndex(({ message }) => "release" in message);
+  const step = at.queue.findIndex(({ message }) => "drain" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
   if (first !== undefined) at.queue.push(first);
@@ -161,6 +158,17 @@ test("a delivery that joins the paused backlog after the drain is sent without a
   await drain(at);
   expect(at.posts).toHaveLength(1);
   await expectReconciled(at);
+});
+
+test("a webhook that is deleted during its resumption is not found", async () => {
+  const at = await newPipeline(db);
+  await pause(at);
+  const { table, queue } = at.context;
+  const context = { ...api(at), table, commit: table.transact };
+  // The request has read the webhook, and is about to commit.
+  at.meanwhile = { at: at.calls.length + 2, work: () => deleteWebhook(api(at), at.companyId, at.webhookId) };
+  const resumed = resumeWebhook(context, queue, at.companyId, at.webhookId);
+  await expect(resumed).rejects.toMatchObject({ code: "not_found" });
 });
 
 describe("a receiver", () => {

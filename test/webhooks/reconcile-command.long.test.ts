@@ -4,18 +4,15 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { TABLE } from "../harness/faulty-dynamodb.ts";
+import { present } from "../harness/shapes.ts";
 import { deliveriesOf } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 
 const db = faultyDynamoDb();
-beforeAll(() => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 test("the command prints the counts, and exits with 1 if it finds a fault", async () => {
   const outputs = createServer((_, response) => {
     response.end(
@@ -39,8 +36,7 @@ test("the command prints the counts, and exits with 1 if it finds a fault", asyn
   const fresh = await now.hook();
   await now.publish(fresh, 1, 3);
   await now.runUntil(now.clock + 2_000);
-  const [lost] = await deliveriesOf(db, fresh);
-  if (lost === undefined) throw new Error("no delivery");
+  const lost = present((await deliveriesOf(db, fresh))[0]);
   const sound = await run("reconcile", "--company", String(fresh.companyId));
   await db.direct.batchRemove([keys.delivery(lost.companyId, lost.webhookId, lost.id)]);
   const [faulty, unknown, wrong] = await Promise.all([

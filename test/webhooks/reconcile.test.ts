@@ -5,9 +5,9 @@ import { contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { expectedKeys, limiterKeys } from "#shared/db/webhook-keys.ts";
-import { pauseWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
-import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { deliveryItem, packedBody, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { pauseWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
@@ -25,7 +25,6 @@ let rows: Item[];
  * Makes six deliveries that are delivered, two that have failed in all attempts (exhausted), and four that wait for their first attempt.
  */
 beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
   simulation = new DeliverySimulation(db, 10, 1_000);
   simulation.sweeps = false;
   hook = await simulation.hook();
@@ -161,7 +160,7 @@ const damages: Record<string, () => Promise<string>> = {
   },
   "a body is no JSON": async () => {
     const delivery = await delivered();
-    await set(delivery, { body: "{" });
+    await set(delivery, { body: packedBody("{") });
     return `${delivery.id} (delivered): its body describes no delivery`;
   },
   "a paused delivery has a webhook that is not paused": async () => {

@@ -2,18 +2,18 @@
  * Tests that a replay sends each failed delivery once, from the oldest to the newest and at a bounded rate. A kill must neither lose nor
  * repeat a delivery.
  */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import type { ReplayRange } from "#shared/webhooks/deliver/replay.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -22,10 +22,6 @@ import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline,
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const HOUR = 3_600_000;
 /**
  * The time at which the tests start a replay: one hour after the first delivery was created. Each delivery of `sceneOf` has then had at

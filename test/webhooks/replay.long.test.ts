@@ -2,12 +2,11 @@
  * Tests a replay of more deliveries than one request can send. The replay must count them exactly, send them in several steps, and send
  * ten per second.
  */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { deliveryId, newDelivery } from "#shared/webhooks/delivery.ts";
+import { deliveryId, deliveryItem, newDelivery } from "#shared/webhooks/delivery.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { consume, deliveries, newPipeline, START } from "./delivery-pipeline.ts";
@@ -16,10 +15,6 @@ const COUNT = 12_000;
 const STEP = 50;
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 test(`a replay of ${COUNT} deliveries counts exactly and keeps its rate`, { timeout: 1_800_000 }, async () => {
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
@@ -33,7 +28,7 @@ test(`a replay of ${COUNT} deliveries counts exactly and keeps its rate`, { time
     const occasion = { ...about, createdAt, dueMs: START, trigger: "automatic", triggeredBy: null } as const;
     const { dueShard: _due, ...made } = newDelivery(occasion, JSON.stringify({ filler: "x".repeat(1_500) }));
     const state = i % 4 === 0 ? "delivered" : "exhausted";
-    return { ...keys.delivery(companyId, webhookId, id), ...made, state, attempt: state === "delivered" ? 1 : 10 };
+    return deliveryItem({ ...made, state, attempt: state === "delivered" ? 1 : 10 });
   });
   await db.direct.batchPut(rows);
   at.clock = START + COUNT * 1_000;
@@ -46,7 +41,7 @@ test(`a replay of ${COUNT} deliveries counts exactly and keeps its rate`, { time
   const begin = at.clock;
   let steps = 0;
   for (;;) {
-    const next = at.queue.findIndex(({ message }) => "replay" in message);
+    const next = at.queue.findIndex(({ message }) => "drain" in message);
     if (next === -1) break;
     const [entry] = at.queue.splice(next, 1);
     if (entry === undefined) break;

@@ -3,12 +3,12 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { EventName } from "#shared/webhooks/catalogue.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -17,10 +17,6 @@ import { deliveries, drain, newPipeline, type Pipeline } from "./delivery-pipeli
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-beforeAll(() => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const document: unknown = JSON.parse(readFileSync(OPENAPI_FILE, "utf8"));
 const ajv = addFormats.default(new Ajv2020({ strict: false }));
 ajv.addSchema({ $id: "document", components: at(document, "components") }, "document");

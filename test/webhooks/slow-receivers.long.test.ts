@@ -2,15 +2,15 @@
  * Tests that a slow or failing receiver does not delay deliveries to other receivers. The service limits the concurrent requests to each
  * webhook (slots), stops sending to a failing receiver for a while (circuit breaker), and keeps a backlog for each webhook.
  */
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/deliver/paused-backlog.ts";
 import { BREAKER_FAILURES, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { retryGapsMs } from "#shared/webhooks/retry-plan.ts";
+import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
@@ -20,9 +20,6 @@ import { expectReconciled } from "./reconciled.ts";
 
 /** Each test gets an empty table, because the sweeper reads the deliveries of all companies. */
 const db = faultyDynamoDb("test");
-beforeEach(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
 /** After each test, reconciliation must find no fault in any company. */
 afterEach(async () => {
   for (const simulation of staged.splice(0)) {

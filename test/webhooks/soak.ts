@@ -15,7 +15,7 @@ import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
-import { readLimiter, StoredLimiter } from "#shared/webhooks/limiter/limiter.ts";
+import { readLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
@@ -288,8 +288,7 @@ async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
  */
 async function isWaiting({ at }: Stage): Promise<boolean> {
   if (at.queue.length > 0 || (await deliveries(at)).some(({ state }) => state === "waiting")) return true;
-  const limiter = await readLimiter({ ...at.context, table: at.db.direct }, at.companyId, at.webhookId);
-  return StoredLimiter.parse(limiter).dueAt !== undefined;
+  return (await readLimiter({ table: at.db.direct }, at)).dueAt !== undefined;
 }
 
 const OfProspect = z.object({ prospect: z.object({ id: z.int(), name: z.string() }) });

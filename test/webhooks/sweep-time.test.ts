@@ -1,5 +1,5 @@
 /** Tests that the sweeper ends in time after the loss of all messages, however many deliveries wait, and that later runs continue. */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -9,10 +9,6 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { newPipeline, publish, START } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-beforeAll(() => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 /** Number of deliveries of another company at the beginning of each partition of the due index. */
 const WAITING = 500;
 const WRITE_MS = 100;

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import { beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -16,10 +16,6 @@ import { deliveries, newPipeline, type Pipeline, publish, START } from "./delive
 import { withPausedBacklogs } from "./endless-due-index.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 /** Number of deliveries in the paused backlog of each webhook. */
 const PAUSED = 5_000;
 const WEBHOOKS = 26;

@@ -2,7 +2,7 @@
  * Tests requests that cannot be sent, for example because DNS fails. They do not count as attempts, do not open the circuit breaker, and
  * do not pause the webhook. The sender repeats them with a backoff for a limited time.
  */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
@@ -18,6 +18,7 @@ import { updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
+import { present } from "../harness/shapes.ts";
 import { startNameServer } from "../outbound/name-server.ts";
 import {
   deliveries,
@@ -34,10 +35,6 @@ import { expectReconciled } from "./reconciled.ts";
 
 closeAfterEach();
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
-
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -164,8 +161,7 @@ describe("webhooks whose name server is silent", () => {
       await publish(at);
       scenes.push(at);
     }
-    const [first] = scenes;
-    if (first === undefined) throw new Error("no scene");
+    const first = present(scenes[0]);
     const context = {
       ...first.context,
       table: db.direct,

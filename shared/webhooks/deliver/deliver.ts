@@ -2,7 +2,9 @@
  * Handles messages that ask for attempts of deliveries. An attempt is recorded before its message is deleted. After a crash, the queue
  * therefore delivers the message again.
  */
+import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
+import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -12,19 +14,21 @@ import type { Table } from "#shared/db/table.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { log } from "#shared/log.ts";
 import type { Ends, Received } from "#shared/queue-consumer.ts";
-import { addToPausedBacklog } from "#shared/webhooks/deliver/paused-backlog.ts";
+import { addToPausedBacklog, addToThrottledBacklog } from "#shared/webhooks/deliver/backlogs.ts";
 import { pendingOf, sendWithSlot } from "#shared/webhooks/deliver/send.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import {
   acquireSlot,
-  addToThrottledBacklog,
-  capacityOf,
-  newLimiter,
+  freeSlots,
+  type Limiter,
+  limiterOf,
   type Refusal,
   readLimiter,
+  refusalOf,
+  takesBatches,
 } from "#shared/webhooks/limiter/limiter.ts";
 import { type DeliveryMessage, enqueue } from "#shared/webhooks/messages.ts";
-import { cancel, guarded, newOutcome, type Outcome } from "#shared/webhooks/settle.ts";
+import { cancel, guarded, type Left } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 export type ReceivedDelivery = Pick<Received<DeliveryMessage>, "message" | "isRepeat">;
@@ -38,7 +42,8 @@ interface Asked {
 /** Returns the result of each message, in the order of the batch. The queue delivers a rejected message again. */
 export async function deliver(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Ends> {
   try {
-    const { failed } = await attemptDeliveries(context, batch);
+    const left = await attemptDeliveries(context, batch);
+    const failed = new Map(left.flatMap((one) => ("error" in one ? [[one.id, one.error] as const] : [])));
     return batch.map(({ message: { deliveryId } }) =>
       failed.has(deliveryId)
         ? { status: "rejected", reason: failed.get(deliveryId) }
@@ -50,8 +55,7 @@ export async function deliver(context: EventContext, batch: readonly ReceivedDel
 }
 
 /** Makes the attempts, and cancels deliveries whose webhook or registration is deleted. Throws if the rows cannot be read. */
-export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Outcome> {
-  const outcome = newOutcome();
+export async function attemptDeliveries(context: EventContext, batch: readonly ReceivedDelivery[]): Promise<Left[]> {
   const items = await itemsAt(
     context.table,
     batch.flatMap(({ message }) => [
@@ -60,7 +64,8 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
       limiterKeys.limiter(...webhookOf(message)),
     ]),
   );
-  const asked = batch.flatMap((received) => askedBy(items, received, outcome));
+  const found = batch.flatMap((received) => askedBy(items, received));
+  const asked = found.flatMap((one) => ("delivery" in one ? [one] : []));
   const registered = await itemsAt(
     context.table,
     asked.flatMap(({ delivery }) => registrationOf(delivery)),
@@ -82,52 +87,47 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
-  await Promise.all([
-    guarded(outcome, queued, () => enqueue(context, queued)),
-    guarded(outcome, cancelled, () => cancel(context, cancelled)),
-    ...webhooks.map((deliveries) => guarded(outcome, deliveries, () => toWebhook(context, items, deliveries, outcome))),
+  const left = await Promise.all([
+    found.filter((one) => "error" in one),
+    guarded(queued, () => enqueue(context, queued)),
+    guarded(cancelled, () => cancel(context, cancelled)),
+    ...webhooks.map((deliveries) => guarded(deliveries, () => toWebhook(context, items, deliveries))),
   ]);
-  return outcome;
+  return left.flat();
 }
 
 async function toWebhook(
   context: EventContext,
   items: ReadonlyMap<string, Item>,
   deliveries: readonly StoredDelivery[],
-  outcome: Outcome,
-): Promise<void> {
-  const [first] = deliveries;
-  if (first === undefined) return;
+): Promise<readonly Left[]> {
+  const first = at(deliveries, 0);
   const webhook = StoredWebhook.parse(items.get(textOf(keys.webhook(...webhookOf(first)))));
-  const limiter = items.get(textOf(limiterKeys.limiter(...webhookOf(first))));
+  const limiter = limiterOf(first, items.get(textOf(limiterKeys.limiter(...webhookOf(first)))));
   if (webhook.status === "paused") {
     await allEnded(deliveries.map((delivery) => addToPausedBacklog(context, delivery)));
-  } else {
-    const { bulk = [], others = [] } = Object.groupBy(deliveries, ({ isBulk }) => (isBulk ? "bulk" : "others"));
-    const send = (some: readonly StoredDelivery[], isBulk?: true) =>
-      guarded(outcome, some, () =>
-        sendThroughLimiter({ context, webhook, isBulk, outcome, rechecks: RECHECKS }, limiter, some),
-      );
-    await allEnded([send(others), send(bulk, true)]);
+    return [];
   }
+  const { bulk = [], others = [] } = Object.groupBy(deliveries, ({ isBulk }) => (isBulk ? "bulk" : "others"));
+  const send = (some: readonly StoredDelivery[], isBulk?: true) =>
+    guarded(some, () => sendThroughLimiter({ context, webhook, isBulk }, limiter, some));
+  return (await allEnded([send(others), send(bulk, true)])).flat();
 }
 
-/** Returns a list with the requested attempt. It is empty if the delivery needs no work, or if its row is not valid (`failed`). */
+/** Returns a list with the requested attempt, or with an error if the row is not valid. It is empty if the delivery needs no work. */
 function askedBy(
   items: ReadonlyMap<string, Item>,
   { message, isRepeat }: ReceivedDelivery,
-  { failed }: Outcome,
-): Asked[] {
+): (Asked | { readonly id: string; readonly error: unknown })[] {
   const { companyId, webhookId, deliveryId, attempt } = message;
   const item = items.get(textOf(deliveryKey(message)));
-  if (item === undefined) log.error("delivery missing", { companyId, webhookId, deliveryId });
-  try {
-    const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
-    return delivery?.state === "waiting" ? [{ delivery, attempt, isRepeat }] : [];
-  } catch (error) {
-    failed.set(deliveryId, error);
+  if (item === undefined) {
+    log.error("delivery missing", { companyId, webhookId, deliveryId });
     return [];
   }
+  const { success, data, error } = z.safeParse(StoredDelivery, item);
+  if (!success) return [{ id: deliveryId, error }];
+  return data.state === "waiting" ? [{ delivery: data, attempt, isRepeat }] : [];
 }
 
 const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
@@ -160,83 +160,71 @@ interface Sending {
   readonly webhook: StoredWebhook;
   /** True if the deliveries send events of single records that a bulk job has changed. */
   readonly isBulk: true | undefined;
-  readonly outcome: Outcome;
-  rechecks: number;
 }
 
 /**
- * Sends deliveries of one webhook. With a quick receiver, they share one slot. A delivery without a slot is queued again if one will soon
- * be free. Otherwise it joins the throttled backlog.
+ * Sends deliveries of one webhook. With a quick receiver, they share one slot. If no slot is free but one will probably be free soon, the
+ * sender tries `rechecks` times more.
  */
 async function sendThroughLimiter(
   sending: Sending,
-  read: Item | undefined,
+  limiter: Limiter,
   deliveries: readonly StoredDelivery[],
-): Promise<void> {
-  if (deliveries.length === 0) return;
-  const { context, webhook, isBulk, outcome } = sending;
-  const limiter = await withCapacity(sending, read ?? newLimiter(webhook.companyId, webhook.id));
-  const { free, takesBatches, refusal } = capacityOf(limiter, context.clock.now(), context.senders, isBulk);
-  const groups = takesBatches ? [deliveries] : deliveries.map((delivery) => [delivery]);
+  rechecks = RECHECKS,
+): Promise<readonly Left[]> {
+  if (deliveries.length === 0) return [];
+  const { context, isBulk } = sending;
+  const now = context.clock.now();
+  const groups = takesBatches(limiter) ? [deliveries] : deliveries.map((delivery) => [delivery]);
+  const free = freeSlots(limiter, now, context.senders, isBulk);
   const refused = groups.slice(free).flat();
-  await Promise.all([
-    ...groups.slice(0, free).map((group) => guarded(outcome, group, () => acquireAndSend(sending, limiter, group))),
-    guarded(outcome, refused, () => refuse(sending, limiter, refused, refusal)),
+  const left = await Promise.all([
+    ...groups.slice(0, free).map((group) => guarded(group, () => acquireAndSend(sending, limiter, group, rechecks))),
+    guarded(refused, () => retryOrRefuse(sending, limiter, refused, refusalOf(limiter, now), rechecks)),
   ]);
+  return left.flat();
 }
 
-/** Returns the limiter's row. If no slot is free but one will probably be free soon, it waits and reads the row again. */
-async function withCapacity(sending: Sending, read: Item): Promise<Item> {
-  const { isBulk } = sending;
-  const { clock, senders } = sending.context;
-  for (let limiter = read; ; ) {
-    const { free, refusal } = capacityOf(limiter, clock.now(), senders, isBulk);
-    const next = free === 0 && refusal.kind === "soon" ? await recheck(sending) : undefined;
-    if (next === undefined) return limiter;
-    limiter = next;
-  }
+async function acquireAndSend(
+  sending: Sending,
+  limiter: Limiter,
+  group: readonly StoredDelivery[],
+  rechecks: number,
+): Promise<readonly Left[]> {
+  const { context, webhook, isBulk } = sending;
+  const claim = { companyId: webhook.companyId, webhookId: webhook.id, isBulk, ids: group.map(({ id }) => id) };
+  const acquired = await acquireSlot(context, claim);
+  if (acquired.kind === "acquired") return sendWithSlot(context, webhook, group, acquired.slot);
+  if (acquired.kind !== "inFlight") return retryOrRefuse(sending, limiter, group, acquired, rechecks);
+  const { ids, until } = acquired;
+  const { others = [], held = [] } = Object.groupBy(group, ({ id }) => (ids.includes(id) ? "held" : "others"));
+  const pending = await pendingOf(context, held);
+  await enqueue(
+    context,
+    pending.map((delivery) => ({ ...delivery, dueAt: until })),
+  );
+  return others.length === 0 ? [] : acquireAndSend(sending, limiter, others, rechecks);
 }
 
-async function recheck(sending: Sending): Promise<Item | undefined> {
-  const { context, webhook } = sending;
-  if (sending.rechecks === 0) return undefined;
-  sending.rechecks--;
-  await context.wait(RECHECK_MS);
-  return readLimiter(context, webhook.companyId, webhook.id);
-}
-
-async function acquireAndSend(sending: Sending, read: Item, group: readonly StoredDelivery[]): Promise<void> {
-  const { context, webhook, isBulk, outcome } = sending;
-  const { companyId, id: webhookId } = webhook;
-  let limiter = read;
-  for (let left = group; left.length > 0; ) {
-    const acquired = await acquireSlot(context, { companyId, webhookId, isBulk, ids: left.map(({ id }) => id) });
-    if (acquired.kind === "acquired") return sendWithSlot(context, webhook, left, acquired.slot, outcome);
-    const next = acquired.kind === "soon" ? await recheck(sending) : undefined;
-    if (next !== undefined) {
-      limiter = next;
-      continue;
-    }
-    if (acquired.kind !== "inFlight") return refuse(sending, limiter, left, acquired);
-    const { ids, until } = acquired;
-    const isInFlight = ({ id }: StoredDelivery): boolean => ids.includes(id);
-    const pending = await pendingOf(context, left.filter(isInFlight));
-    await enqueue(
-      context,
-      pending.map((delivery) => ({ ...delivery, dueAt: until })),
-    );
-    left = left.filter((delivery) => !isInFlight(delivery));
-  }
-}
-
-async function refuse(
-  { context, outcome }: Sending,
-  limiter: Item,
+/** A refused delivery is queued again if a slot will soon be free. Otherwise it joins the throttled backlog. */
+async function retryOrRefuse(
+  sending: Sending,
+  limiter: Limiter,
   deliveries: readonly StoredDelivery[],
   refusal: Refusal,
-): Promise<void> {
-  for (const { id } of deliveries) outcome.throttled.add(id);
-  if (refusal.kind !== "soon") return addToThrottledBacklog(context, deliveries, refusal, limiter);
+  rechecks: number,
+): Promise<readonly Left[]> {
+  if (deliveries.length === 0) return [];
+  const { context } = sending;
+  if (refusal.kind === "soon" && rechecks > 0) {
+    await context.wait(RECHECK_MS);
+    return sendThroughLimiter(sending, await readLimiter(context, limiter), deliveries, rechecks - 1);
+  }
+  const left = deliveries.map(({ id }) => ({ id, isThrottled: true as const }));
+  if (refusal.kind !== "soon") {
+    await addToThrottledBacklog(context, deliveries, refusal, limiter);
+    return left;
+  }
   const dueAt = iso(context.clock.now() + SOON_MS);
   // The drain sends a delivery in the throttled backlog without a message, if the limiter's row has the mark. A killed sender may have left
   // no mark, so it is set here if it is missing.
@@ -249,4 +237,5 @@ async function refuse(
     context,
     own.map((delivery) => ({ ...delivery, dueAt })),
   );
+  return left;
 }

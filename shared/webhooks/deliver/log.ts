@@ -5,7 +5,6 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { notFound } from "#shared/errors.ts";
-import { bodySoFar } from "#shared/webhooks/debounce-window.ts";
 import {
   attemptsOf,
   effectiveState,
@@ -14,7 +13,8 @@ import {
   StoredDelivery,
 } from "#shared/webhooks/delivery.ts";
 import type { Delivery, DeliveryDetail, DeliveryPage, DeliveryQuery } from "#shared/webhooks/delivery-schema.ts";
-import { StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
+import { bodySoFar } from "#shared/webhooks/events/debounce.ts";
+import { type Limiter, limiterOf } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** Maximum number of deliveries that one request reads. If few of them pass the filter, the page is short. */
@@ -30,7 +30,7 @@ export async function listDeliveries(
 ): Promise<DeliveryPage> {
   const { registrations } = await readWebhook(context, companyId, webhookId);
   const registered = new Set(registrations.map(({ id }) => id));
-  const limiter = await limiterState(context, companyId, webhookId);
+  const limiter = await currentLimiter(context, companyId, webhookId);
   const items: Delivery[] = [];
   let read = 0;
   const range = { ...keys.deliveriesBefore(cursor), newestFirst: true, pageItems: PAGE_ITEMS };
@@ -62,7 +62,7 @@ export async function readDelivery(
   ]);
   if (webhook === undefined || delivery === undefined) throw notFound("delivery");
   const isWanted = delivery.state !== "waiting" || (await isRegistered(table, delivery));
-  const limiter = await limiterState(context, companyId, webhookId);
+  const limiter = await currentLimiter(context, companyId, webhookId);
   const shown = presentDelivery(delivery, isWanted, limiter);
   return { ...shown, body: await bodySoFar(table, delivery), attempts: attemptsOf(delivery, attempts) };
 }
@@ -83,36 +83,26 @@ async function isRegistered(table: Reads, { companyId, webhookId, registrationId
   return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
 }
 
-interface LimiterState {
-  /** The time until which the limiter allows no sending, after failed attempts or after requests that could not be sent. */
-  readonly openUntil: string | undefined;
-  /** True if failed attempts opened the circuit breaker. False if requests could not be sent at all. Meaningless without `openUntil`. */
-  readonly isBreaker: boolean;
-  readonly inFlight: ReadonlySet<string>;
-}
-
-async function limiterState(
-  { table, clock }: ReadContext,
-  companyId: number,
-  webhookId: number,
-): Promise<LimiterState> {
+/** Returns what the limiter's row says now: without a wait that is over, and without expired slots. */
+async function currentLimiter({ table, clock }: ReadContext, companyId: number, webhookId: number): Promise<Limiter> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());
   // The limiter's row is read with a Query, because the IAM policy of the functions that show deliveries allows no other read of this row.
   for await (const item of table.query({ pk, begins: sk })) {
-    const { openUntil = "", unsent } = StoredLimiter.parse(item);
-    const inFlight = new Set(slotsIn(item).flatMap(({ ids, until }) => (until > now ? ids : [])));
-    return { openUntil: openUntil > now ? openUntil : undefined, isBreaker: unsent === 0, inFlight };
+    const { openUntil, slots, ...limiter } = limiterOf({ companyId, webhookId }, item);
+    const isOpen = openUntil !== undefined && openUntil > now;
+    return { ...limiter, openUntil: isOpen ? openUntil : undefined, slots: slots.filter(({ until }) => until > now) };
   }
-  return { openUntil: undefined, isBreaker: false, inFlight: new Set() };
+  return limiterOf({ companyId, webhookId });
 }
 
 /** Returns a delivery as the API shows it. A throttled delivery has no `nextAttemptAt` before the circuit breaker closes. */
-function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: LimiterState): Delivery {
-  const { openUntil, inFlight } = limiter;
+function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: Limiter): Delivery {
+  const { openUntil, slots } = limiter;
   const { state, attempt, dueAt } = delivery;
   // A delivery whose attempt is running is not shown as cancelled, because the attempt may still succeed.
-  const status = effectiveState(delivery, isWanted || inFlight.has(delivery.id));
+  const isInFlight = slots.some(({ ids }) => ids.includes(delivery.id));
+  const status = effectiveState(delivery, isWanted || isInFlight);
   const isWaiting = status === "waiting";
   const heldBy = isWaiting ? heldByOf(delivery, limiter) : null;
   const isThrottled = heldBy === "breaker" || heldBy === "limit";
@@ -127,11 +117,9 @@ function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: L
   };
 }
 
-function heldByOf(
-  { companyId, webhookId, dueShard }: StoredDelivery,
-  { openUntil, isBreaker }: LimiterState,
-): Delivery["heldBy"] {
+function heldByOf({ companyId, webhookId, dueShard }: StoredDelivery, limiter: Limiter): Delivery["heldBy"] {
   if (keys.isPausedBacklog(companyId, webhookId, dueShard)) return "pause";
   if (!keys.isThrottledBacklog(companyId, webhookId, dueShard)) return null;
-  return openUntil !== undefined && isBreaker ? "breaker" : "limit";
+  // After requests that could not be sent, the limiter waits too, but its circuit breaker is not open.
+  return limiter.openUntil !== undefined && limiter.unsent === 0 ? "breaker" : "limit";
 }

@@ -8,11 +8,10 @@ import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { all, equals, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";
-import { slotsIn } from "#shared/webhooks/limiter/limiter.ts";
+import { readLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 
 /**
@@ -40,8 +39,8 @@ export function redeliver(
       throw new ApiError("conflict", "The registration of this delivery no longer exists.");
     }
     const now = iso(context.clock.now());
-    const limiter = await context.table.get(limiterKeys.limiter(companyId, webhookId));
-    if (slotsIn(limiter ?? {}).some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
+    const { slots } = await readLimiter(context, { companyId, webhookId });
+    if (slots.some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
       throw new ApiError("conflict", "This delivery is being sent at the moment.");
     }
     const { next, write } = dueAgain(delivery, now, now);
@@ -59,7 +58,7 @@ export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, r
   const attempt = isOver ? delivery.attempt + 1 : delivery.attempt;
   const planFrom = delivery.state === "waiting" ? delivery.planFrom : attempt;
   const due = { dueAt, dueShard: keys.dueShard(id), updatedAt: now };
-  const set = { state: "waiting" as const, attempt, planFrom, ...due, ...(replayId !== undefined && { replayId }) };
+  const set = { state: "waiting" as const, attempt, planFrom, ...due, replayId };
   const when = all(equals("state", delivery.state), equals("attempt", delivery.attempt));
   const write = { update: keys.delivery(companyId, webhookId, id), change: { set, remove: ["sweptAt"] }, when };
   const next: StoredDelivery = { ...delivery, ...set };

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
-import { any, exists, missing, present } from "#shared/db/expression.ts";
+import { any, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -16,11 +16,9 @@ import * as limits from "#shared/limits.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 import { dueAgain } from "#shared/webhooks/deliver/redeliver.ts";
 import { idPrefix, readDeliveries, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { drain, PAGE, pacedMs } from "#shared/webhooks/drain.ts";
-import { messageFor, type ReplayMessage, replayMessage } from "#shared/webhooks/messages.ts";
+import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
-import { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { findWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** `undelivered`: deliveries that wait for a retry and exhausted ones. `all`: also the delivered ones. */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
@@ -168,7 +166,8 @@ export async function startReplay(
     if (running === undefined) throw error;
     return sameAs(range, running.item);
   }
-  await queue.send([{ message: replayMessage(companyId, webhookId), delaySeconds: 0 }]).catch(() => undefined);
+  const message = drainMessage({ companyId, webhookId }, "replay");
+  await queue.send([{ message, delaySeconds: 0 }]).catch(() => undefined);
   return { count };
 }
 
@@ -214,68 +213,44 @@ const READ_PER_STEP = 500;
 /** Number of rows that a Query returns at a time. It is small, so that a step reads only few rows more than it needs. */
 const PAGE_ITEMS = 16;
 
-/** Makes deliveries due before it stores the position. After a crash, a step skips deliveries that already have this replay's id. */
-export function drainReplay(context: EventContext, { companyId, webhookId }: ReplayMessage): Promise<void> {
-  const backlog = {
-    key: replayKeys.replay(companyId, webhookId),
-    lease: "dueAt",
-    isOpen: exists("dueAt"),
-    message: replayMessage(companyId, webhookId),
-  } as const;
-  return drain(context, backlog, async (row, startMs) => {
-    const replay = StoredReplay.parse(row);
-    const { taken, cursor } = await nextPage(context.table, replay);
-    await sendAgain(context, replay, taken, startMs);
-    if (cursor === undefined) return { end: { remove: ["dueShard", "dueAt"] } };
-    return { nextMs: pacedMs(startMs, taken.length), position: { set: { cursor } } };
-  });
-}
-
 interface Page {
-  readonly taken: readonly StoredDelivery[];
+  /** Number of deliveries that were sent again. */
+  readonly count: number;
   /** Undefined at the end of the range. */
   readonly cursor: string | undefined;
 }
 
-async function nextPage(table: Table, replay: StoredReplay): Promise<Page> {
+/** Makes the next deliveries of the replay due again, at most `size`, number n at `dueMs(n)`, and queues their messages. */
+export async function replayPage(
+  context: EventContext,
+  replay: StoredReplay,
+  size: number,
+  dueMs: (n: number) => number,
+): Promise<Page> {
+  const { table, clock, queue } = context;
+  const { taken, cursor } = await nextPage(table, replay, size);
+  const messages: Queued[] = [];
+  const now = clock.now();
+  for (const [n, delivery] of taken.entries()) {
+    const { next, write } = dueAgain(delivery, iso(dueMs(n)), iso(now), replay.id);
+    // A delivery that has changed since it was read is skipped.
+    if ((await updateIf(context, write)) === undefined) continue;
+    messages.push({ message: messageFor(next), delaySeconds: delaySecondsUntil(dueMs(n), now) });
+  }
+  await queue.send(messages);
+  return { count: taken.length, cursor };
+}
+
+async function nextPage(table: Table, replay: StoredReplay, size: number) {
   const range = rangeOf(replay);
-  const registered = await registeredIds(table, replay);
+  const rows = await findWebhook(table, replay.companyId, replay.webhookId);
   const taken: StoredDelivery[] = [];
-  if (range === undefined || registered === undefined) return { taken, cursor: undefined };
+  if (range === undefined || rows === undefined) return { taken, cursor: undefined };
+  const registered = new Set(rows.registrations.map(({ id }) => id));
   let read = 0;
   for await (const delivery of readDeliveries(table, replay, { ...range, pageItems: PAGE_ITEMS })) {
     if (delivery.replayId !== replay.id && isTaken(delivery, replay, registered)) taken.push(delivery);
-    if (taken.length === PAGE || ++read === READ_PER_STEP) return { taken, cursor: delivery.id };
+    if (taken.length === size || ++read === READ_PER_STEP) return { taken, cursor: delivery.id };
   }
   return { taken, cursor: undefined };
-}
-
-async function registeredIds(
-  table: Table,
-  { companyId, webhookId }: StoredReplay,
-): Promise<ReadonlySet<number> | undefined> {
-  let registered: Set<number> | undefined;
-  const { pk, sk } = keys.webhook(companyId, webhookId);
-  for await (const item of table.query({ pk, begins: sk })) {
-    if (item.type === "webhook") registered = new Set();
-    else registered?.add(StoredRegistration.parse(item).id);
-  }
-  return registered;
-}
-
-/** Makes these deliveries due again, and queues their messages. Skips a delivery that has changed since it was read. */
-async function sendAgain(
-  context: EventContext,
-  { id: replayId }: StoredReplay,
-  taken: readonly StoredDelivery[],
-  startMs: number,
-): Promise<void> {
-  const messages: Queued[] = [];
-  for (const [i, delivery] of taken.entries()) {
-    const dueMs = pacedMs(startMs, i);
-    const { next, write } = dueAgain(delivery, iso(dueMs), iso(startMs), replayId);
-    if ((await updateIf(context, write)) === undefined) continue;
-    messages.push({ message: messageFor(next), delaySeconds: delaySecondsUntil(dueMs, startMs) });
-  }
-  await context.queue.send(messages);
 }

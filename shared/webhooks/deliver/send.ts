@@ -11,11 +11,11 @@ import * as keys from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import type { Exchange } from "#shared/outbound/post.ts";
-import { bodyToSend } from "#shared/webhooks/debounce-window.ts";
+import { addToThrottledBacklog } from "#shared/webhooks/deliver/backlogs.ts";
 import { requestOf } from "#shared/webhooks/deliver/request.ts";
 import { type Attempt, type StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { bodyToSend } from "#shared/webhooks/events/debounce.ts";
 import {
-  addToThrottledBacklog,
   FULL_MS,
   freeSlot,
   readLimiter,
@@ -25,7 +25,7 @@ import {
 } from "#shared/webhooks/limiter/limiter.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { nextGapMs, UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
-import { guarded, type Outcome, settled, updateIf, whilePending } from "#shared/webhooks/settle.ts";
+import { guarded, type Left, settled, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
@@ -43,28 +43,29 @@ export async function sendWithSlot(
   webhook: StoredWebhook,
   deliveries: readonly StoredDelivery[],
   slot: string,
-  outcome: Outcome,
-): Promise<void> {
+): Promise<readonly Left[]> {
   const { companyId, id: webhookId } = webhook;
   const claim = { companyId, webhookId, ids: deliveries.map(({ id }) => id) };
   // The rows are read again, because another sender may have made the attempts before this sender took the slot.
   const due = await pendingOf(context, deliveries);
   const exchanges: Exchange[] = [];
   const unsent: StoredDelivery[] = [];
-  await exchangeAll(context, webhook, due, outcome, async (made) => {
+  const left = await exchangeAll(context, webhook, due, (made) => {
     const isOver = (one: Made): boolean => one.exchange.isUnsent !== true || isGivenUp(context, one.delivery);
     const ended = made.filter(isOver);
     unsent.push(...made.filter((one) => !isOver(one)).map(({ delivery }) => delivery));
     exchanges.push(...made.filter(({ exchange }) => exchange.isUnsent !== true).map(({ exchange }) => exchange));
     const recorded = ended.map(({ delivery }) => delivery);
-    await guarded(outcome, recorded, () => recordAll(context, webhook, ended));
+    return guarded(recorded, () => recordAll(context, webhook, ended));
   });
   const observed = exchanges.map((exchange) => ({ isSuccess: isSuccess(exchange), latencyMs: exchange.latencyMs }));
   if (observed.length > 0) await releaseSlot(context, claim, slot, observed);
   if (unsent.length > 0) {
-    for (const { id } of unsent) outcome.throttled.add(id);
-    await guarded(outcome, unsent, () => backOff(context, claim, unsent, observed.length === 0 ? slot : undefined));
-  } else if (observed.length === 0) await freeSlot(context, claim, slot, {});
+    const ownSlot = observed.length === 0 ? slot : undefined;
+    return [...left, ...(await guarded(unsent, () => backOff(context, claim, unsent, ownSlot)))];
+  }
+  if (observed.length === 0) await freeSlot(context, claim, slot, {});
+  return left;
 }
 
 /** Makes all exchanges concurrently. A request without an answer does not delay the records of the others. */
@@ -72,27 +73,29 @@ async function exchangeAll(
   context: EventContext,
   webhook: StoredWebhook,
   deliveries: readonly StoredDelivery[],
-  outcome: Outcome,
-  record: (made: readonly Made[]) => Promise<void>,
-): Promise<void> {
+  record: (made: readonly Made[]) => Promise<readonly Left[]>,
+): Promise<readonly Left[]> {
   const ended: Made[] = [];
   let hasEnded = Promise.withResolvers<void>();
   const exchanges = deliveries.map((delivery) =>
-    guarded(outcome, [delivery], async () => {
+    guarded([delivery], async () => {
       ended.push(await exchangeOf(context, webhook, delivery));
       hasEnded.resolve();
+      return [];
     }),
   );
   let isOver = false;
-  const all = Promise.all(exchanges).then(() => {
+  const all = Promise.all(exchanges).finally(() => {
     isOver = true;
   });
+  const left: Left[] = [];
   do {
     await Promise.race([all, hasEnded.promise]);
     if (deliveries.length > 1) await Promise.race([all, context.wait(TOGETHER_MS)]);
     hasEnded = Promise.withResolvers();
-    await record(ended.splice(0));
+    left.push(...(await record(ended.splice(0))));
   } while (!isOver || ended.length > 0);
+  return [...left, ...(await all).flat()];
 }
 
 const Pending = z.pick(StoredDelivery, { id: true, state: true, attempt: true });
@@ -122,8 +125,8 @@ async function exchangeOf(context: EventContext, webhook: StoredWebhook, deliver
  * Records attempts before the states of their deliveries, so that an ended delivery has its attempts. A success with a short answer is
  * stored in the delivery's row.
  */
-async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<void> {
-  if (made.length === 0) return;
+async function recordAll(context: EventContext, webhook: StoredWebhook, made: readonly Made[]): Promise<[]> {
+  if (made.length === 0) return [];
   await context.table.batchPut(made.filter((one) => !isShortSuccess(one)).map(attemptItem));
   for (const { delivery, exchange } of made) {
     const { id: deliveryId, attempt } = delivery;
@@ -137,7 +140,7 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const refused = await updateEach(context.table, updates);
   // A failed condition would lose a short success, which is stored only with the update. It therefore gets a separate row.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
-  await enqueue(
+  return enqueue(
     context,
     concluded.flatMap(({ next }) => next ?? []),
   );
@@ -157,7 +160,7 @@ const attemptOf = ({ delivery, startedMs, exchange }: Made): Attempt => ({
   status: exchange.status,
   error: exchange.error,
   answer: exchange.answer,
-  ...(exchange.isUnsent && { isUnsent: exchange.isUnsent }),
+  isUnsent: exchange.isUnsent,
 });
 
 function attemptItem(made: Made) {
@@ -197,12 +200,12 @@ async function backOff(
   claim: SlotClaim,
   deliveries: readonly StoredDelivery[],
   slot: string | undefined,
-): Promise<void> {
+): Promise<Left[]> {
   const { companyId, webhookId } = claim;
   const until = slot === undefined ? iso(context.clock.now() + FULL_MS) : await releaseUnsent(context, claim, slot);
   log.warn("not sent", { companyId, webhookId, deliveries: deliveries.length, until });
-  const limiter = await readLimiter(context, companyId, webhookId);
-  await addToThrottledBacklog(context, deliveries, { kind: "open", until }, limiter);
+  await addToThrottledBacklog(context, deliveries, { kind: "open", until }, await readLimiter(context, claim));
+  return deliveries.map(({ id }) => ({ id, isThrottled: true }));
 }
 
 /** Returns true if the service has been unable to send the request for as long as a whole retry plan takes. */

@@ -63,8 +63,7 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number, nowMs: num
   const { companyId, webhookId, id: registrationId, delayMinutes } = subscriber;
   const { id: eventId, createdAt, data, isBulk } = event;
   const id = deliveryId(eventId, registrationId, createdAt);
-  const bulk = isBulk && { isBulk };
-  const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, ...bulk, createdAt };
+  const about = { id, companyId, webhookId, registrationId, event: event.event, eventId, isBulk, createdAt };
   const planned = Date.parse(createdAt) + delayMs(delayMinutes, timeScale);
   // Deliveries of a bulk job are created at a limited rate. They are due at their creation, so that they do not count as overdue.
   const dueMs = isBulk ? Math.max(planned, nowMs) : planned;

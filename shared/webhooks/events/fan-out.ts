@@ -1,33 +1,29 @@
 /**
- * Handles fan-outs. The publisher stores the matches of a fan-out in one row, and consumers of the delivery queue create the deliveries in
- * parts and at a limited rate. A company has one lease for these, and one for the events of its bulk jobs.
+ * Handles fan-outs: events with many matches, and the events of bulk jobs. The publisher stores their matches in rows, and consumers of the
+ * delivery queue create the deliveries in parts and at a limited rate. A company has one lease for its fan-outs, and one for the events of
+ * its bulk jobs.
  */
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import * as z from "zod/mini";
-import { bothEnded } from "#shared/all-ended.ts";
+import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/expression.ts";
-import { absent, any, atMost, type Change, type Condition, equals, missing, present } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import { type Held, whileHeld } from "#shared/db/lease.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
-import { expectedKeys, type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
-import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
-import { eventDataExpiry, keepEventData } from "#shared/webhooks/event-data.ts";
 import { emit } from "#shared/webhooks/events/emit.ts";
 import type { Match, PublishedEvent, Subscriber } from "#shared/webhooks/events/matching.ts";
-import { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
 import { type FanOutMessage, fanOutMessage } from "#shared/webhooks/messages.ts";
 
 /** The matches at the time of publication: webhook id, registration id, delay in minutes, and time of the delay's last change. */
 const Matches = z.array(z.tuple([Id, Id, z.int(), z.nullable(Timestamp)]));
 
-/** Events of a bulk job that are stored together. `data` is JSON text, or null if it has a separate row. */
-const BulkEvents = z.array(
+/** `data` is JSON text, or null if it has a separate row. */
+const FannedOut = z.array(
   z.object({
     id: z.string(),
     event: z.string(),
@@ -45,30 +41,24 @@ export const StoredFanOut = z.object({
   type: z.literal("fanOut"),
   companyId: Id,
   isBulk: z.optional(z.literal(true)),
-  /** The id of the event, or `bulk-` and a digest of the ids of several events. */
+  /** The id of the event, or a digest of the ids of several events. */
   eventId: z.string(),
-  event: z.string(),
-  recordId: Id,
-  version: z.int(),
+  /** The time of the first event. */
   createdAt: Timestamp,
-  /** Bytes of the event's data. If the row has several events, the bytes of the largest data. */
-  bytes: z.int(),
+  /** Number of matches of all events. */
   count: z.int(),
-  /** The compressed matches of the event. Absent if the row has several events. */
-  matches: z.optional(Bytes),
-  /** The compressed events of a bulk job with their matches. Absent if the row has a single event. */
-  bulkEvents: z.optional(Bytes),
+  /** The compressed events with their matches. */
+  events: Bytes,
   dueShard: z.string(),
   dueAt: Timestamp,
 });
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
-/** A company's lease for creating the deliveries of its fan-outs (events with many matches), and the progress of this work. */
+/** A company's lease for creating the deliveries of its fan-outs, and the progress of this work. */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
-  owner: z.optional(z.string()),
-  /** While a function holds the lease, the end of the lease. Otherwise the time before which no function may take the lease. */
+  /** The attribute of the lease (lease.ts). */
   until: z.optional(Timestamp),
   /** The sort key of the fan-out whose deliveries are being created. */
   fanOut: z.optional(z.string()),
@@ -78,147 +68,86 @@ export const StoredProgress = z.object({
 });
 type StoredProgress = z.infer<typeof StoredProgress>;
 
-/** Stores the matches of an event. Returns false if all its deliveries were already created. A repeated event keeps its first matches. */
-export async function startFanOut(
-  { table, clock }: EventContext,
-  event: DomainEvent,
-  subscribers: readonly Subscriber[],
-): Promise<boolean> {
-  const { id: eventId, companyId, isBulk, createdAt, recordId, version, data } = event;
-  const now = clock.now();
-  const count = subscribers.length;
-  // If a crash prevents the second write, reconciliation finds an entry without its row.
-  const [bytes, isDone] = await bothEnded(
-    keepEventData(table, event, JSON.stringify(data), now),
-    expectFanOut(table, { companyId, eventId, createdAt, count }, now),
-  );
-  if (isDone) return false;
-  const row: StoredFanOut = {
-    type: "fanOut",
-    companyId,
-    ...(isBulk && { isBulk }),
-    eventId,
-    event: event.event,
-    recordId,
-    version,
-    createdAt,
-    bytes,
-    count,
-    matches: packed(subscribers.map(matchOf)),
-    dueShard: keys.dueShard(`fan-out-${eventId}`),
-    dueAt: iso(now),
-  };
-  await putIfAbsent(table, { ...keyOf(row), ...row });
-  return true;
-}
-
-/** Returns true if all deliveries of the fan-out were already created. */
-async function expectFanOut(
-  table: Table,
-  fanOut: Pick<StoredFanOut, "companyId" | "eventId" | "createdAt" | "count">,
-  now: number,
-): Promise<boolean> {
-  const { companyId, eventId, createdAt } = fanOut;
-  const key = expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
-  const expiresAt = eventDataExpiry(createdAt, now);
-  const existing = await putIfAbsent(table, { ...key, type: "fanOut", ...fanOut, expiresAt });
-  return existing !== undefined && ExpectedFanOut.parse(existing).doneAt !== undefined;
-}
-
-type StoredMatch = z.infer<typeof Matches>[number];
-
-const matchOf = ({ webhookId, id, delayMinutes, delayChangedAt }: Subscriber): StoredMatch => [
-  webhookId,
-  id,
-  delayMinutes,
-  delayChangedAt ?? null,
-];
-
-export interface BulkEvent {
+export interface MatchedEvent {
   readonly event: PublishedEvent;
   readonly subscribers: readonly Subscriber[];
 }
 
 /** Maximum bytes of the events in one row, before compression. DynamoDB allows 400 KB for a row. */
-const BULK_BYTES = 250_000;
+const ROW_BYTES = 250_000;
 /** Upper bounds in bytes for a match, and for an event without its data and matches. */
 const MATCH_BYTES = 60;
 const EVENT_BYTES = 300;
 
 /**
- * Stores events of one company's bulk jobs, many in a row. Returns true if deliveries are left to create. A row's id is made from the ids
- * of its events. Repeated events may be in two rows, but the ids of their deliveries make no second delivery.
+ * Stores the matches of events, many events in a row. A row's id is made from the ids of its events, and a repeated row keeps its first
+ * matches. Repeated events may be in two rows, but the ids of their deliveries make no second delivery.
  */
-export async function startBulkFanOuts(
+export async function startFanOuts(
   { table, clock }: EventContext,
-  companyId: number,
-  events: readonly BulkEvent[],
-): Promise<boolean> {
-  let isLeft = false;
-  for (const group of groupsOf(events)) {
-    const now = clock.now();
-    const row = bulkRow(companyId, group, iso(now));
-    const { eventId, createdAt, count } = row;
-    if (await expectFanOut(table, { companyId, eventId, createdAt, count }, now)) continue;
-    await putIfAbsent(table, { ...keyOf(row), ...row });
-    isLeft = true;
-  }
-  return isLeft;
+  lane: FanOutLane,
+  events: readonly MatchedEvent[],
+): Promise<void> {
+  const now = iso(clock.now());
+  for (const group of groupsOf(events)) await table.insert([fanOutItem(lane, group, now)]);
 }
 
-function groupsOf(events: readonly BulkEvent[]): BulkEvent[][] {
-  const groups: BulkEvent[][] = [];
+function groupsOf(events: readonly MatchedEvent[]): MatchedEvent[][] {
+  const groups: MatchedEvent[][] = [];
+  let group: MatchedEvent[] = [];
   let room = 0;
   for (const one of events) {
-    const bytes = EVENT_BYTES + (one.event.data.text?.length ?? 0) * 3 + one.subscribers.length * MATCH_BYTES;
-    if (bytes > room || groups.length === 0) {
-      groups.push([]);
-      room = BULK_BYTES;
+    const { text = "" } = one.event.data;
+    const bytes = EVENT_BYTES + text.length * 3 + one.subscribers.length * MATCH_BYTES;
+    if (bytes > room || group.length === 0) {
+      group = [];
+      groups.push(group);
+      room = ROW_BYTES;
     }
-    groups.at(-1)?.push(one);
+    group.push(one);
     room -= bytes;
   }
   return groups;
 }
 
-function bulkRow(companyId: number, group: readonly BulkEvent[], now: string): StoredFanOut {
-  const [first] = group;
-  if (first === undefined) throw new Error("a fan-out needs an event");
-  const { event, recordId, version, createdAt } = first.event;
-  const ids = group.map(({ event: { id } }) => id).join("\n");
-  const eventId = `bulk-${createHash("sha256").update(ids).digest("hex").slice(0, 32)}`;
-  return {
+function fanOutItem({ companyId, isBulk }: FanOutLane, group: readonly MatchedEvent[], now: string) {
+  const { id, createdAt } = at(group, 0).event;
+  const ids = group.map(({ event }) => event.id).join("\n");
+  const eventId = group.length === 1 ? id : createHash("sha256").update(ids).digest("hex").slice(0, 32);
+  const row: StoredFanOut = {
     type: "fanOut",
     companyId,
-    isBulk: true,
+    isBulk,
     eventId,
-    event,
-    recordId,
-    version,
     createdAt,
-    bytes: Math.max(...group.map((one) => one.event.data.bytes)),
     count: group.reduce((sum, { subscribers }) => sum + subscribers.length, 0),
-    bulkEvents: packed(group.map(storedEvent)),
+    events: packed(group.map(stored)),
     dueShard: keys.dueShard(`fan-out-${eventId}`),
     dueAt: now,
   };
+  return { ...keyOf(row), ...row };
 }
 
-const storedEvent = ({ event, subscribers }: BulkEvent): z.infer<typeof BulkEvents>[number] => {
+function stored({ event, subscribers }: MatchedEvent): z.infer<typeof FannedOut>[number] {
   const { id, event: name, recordId, version, createdAt, data } = event;
-  const about = { id, event: name, recordId, version, createdAt };
-  return { ...about, bytes: data.bytes, data: data.text ?? null, matches: subscribers.map(matchOf) };
-};
-
-async function putIfAbsent(table: Table, put: Key & Item): Promise<Item | undefined> {
-  try {
-    await table.write({ put, when: absent });
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-    return error.failed[0]?.item;
-  }
+  const matches = subscribers.map(({ webhookId, id: registrationId, delayMinutes, delayChangedAt = null }) => {
+    const match: z.infer<typeof Matches>[number] = [webhookId, registrationId, delayMinutes, delayChangedAt];
+    return match;
+  });
+  return { id, event: name, recordId, version, createdAt, bytes: data.bytes, data: data.text ?? null, matches };
 }
+
+function matchesIn({ companyId, isBulk, events }: StoredFanOut): Match[] {
+  return unpacked(FannedOut, events).flatMap(({ matches, bytes, data, ...event }) => {
+    const published: PublishedEvent = { ...event, companyId, isBulk, data: { bytes, text: data ?? undefined } };
+    return matches.map(([webhookId, id, delayMinutes, delayChangedAt]) => ({
+      event: published,
+      subscriber: { companyId, webhookId, id, delayMinutes, delayChangedAt: delayChangedAt ?? undefined },
+    }));
+  });
+}
+
+const keyOf = (fanOut: StoredFanOut): Key => fanOutKeys.fanOut(fanOut, fanOut.createdAt, fanOut.eventId);
 
 const PART = 100;
 /**
@@ -239,57 +168,34 @@ const LEASE_MS = 20_000;
  * Creates the next deliveries of the company's fan-outs, and queues another message if some are left. Does nothing while another function
  * holds the lease, or during the pause between two messages.
  */
-export async function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
+export function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
+  const { table, clock, queue } = context;
   const lane: FanOutLane = { companyId, isBulk };
-  const lease = await acquire(context, lane);
-  if (lease === undefined) return;
-  const release = (change: Change) => update(context.table, lane, change, equals("owner", lease.owner));
-  const free: Change = { remove: ["owner", "until"] };
-  let isLeft: boolean;
-  try {
-    isLeft = await makeDeliveries(context, lease);
-  } catch (error) {
-    // Free the lease: the queue delivers the failed message again soon, and its handling needs the lease.
-    await release(free).catch(() => undefined);
-    throw error;
-  }
-  const until = iso(context.clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
-  if ((await release(isLeft ? { set: { until }, remove: ["owner"] } : free)) === undefined) return;
-  // The message of a fan-out that was added while this function held the lease did nothing. Look for it after the release.
-  if (!isLeft && (await oldestFanOut(context.table, lane)) === undefined) return;
-  await context.queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
-}
-
-interface Lease {
-  readonly lane: FanOutLane;
-  readonly owner: string;
-  readonly progress: StoredProgress;
-}
-
-/** Returns undefined if another function holds the lease, or during the pause between two messages. */
-async function acquire(context: EventContext, lane: FanOutLane): Promise<Lease | undefined> {
-  const { companyId } = lane;
-  const owner = randomUUID();
-  const now = context.clock.now();
-  const change = { set: { type: "fanOutProgress", companyId, owner, until: iso(now + LEASE_MS) } };
-  const item = await update(context.table, lane, change, any(missing("until"), atMost("until", iso(now))));
-  return item === undefined ? undefined : { lane, owner, progress: StoredProgress.parse(item) };
+  const lease = { key: fanOutKeys.progress(lane), schema: StoredProgress, attribute: "until", ms: LEASE_MS };
+  return whileHeld(context, lease, { set: { type: "fanOutProgress", companyId } }, async (held) => {
+    const isLeft = await makeDeliveries(context, lane, held);
+    if (isLeft) await held.release(clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
+    else await held.end();
+    // The message of a fan-out that was added while this function held the lease did nothing. Look for it after the release.
+    if (!isLeft && (await oldestFanOut(table, lane)) === undefined) return;
+    await queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
+  });
 }
 
 /** Returns true if there are deliveries left to create. */
-async function makeDeliveries(context: EventContext, { lane, owner, progress }: Lease): Promise<boolean> {
+async function makeDeliveries(context: EventContext, lane: FanOutLane, held: Held<StoredProgress>): Promise<boolean> {
   const { table, clock } = context;
   const startedAt = clock.now();
   // The unused share of the message's limits, from 1 to 0.
   let budget = 1;
-  let { fanOut: current, made: done } = progress;
   for (;;) {
     const fanOut = await oldestFanOut(table, lane);
     if (fanOut === undefined) return false;
     const { sk } = keyOf(fanOut);
     const matches = matchesIn(fanOut);
-    const weight = Math.min(1, Math.max(1 / MATCHES_PER_MESSAGE, fanOut.bytes / BYTES_PER_MESSAGE));
-    if (current !== sk) [current, done] = [sk, 0];
+    const bytes = matches.reduce((most, { event }) => Math.max(most, event.data.bytes), 0);
+    const weight = Math.min(1, Math.max(1 / MATCHES_PER_MESSAGE, bytes / BYTES_PER_MESSAGE));
+    let done = held.row.fanOut === sk ? held.row.made : 0;
     while (done < matches.length) {
       const room = Math.floor(budget / weight);
       if (room < 1 || clock.now() - startedAt >= START_WITHIN_MS) return true;
@@ -298,12 +204,9 @@ async function makeDeliveries(context: EventContext, { lane, owner, progress }: 
       await emit(context, part, `${fanOut.eventId}#${done}`);
       budget -= part.length * weight;
       done += part.length;
-      const now = clock.now();
-      const moved = { set: { fanOut: current, made: done, movedAt: iso(now), until: iso(now + LEASE_MS) } };
-      // Another function has acquired the lease, and continues from the stored progress.
-      if ((await update(table, lane, moved, equals("owner", owner))) === undefined) return false;
+      await held.renew({ set: { fanOut: sk, made: done, movedAt: iso(clock.now()) } });
     }
-    await finish(table, fanOut, iso(clock.now()));
+    await table.transact([{ remove: keyOf(fanOut) }]);
   }
 }
 
@@ -312,54 +215,4 @@ async function oldestFanOut(table: Table, lane: FanOutLane): Promise<StoredFanOu
     return StoredFanOut.parse(item);
   }
   return undefined;
-}
-
-const keyOf = (fanOut: StoredFanOut): Key => fanOutKeys.fanOut(fanOut, fanOut.createdAt, fanOut.eventId);
-
-/** Ignores a failed condition, because an earlier owner of the lease may have made the same change. */
-async function finish(table: Table, fanOut: StoredFanOut, doneAt: string): Promise<void> {
-  const { companyId, createdAt, eventId } = fanOut;
-  const entry = expectedKeys.fanOut(companyId, createdAt.slice(0, 10), eventId);
-  try {
-    await table.transact([
-      { remove: keyOf(fanOut), when: present },
-      { update: entry, change: { set: { doneAt } } },
-    ]);
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-  }
-}
-
-async function update(table: Table, lane: FanOutLane, change: Change, when: Condition): Promise<Item | undefined> {
-  try {
-    return await table.write({ update: fanOutKeys.progress(lane), change, when });
-  } catch (error) {
-    if (error instanceof ConditionFailed) return undefined;
-    throw error;
-  }
-}
-
-const subscriberOf =
-  (companyId: number) =>
-  ([webhookId, id, delayMinutes, delayChangedAt]: StoredMatch): Subscriber => ({
-    companyId,
-    webhookId,
-    id,
-    delayMinutes,
-    ...(delayChangedAt !== null && { delayChangedAt }),
-  });
-
-function matchesIn(fanOut: StoredFanOut): Match[] {
-  const { companyId, isBulk, bulkEvents, matches } = fanOut;
-  const of = { companyId, ...(isBulk && { isBulk }) };
-  if (bulkEvents !== undefined) {
-    return unpacked(BulkEvents, bulkEvents).flatMap(({ matches: own, bytes, data, ...event }) => {
-      const published: PublishedEvent = { ...event, ...of, data: { bytes, text: data ?? undefined } };
-      return own.map(subscriberOf(companyId)).map((subscriber) => ({ event: published, subscriber }));
-    });
-  }
-  const { eventId: id, event: name, recordId, version, createdAt, bytes } = fanOut;
-  const event = { id, event: name, ...of, recordId, version, createdAt, data: { bytes, text: undefined } };
-  const subscribers = matches === undefined ? [] : unpacked(Matches, matches);
-  return subscribers.map(subscriberOf(companyId)).map((subscriber) => ({ event, subscriber }));
 }

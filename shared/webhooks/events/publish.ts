@@ -5,10 +5,10 @@
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
 import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
+import { at } from "#shared/at.ts";
 import { messageGroup } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
-import type { FanOutLane } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed, isTransient, NewerShape } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
@@ -17,7 +17,7 @@ import { Id } from "#shared/schema.ts";
 import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import { keepEventData } from "#shared/webhooks/event-data.ts";
 import { emit } from "#shared/webhooks/events/emit.ts";
-import { startBulkFanOuts, startFanOut } from "#shared/webhooks/events/fan-out.ts";
+import { startFanOuts } from "#shared/webhooks/events/fan-out.ts";
 import {
   currentSubscriptions,
   matchingSubscriptions,
@@ -60,7 +60,7 @@ async function publishTogether(
     log.warn("records failed together", { records: records.length, ...errorFields(error) });
   }
   for (const record of records) {
-    const sequenceNumber = record.dynamodb?.SequenceNumber ?? "";
+    const sequenceNumber = String(record.dynamodb?.SequenceNumber);
     try {
       await withLogContext({ sequenceNumber }, () => publishOne(context, reads, record));
     } catch (error) {
@@ -116,9 +116,9 @@ function once<T>(load: (companyId: number) => Promise<T>): (companyId: number) =
   };
 }
 
-interface MatchedEvent {
+interface Matched {
   readonly event: DomainEvent;
-  readonly subscriptions: readonly Subscription[];
+  readonly subscribers: readonly Subscription[];
 }
 
 /** Maximum number of events that are written concurrently. It limits the memory, because an event may be 250 KB large. */
@@ -131,66 +131,52 @@ export async function publishChanges(
   changes: readonly RowChange[],
 ): Promise<void> {
   const matched = (await allEnded(changes.map((change) => matchedEvents(context, reads, change)))).flat();
-  const { direct, fannedOut, bulk } = divide(matched);
-  const matches = await mapConcurrently(direct, PARALLEL, async ({ event, subscriptions }) => {
-    const published = await withStoredData(context, event);
-    return subscriptions.map((subscriber) => ({ event: published, subscriber }));
+  const { direct, fannedOut } = divide(matched);
+  const matches = await mapConcurrently(direct, PARALLEL, async (one) => {
+    const event = await withStoredData(context, one);
+    return one.subscribers.map((subscriber) => ({ event, subscriber }));
   });
   await emit(context, matches.flat());
-  const bulkStarted = await startBulk(context, bulk);
-  const started = await mapConcurrently(fannedOut, PARALLEL, async ({ event, subscriptions }) =>
-    (await startFanOut(context, event, subscriptions)) ? [event] : [],
-  );
-  const messages = [
-    ...new Map([...started.flat(), ...bulkStarted].map((lane) => [messageGroup(lane), lane])).values(),
-  ].map(fanOutMessage);
+  const lanes = [...Map.groupBy(fannedOut, ({ event }) => messageGroup(event)).values()];
+  const messages = await mapConcurrently(lanes, PARALLEL, async (ofLane) => {
+    const { companyId, isBulk } = at(ofLane, 0).event;
+    const events = await mapConcurrently(ofLane, PARALLEL, async (one) => ({
+      event: await withStoredData(context, one),
+      subscribers: one.subscribers,
+    }));
+    await startFanOuts(context, { companyId, isBulk }, events);
+    return fanOutMessage({ companyId, isBulk });
+  });
   if (messages.length > 0) await context.queue.send(messages.map((message) => ({ message, delaySeconds: 0 })));
 }
 
 /**
- * `fannedOut`: events with many matches, and those of a company that already has as many matches in `direct` as the publisher may handle
- * itself. This prevents one company from delaying the stream. `bulk`: events of bulk jobs with few matches.
+ * `fannedOut`: the events of bulk jobs, events with many matches, and those of a company that already has as many matches in `direct` as
+ * the publisher may handle itself. This prevents one company from delaying the stream.
  */
-function divide(matched: readonly MatchedEvent[]): Record<"direct" | "fannedOut" | "bulk", MatchedEvent[]> {
+function divide(matched: readonly Matched[]): Record<"direct" | "fannedOut", Matched[]> {
   const room = new Map<number, number>();
-  const {
-    direct = [],
-    fannedOut = [],
-    bulk = [],
-  } = Object.groupBy(matched, ({ event: { companyId, isBulk }, subscriptions }) => {
-    if (isBulk && subscriptions.length <= limits.directMatches) return "bulk";
+  const { direct = [], fannedOut = [] } = Object.groupBy(matched, ({ event: { companyId, isBulk }, subscribers }) => {
     const left = room.get(companyId) ?? limits.directMatchesTogether;
-    if (isBulk || subscriptions.length > Math.min(limits.directMatches, left)) return "fannedOut";
-    room.set(companyId, left - subscriptions.length);
+    if (isBulk || subscribers.length > Math.min(limits.directMatches, left)) return "fannedOut";
+    room.set(companyId, left - subscribers.length);
     return "direct";
   });
-  return { direct, fannedOut, bulk };
-}
-
-/** Returns the companies for which deliveries are left to create. */
-async function startBulk(context: EventContext, matched: readonly MatchedEvent[]): Promise<FanOutLane[]> {
-  const companies = [...Map.groupBy(matched, ({ event }) => event.companyId)];
-  const started = await mapConcurrently(companies, PARALLEL, async ([companyId, own]) => {
-    const events = await mapConcurrently(own, PARALLEL, async ({ event, subscriptions }) => ({
-      event: await withStoredData(context, event),
-      subscribers: subscriptions,
-    }));
-    return (await startBulkFanOuts(context, companyId, events)) ? [{ companyId, isBulk: true as const }] : [];
-  });
-  return started.flat();
+  return { direct, fannedOut };
 }
 
 /** Larger data has a row that the deliveries of the event share. Otherwise each change of a delivery would write the data again. */
 const INLINE_BYTES = 4_096;
 
-async function withStoredData({ table, clock }: EventContext, event: DomainEvent): Promise<PublishedEvent> {
+/** The data of an event with many matches has its own row too. */
+async function withStoredData(
+  { table, clock }: EventContext,
+  { event, subscribers }: Matched,
+): Promise<PublishedEvent> {
   const text = JSON.stringify(event.data);
   const bytes = Buffer.byteLength(text);
-  const data =
-    bytes <= INLINE_BYTES
-      ? { bytes, text }
-      : { bytes: await keepEventData(table, event, text, clock.now()), text: undefined };
-  return { ...event, data };
+  if (bytes <= INLINE_BYTES && subscribers.length <= limits.directMatches) return { ...event, data: { bytes, text } };
+  return { ...event, data: { bytes: await keepEventData(table, event, text, clock.now()), text: undefined } };
 }
 
 const isRestored = ({ before, after }: RowChange): boolean =>
@@ -198,7 +184,7 @@ const isRestored = ({ before, after }: RowChange): boolean =>
 
 const Owned = z.object({ companyId: Id, id: Id });
 
-async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<MatchedEvent[]> {
+async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<Matched[]> {
   const type = publishedTypes.find((published) => published === change.after?.type);
   if (type === undefined || isRestored(change)) return [];
   const { companyId, id } = Owned.parse(change.after);
@@ -206,9 +192,9 @@ async function matchedEvents(context: EventContext, reads: BatchReads, change: R
   if (subscriptions.size === 0) return [];
   const events = await eventsOf[type](context.table, change, () => reads.dictionary(companyId));
   const matched = events
-    .map((event) => ({ event, subscriptions: matchingSubscriptions(event, subscriptions) }))
-    .filter(({ subscriptions }) => subscriptions.length > 0);
-  const matches = matched.reduce((sum, { subscriptions }) => sum + subscriptions.length, 0);
+    .map((event) => ({ event, subscribers: matchingSubscriptions(event, subscriptions) }))
+    .filter(({ subscribers }) => subscribers.length > 0);
+  const matches = matched.reduce((sum, { subscribers }) => sum + subscribers.length, 0);
   if (matches > 0) log.info("published", { companyId, type, id, matches });
   return matched;
 }

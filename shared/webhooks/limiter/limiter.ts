@@ -4,25 +4,34 @@
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
-import { delaySecondsUntil } from "#shared/aws/sqs.ts";
+import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { updateEach } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { all, any, atMost, below, type Condition, equals, exists, missing } from "#shared/db/expression.ts";
+import {
+  all,
+  any,
+  atMost,
+  below,
+  type Change,
+  type Condition,
+  equals,
+  exists,
+  missing,
+} from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
-import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { LEASE_MS } from "#shared/webhooks/drain.ts";
-import { throttledDrainMessage } from "#shared/webhooks/messages.ts";
-import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
+import { updateIf } from "#shared/webhooks/settle.ts";
+
+/** The lease must outlast a request: `limits.exchangeMs`, and 8 s for the time before and the writes after it. */
+export const LEASE_MS = limits.exchangeMs + 8_000;
 
 export const StoredLimiter = z.object({
-  /** The old name of the limiter. Stored rows contain it, so do not change it. */
   type: z.literal("limiter"),
   companyId: Id,
   webhookId: Id,
@@ -49,11 +58,34 @@ export const StoredLimiter = z.object({
 });
 export type StoredLimiter = z.infer<typeof StoredLimiter>;
 
-export const newLimiter = (companyId: number, webhookId: number): Item => ({ type: "limiter", companyId, webhookId });
+export interface Slot {
+  readonly ids: readonly string[];
+  readonly slot: string;
+  readonly until: string;
+}
 
-/** Returns a new row if the limiter was never used. */
-export const readLimiter = async ({ table }: EventContext, companyId: number, webhookId: number): Promise<Item> =>
-  (await table.get(limiterKeys.limiter(companyId, webhookId))) ?? newLimiter(companyId, webhookId);
+/** The row with its slots. Each delivery in a slot has an attribute with the slot's name, which begins with the end of its lease. */
+export interface Limiter extends StoredLimiter {
+  readonly slots: readonly Slot[];
+}
+
+type Named = Pick<StoredLimiter, "companyId" | "webhookId">;
+
+/** Returns a new limiter if there is no row yet. */
+export function limiterOf({ companyId, webhookId }: Named, row: Item = {}): Limiter {
+  const own = Object.entries(row).flatMap(([id, slot]) =>
+    id.startsWith("dlv_") && typeof slot === "string" ? [{ id, slot }] : [],
+  );
+  const slots = [...Map.groupBy(own, ({ slot }) => slot)].map(([slot, held]) => ({
+    ids: held.map(({ id }) => id),
+    slot,
+    until: at(slot.split(" "), 0),
+  }));
+  return { ...StoredLimiter.parse({ type: "limiter", companyId, webhookId, ...row }), slots };
+}
+
+export const readLimiter = async ({ table }: { readonly table: Reads }, named: Named): Promise<Limiter> =>
+  limiterOf(named, await table.get(limiterKeys.limiter(named.companyId, named.webhookId)));
 
 /**
  * Maximum share of all senders for one webhook. A receiver that is slow, failing or not yet known gets only `SLOW_SHARE`, so that it cannot
@@ -116,10 +148,12 @@ export async function acquireSlot(context: EventContext, claim: SlotClaim): Prom
       when: isFree(ids, now, (slow) => slotLimit(context.senders, slow, isBulk)),
     };
     const refusing = await refusingRow(context, update);
-    if (refusing === undefined || slotsIn(refusing).some((held) => held.slot === slot))
-      return { kind: "acquired", slot };
-    const expired = slotsIn(refusing).filter(({ until }) => until <= iso(now));
-    if (expired.length === 0) return inFlight(refusing, ids) ?? refusalOf(refusing, now);
+    if (refusing === undefined) return { kind: "acquired", slot };
+    const limiter = limiterOf(claim, refusing);
+    // The client repeats a write whose answer was lost.
+    if (limiter.slots.some((held) => held.slot === slot)) return { kind: "acquired", slot };
+    const expired = limiter.slots.filter(({ until }) => until <= iso(now));
+    if (expired.length === 0) return inFlight(limiter, ids) ?? refusalOf(limiter, now);
     for (const dead of expired) await freeSlot(context, { companyId, webhookId, ids: dead.ids }, dead.slot, {});
   }
 }
@@ -135,52 +169,23 @@ function isFree(ids: readonly string[], now: number, limitIf: (slow: boolean) =>
 }
 
 /** The receiver must be quick, and its last exchange must have succeeded. */
-export const takesBatches = ({
-  slow,
-  fails,
-  openUntil,
-}: Pick<StoredLimiter, "slow" | "fails" | "openUntil">): boolean => !slow && fails === 0 && openUntil === undefined;
+export const takesBatches = ({ slow, fails, openUntil }: StoredLimiter): boolean =>
+  !slow && fails === 0 && openUntil === undefined;
 
-interface Capacity {
-  readonly free: number;
-  readonly takesBatches: boolean;
-  readonly refusal: Refusal;
+/** Estimates the number of free slots. The row may have changed, so only `acquireSlot` decides. */
+export function freeSlots({ openUntil, slow, slots }: Limiter, now: number, senders: number, isBulk?: true): number {
+  const used = slots.filter(({ until }) => until > iso(now)).length;
+  const most = openUntil === undefined ? slotLimit(senders, slow, isBulk) : openUntil > iso(now) ? 0 : 1;
+  return Math.max(0, most - used);
 }
 
-/** Estimates the free slots, or why the limiter would refuse. The row may have changed, so only `acquireSlot` decides. */
-export function capacityOf(row: Item, now: number, senders: number, isBulk?: true): Capacity {
-  const limiter = StoredLimiter.parse(row);
-  const { openUntil, slow } = limiter;
-  const used = slotsIn(row).filter(({ until }) => until > iso(now)).length;
-  const slots = openUntil === undefined ? slotLimit(senders, slow, isBulk) : openUntil > iso(now) ? 0 : 1;
-  return { free: Math.max(0, slots - used), takesBatches: takesBatches(limiter), refusal: refusalOf(row, now) };
-}
-
-export interface Slot {
-  readonly ids: string[];
-  readonly slot: string;
-  readonly until: string;
-}
-
-export function slotsIn(row: Item): Slot[] {
-  const slots = new Map<string, Slot>();
-  for (const [id, slot] of Object.entries(row)) {
-    if (!id.startsWith("dlv_") || typeof slot !== "string") continue;
-    const known = slots.get(slot) ?? { ids: [], slot, until: slot.split(" ")[0] ?? "" };
-    known.ids.push(id);
-    slots.set(slot, known);
-  }
-  return [...slots.values()];
-}
-
-function inFlight(row: Item, ids: readonly string[]): Extract<Acquisition, { kind: "inFlight" }> | undefined {
-  const other = slotsIn(row).find((slot) => slot.ids.some((id) => ids.includes(id)));
+function inFlight({ slots }: Limiter, ids: readonly string[]): Acquisition | undefined {
+  const other = slots.find((slot) => slot.ids.some((id) => ids.includes(id)));
   return other && { kind: "inFlight", ids: ids.filter((id) => other.ids.includes(id)), until: other.until };
 }
 
-function refusalOf(row: Item, now: number): Refusal {
-  const { openUntil, slow } = StoredLimiter.parse(row);
-  const slots = slotsIn(row);
+/** Returns why the limiter refuses a slot, if it does. */
+export function refusalOf({ openUntil, slow, slots }: Limiter, now: number): Refusal {
   if (openUntil !== undefined) {
     const probes = slots.map(({ until }) => until).toSorted();
     return { kind: "open", until: openUntil > iso(now) ? openUntil : (probes.at(-1) ?? iso(now)) };
@@ -194,7 +199,7 @@ export interface Observation {
   readonly latencyMs: number;
 }
 
-/** Frees the slot, and evaluates the exchanges in the order in which they ended. */
+/** Frees the slot, and evaluates the exchanges in the order in which they ended. There must be at least one. */
 export async function releaseSlot(
   context: EventContext,
   claim: SlotClaim,
@@ -203,22 +208,22 @@ export async function releaseSlot(
 ): Promise<void> {
   const now = context.clock.now();
   const expiresAt = Math.floor((now + limits.deliveryKeptMs) / 1_000);
-  const set = { slow: (observed.at(-1)?.latencyMs ?? 0) >= QUICK_MS, expiresAt };
+  const set = { slow: at(observed, observed.length - 1).latencyMs >= QUICK_MS, expiresAt };
   const lastSuccess = observed.findLastIndex(({ isSuccess }) => isSuccess);
   const failed = observed.length - 1 - lastSuccess;
   const noted =
     lastSuccess === -1
       ? { set, add: { fails: failed } }
       : { set: { ...set, fails: failed }, remove: ["openUntil", "openings", "unsent"] };
-  const row = await freeSlot(context, claim, slot, noted);
-  if (row === undefined || failed === 0) return;
-  const { fails, openings, openUntil, unsent } = StoredLimiter.parse(row);
-  const { companyId, webhookId } = claim;
+  const limiter = await freeSlot(context, claim, slot, noted);
+  if (limiter === undefined || failed === 0) return;
+  const { companyId, webhookId, fails, openings, openUntil, unsent } = limiter;
   const key = limiterKeys.limiter(companyId, webhookId);
   if (unsent > 0) {
     await updateIf(context, { update: key, change: { remove: ["openUntil", "unsent"] }, when: exists("unsent") });
   }
-  if (fails < BREAKER_FAILURES || (unsent === 0 && (openUntil ?? "") > iso(now))) return;
+  const isOpen = openUntil !== undefined && openUntil > iso(now);
+  if (fails < BREAKER_FAILURES || (unsent === 0 && isOpen)) return;
   const change = { set: { openUntil: openEnd(context, now, openings) }, add: { openings: 1 } };
   if ((await updateIf(context, { update: key, change, when: isNotOpen(now) })) !== undefined) {
     log.warn("breaker opened", { companyId, webhookId, fails, openings: openings + 1 });
@@ -232,9 +237,8 @@ export async function releaseSlot(
 export async function releaseUnsent(context: EventContext, claim: SlotClaim, slot: string): Promise<string> {
   const now = context.clock.now();
   const { companyId, webhookId } = claim;
-  const row = (await freeSlot(context, claim, slot, {})) ?? newLimiter(companyId, webhookId);
-  const { unsent, openUntil = "" } = StoredLimiter.parse(row);
-  if (openUntil > iso(now)) return openUntil;
+  const { unsent, openUntil } = (await freeSlot(context, claim, slot, {})) ?? limiterOf(claim);
+  if (openUntil !== undefined && openUntil > iso(now)) return openUntil;
   const until = openEnd(context, now, unsent);
   const change = { set: { openUntil: until }, add: { unsent: 1 } };
   await updateIf(context, { update: limiterKeys.limiter(companyId, webhookId), change, when: isNotOpen(now) });
@@ -246,20 +250,21 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Applies `change` in the same write. Returns the new row, or undefined if the slot was already free. */
-export function freeSlot(
+/** Applies `change` in the same write. Returns the limiter afterwards, or undefined if the slot was already free. */
+export async function freeSlot(
   context: EventContext,
-  { companyId, webhookId, ids }: SlotClaim,
+  claim: SlotClaim,
   slot: string,
-  change: { set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] },
-): Promise<Item | undefined> {
-  const { set = {}, add = {}, remove = [] } = change;
-  return updateIf(context, {
+  { set = {}, add, remove = [] }: Change,
+): Promise<Limiter | undefined> {
+  const { companyId, webhookId, ids } = claim;
+  const row = await updateIf(context, {
     update: limiterKeys.limiter(companyId, webhookId),
     change: { set, add: { ...add, used: -1 }, remove: [...remove, ...ids] },
     // It is enough to check one attribute, because all attributes of a slot are written and removed together.
-    when: equals(ids[0] ?? "", slot),
+    when: equals(at(ids, 0), slot),
   });
+  return row && limiterOf(claim, row);
 }
 
 /** Returns undefined, or the current row if the condition fails. */
@@ -280,36 +285,6 @@ async function refusingRow(
 export const FULL_MS = 2_000;
 
 /**
- * Moves refused deliveries into the throttled backlog. They keep their due time and lose no attempt. The mark is set first, so that the
- * deliveries are found even if this sender is killed. It is checked again at the end, because a step that finds the backlog empty may
- * remove it meanwhile.
- */
-export async function addToThrottledBacklog(
-  context: EventContext,
-  deliveries: readonly StoredDelivery[],
-  refusal: Extract<Refusal, { kind: "full" | "open" }>,
-  limiter: Item,
-): Promise<void> {
-  const [first] = deliveries;
-  if (first === undefined) return;
-  const { companyId, webhookId } = first;
-  const isMarked = await mark(context, limiter);
-  const updatedAt = iso(context.clock.now());
-  const added = deliveries.flatMap((delivery) => {
-    const dueShard = keys.throttledBacklogShard(companyId, webhookId, delivery.isBulk);
-    if (delivery.dueShard === dueShard) return [];
-    return [whilePending(delivery, { set: { dueShard, updatedAt }, remove: ["sweptAt"] })];
-  });
-  await updateEach(context.table, added);
-  const isMarkedAgain = await mark(context, await readLimiter(context, companyId, webhookId));
-  if (!isMarked && !isMarkedAgain) return;
-  const { clock, queue } = context;
-  const atMs = refusal.kind === "open" ? Date.parse(refusal.until) : clock.now() + FULL_MS;
-  const message = throttledDrainMessage(companyId, webhookId);
-  await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
-}
-
-/**
  * Returns the mark in the limiter's row, which says that throttled deliveries are waiting. With it, the sweeper finds the row in the due
  * index.
  */
@@ -320,15 +295,3 @@ export const backlogMark = (companyId: number, webhookId: number, nowMs: number)
   dueShard: keys.dueShard(`gate-${webhookId}`),
   dueAt: iso(nowMs),
 });
-
-/** Sets the mark if it is missing, or if a step is about to remove it (`emptySince`). Returns true if this call has written it. */
-async function mark(context: EventContext, limiter: Item): Promise<boolean> {
-  const { companyId, webhookId, dueShard, emptySince } = StoredLimiter.parse(limiter);
-  if (dueShard !== undefined && emptySince === undefined) return false;
-  const marked = await updateIf(context, {
-    update: limiterKeys.limiter(companyId, webhookId),
-    change: { set: backlogMark(companyId, webhookId, context.clock.now()), remove: ["emptySince"] },
-    when: any(missing("dueShard"), exists("emptySince")),
-  });
-  return marked !== undefined;
-}

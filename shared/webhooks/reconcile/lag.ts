@@ -40,7 +40,7 @@ export interface Overdue {
   readonly deliveries: Waiting;
   readonly fanOuts: number;
   /** Webhooks with a throttled backlog from which deliveries should be sent now. */
-  readonly throttled: readonly { readonly companyId: number; readonly id: number }[];
+  readonly throttled: readonly { readonly companyId: number; readonly webhookId: number }[];
   /** If there are few entries, they come from memory. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
@@ -49,7 +49,7 @@ export async function countOverdue(table: Table, upTo: string): Promise<Overdue>
   const read = (pk: string) => table.query({ pk, index: "due", upTo });
   const deliveries = nothing();
   let fanOuts = 0;
-  const throttled: { companyId: number; id: number }[] = [];
+  const throttled: { companyId: number; webhookId: number }[] = [];
   let cache: Map<string, Item[]> | undefined = new Map(keys.dueShards().map((shard) => [shard, []]));
   let cachedCount = 0;
   const counted = keys.dueShards().map(async (shard) => {
@@ -114,10 +114,10 @@ async function* backlogsOf(
   { table }: EventContext,
   throttled: Overdue["throttled"],
 ): AsyncGenerator<readonly string[], void, undefined> {
-  for (const { companyId, id } of throttled) yield keys.throttledBacklogShards(companyId, id);
+  for (const { companyId, webhookId } of throttled) yield keys.throttledBacklogShards(companyId, webhookId);
   for await (const item of table.query({ pk: keys.pausedWebhooksShard(), index: "due" })) {
     const webhook = keys.webhookAt(DueEntry.parse(item));
-    if (webhook !== undefined) yield keys.pausedBacklogShards(webhook.companyId, webhook.id);
+    if (webhook !== undefined) yield keys.pausedBacklogShards(webhook.companyId, webhook.webhookId);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Reads } from "#shared/db/reads.ts";
 import { expectedKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { attemptsOf, effectiveState } from "#shared/webhooks/delivery.ts";
-import { ExpectedEntry, ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
+import { ExpectedEntry } from "#shared/webhooks/expected-deliveries.ts";
 import {
   dataFaults,
   deliveryFaults,
@@ -17,13 +17,7 @@ import {
   webhookFaults,
   windowFaults,
 } from "#shared/webhooks/reconcile/rules.ts";
-import {
-  type DueEntries,
-  isExpired,
-  readDue,
-  readWebhookState,
-  type WebhookState,
-} from "#shared/webhooks/reconcile/webhook-state.ts";
+import { isExpired, readDue, readWebhookState, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
@@ -68,18 +62,17 @@ async function reconcileOnce({ table, clock }: ReadContext, companyId: number): 
   const now = clock.now();
   // Read before the deliveries: a delivery that is created between the two reads would otherwise look lost.
   const expected = await readExpected(table, companyId, now);
-  const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, expected.fanOuts, now);
+  const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));
   const due = await readDue(table, companyId);
   const sums = { ...noCounts };
   const faults: string[] = [...fanOutFaults];
   const known: KnownData = new Map();
-  const webhookIds = new Set([...webhooks.keys(), ...expected.deliveries.keys(), ...due.keys()]);
+  const webhookIds = new Set([...webhooks.keys(), ...expected.keys(), ...due.keys()]);
   for (const webhookId of [...webhookIds].toSorted((a, b) => a - b)) {
     const rows: WebhookRows | undefined = webhooks.get(webhookId);
-    const entries: DueEntries = due.get(webhookId) ?? new Map();
-    const state = await readWebhookState(table, { companyId, webhookId }, rows, entries, now);
-    const found = await reconcileWebhook(table, state, expected.deliveries.get(webhookId) ?? new Set(), known);
+    const state = await readWebhookState(table, { companyId, webhookId }, rows, due.get(webhookId) ?? [], now);
+    const found = await reconcileWebhook(table, state, expected.get(webhookId) ?? new Set(), known);
     for (const name of countNames) sums[name] += found[name];
     // Do not write `faults.push(...found.faults)`: a call accepts only about 120 000 arguments.
     for (const fault of found.faults) faults.push(fault);
@@ -131,15 +124,9 @@ async function reconcileWebhook(
 
 const DAY_MS = 86_400_000;
 
-interface Expected {
-  /** Maps the id of a webhook to the ids of its expected deliveries. Expired deliveries are not included. */
-  readonly deliveries: Map<number, Set<string>>;
-  readonly fanOuts: Map<string, ExpectedFanOut>;
-}
-
-async function readExpected(table: Reads, companyId: number, now: number): Promise<Expected> {
+/** Maps the id of a webhook to the ids of its expected deliveries. Expired deliveries are not included. */
+async function readExpected(table: Reads, companyId: number, now: number): Promise<Map<number, Set<string>>> {
   const deliveries = new Map<number, Set<string>>();
-  const fanOuts = new Map<string, ExpectedFanOut>();
   const days: string[] = [];
   // An entry is stored under the day of its event. A delivery is due up to 30 days later, and kept for 30 more. Tomorrow is included,
   // because the clock of the function that wrote an event may be ahead.
@@ -150,11 +137,6 @@ async function readExpected(table: Reads, companyId: number, now: number): Promi
   await Promise.all(
     days.map(async (day) => {
       for await (const item of table.query(expectedKeys.day(companyId, day))) {
-        if (item.type === "fanOut") {
-          const fanOut = ExpectedFanOut.parse(item);
-          fanOuts.set(fanOut.eventId, fanOut);
-          continue;
-        }
         const entry = ExpectedEntry.parse(item);
         if (isExpired(entry.expiresAt, now)) continue;
         for (const { webhookId, id } of entry.deliveries) {
@@ -163,5 +145,5 @@ async function readExpected(table: Reads, companyId: number, now: number): Promi
       }
     }),
   );
-  return { deliveries, fanOuts };
+  return deliveries;
 }

@@ -7,12 +7,11 @@ import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { debounceKeys, type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
-import { StoredWindow } from "#shared/webhooks/debounce-window.ts";
 import type { Attempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { LEASE_MS } from "#shared/webhooks/drain.ts";
+import { StoredWindow } from "#shared/webhooks/events/debounce.ts";
 import { StoredFanOut, StoredProgress } from "#shared/webhooks/events/fan-out.ts";
-import type { ExpectedFanOut } from "#shared/webhooks/expected-deliveries.ts";
-import { type DueEntry, isExpired, type WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
+import { LEASE_MS } from "#shared/webhooks/limiter/limiter.ts";
+import type { DueEntry, WebhookState } from "#shared/webhooks/reconcile/webhook-state.ts";
 import { MAX_ATTEMPTS } from "#shared/webhooks/retry-plan.ts";
 
 /** The sweeper replaces a lost queue message within this time. */
@@ -23,19 +22,18 @@ const CLOCKS_DIFFER_MS = 60_000;
 const isLate = (now: number, times: readonly (string | undefined)[]): boolean =>
   times.every((time) => time === undefined || now - Date.parse(time) > SWEPT_MS);
 
-export function webhookFaults({ limiter, slots, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
+export function webhookFaults({ limiter, replay, webhook, webhookId, now, ...rows }: WebhookState): string[] {
   const { deliveries, attempts, entries, unreadable } = rows;
   const faults = unreadable.map((id) => `${id}: has a row that cannot be read`);
   for (const id of attempts.keys()) if (!deliveries.has(id)) faults.push(`${id}: has attempts and no row`);
   for (const id of entries.keys()) if (!deliveries.has(id)) faults.push(`${id}: is in the due index and has no row`);
   const add = (fault: string): void => void faults.push(`webhook ${webhookId}: ${fault}`);
-  const used = limiter?.used ?? 0;
+  const { used, slots } = limiter;
   if (used !== slots.length) add(`its limiter counts ${used} slots, ${slots.length} are in use`);
   for (const { ids, until } of slots) {
     if (Date.parse(until) > now + LEASE_MS + CLOCKS_DIFFER_MS) add(`${ids.join()} has a slot whose lease is too long`);
   }
-  const hasBacklog = limiter?.dueAt !== undefined;
-  if (hasBacklog && isLate(now, [limiter.dueAt, limiter.lookUntil, limiter.emptySince])) {
+  if (limiter.dueAt !== undefined && isLate(now, [limiter.dueAt, limiter.lookUntil, limiter.emptySince])) {
     add("its throttled backlog has not been drained for a quarter of an hour");
   }
   if (replay?.dueAt !== undefined && isLate(now, [replay.dueAt])) {
@@ -141,13 +139,13 @@ function waitingFaults(
     case pausedBulkShard:
       // The drain of a deleted webhook's throttled backlog also cancels its paused backlog. Before its end (`dueShard`), a paused delivery
       // is no fault.
-      if (webhook === undefined) return limiter?.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
+      if (webhook === undefined) return limiter.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
         : ["is paused for a webhook that is not paused"];
     case throttledShard:
     case throttledBulkShard:
-      return limiter?.dueShard === undefined ? ["is throttled, and its limiter is not marked"] : [];
+      return limiter.dueShard === undefined ? ["is throttled, and its limiter is not marked"] : [];
     default:
       return ["is in an unknown partition of the due index"];
   }
@@ -218,20 +216,13 @@ export async function dataFaults(
     .map(({ id, state }) => `${id} (${state}): the data of its event is gone`);
 }
 
-export interface FanOuts {
-  /** Deliveries that fan-outs have not created yet. `matched` does not include them. */
-  readonly expanding: number;
-  readonly faults: readonly string[];
-}
-
+/** `expanding` is the number of deliveries that fan-outs have not created yet. `matched` does not include them. */
 export async function readFanOuts(
   table: Reads,
   companyId: number,
-  expected: ReadonlyMap<string, ExpectedFanOut>,
   now: number,
-): Promise<FanOuts> {
+): Promise<{ expanding: number; faults: string[] }> {
   const faults: string[] = [];
-  const waiting = new Set<string>();
   let expanding = 0;
   const lanes: FanOutLane[] = [{ companyId }, { companyId, isBulk: true }];
   for (const lane of lanes) {
@@ -243,14 +234,8 @@ export async function readFanOuts(
       if (isLate(now, [dueAt, progress?.movedAt])) {
         faults.push(`event ${eventId}: its fan-out has not moved for a quarter of an hour`);
       }
-      if (!expected.has(eventId)) faults.push(`event ${eventId}: its fan-out is not among the expected deliveries`);
-      waiting.add(eventId);
       expanding += count - made;
     }
-  }
-  for (const { eventId, doneAt, expiresAt } of expected.values()) {
-    if (doneAt !== undefined || waiting.has(eventId) || isExpired(expiresAt, now)) continue;
-    faults.push(`event ${eventId}: its fan-out is expected and has no row`);
   }
   return { expanding, faults };
 }

@@ -13,12 +13,11 @@ import { fanOutKeys, limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts"
 import { errorFields, log } from "#shared/log.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import {
+  type DrainMessage,
+  drainMessage,
+  type FanOutMessage,
   fanOutMessage,
   messageFor,
-  pausedDrainMessage,
-  type QueueMessage,
-  replayMessage,
-  throttledDrainMessage,
 } from "#shared/webhooks/messages.ts";
 import { companyOf, countOverdue, DueEntry, isDelivery, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
@@ -168,13 +167,13 @@ async function lostMessage({ context, assume, fannedOut }: Run, key: DueEntry): 
  * Returns the message for the next step of a backlog, replay or fan-out. A superfluous message does no harm, because a lease allows only
  * one step at a time.
  */
-function stepMessage(key: Key): QueueMessage | undefined {
-  const webhook = keys.webhookAt(key);
-  if (webhook !== undefined) return pausedDrainMessage(webhook.companyId, webhook.id);
+function stepMessage(key: Key): DrainMessage | FanOutMessage | undefined {
   const lane = fanOutKeys.laneAt(key);
   if (lane !== undefined) return fanOutMessage(lane);
+  const resumed = keys.webhookAt(key);
+  if (resumed !== undefined) return drainMessage(resumed, "paused");
   const replayed = replayKeys.replayAt(key);
-  if (replayed !== undefined) return replayMessage(replayed.companyId, replayed.webhookId);
-  const limiter = limiterKeys.limiterAt(key);
-  return limiter === undefined ? undefined : throttledDrainMessage(limiter.companyId, limiter.id);
+  if (replayed !== undefined) return drainMessage(replayed, "replay");
+  const throttled = limiterKeys.limiterAt(key);
+  return throttled && drainMessage(throttled, "throttled");
 }

@@ -3,10 +3,10 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
+import { replayKeys } from "#shared/db/webhook-keys.ts";
 import { StoredReplay } from "#shared/webhooks/deliver/replay.ts";
 import { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { type Slot, StoredLimiter, slotsIn } from "#shared/webhooks/limiter/limiter.ts";
+import { type Limiter, readLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import type { WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
@@ -15,39 +15,34 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** Maps the id of a delivery to its entries in the due index. */
-export type DueEntries = Map<string, DueEntry[]>;
-
-/** Reads a company's entries in the due index, grouped by webhook, without paused and throttled backlogs. */
-export async function readDue(table: Reads, companyId: number): Promise<Map<number, DueEntries>> {
-  const found = new Map<number, DueEntries>();
+/** Reads a company's rows in the due index, grouped by webhook, without paused and throttled backlogs. */
+export async function readDue(table: Reads, companyId: number): Promise<Map<number, Item[]>> {
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
+  const found: { readonly webhookId: number; readonly item: Item }[] = [];
   await Promise.all(
     keys.dueShards().map(async (shard) => {
       for await (const item of table.query({ pk: shard, index: "due" })) {
         const [, webhookId] = own.exec(String(item.pk)) ?? [];
-        if (webhookId === undefined) continue;
-        const entries: DueEntries = found.get(Number(webhookId)) ?? new Map();
-        found.set(Number(webhookId), entries);
-        addEntry(entries, item);
+        if (webhookId !== undefined) found.push({ webhookId: Number(webhookId), item });
       }
     }),
   );
-  return found;
+  return new Map(
+    [...Map.groupBy(found, ({ webhookId }) => webhookId)].map(([id, of]) => [id, of.map(({ item }) => item)]),
+  );
 }
 
-async function addBacklogs(table: Reads, companyId: number, webhookId: number, entries: DueEntries): Promise<void> {
+async function readBacklogs(table: Reads, companyId: number, webhookId: number): Promise<Item[]> {
   const paused = keys.pausedBacklogShards(companyId, webhookId);
+  const items: Item[] = [];
   for (const pk of [...paused, ...keys.throttledBacklogShards(companyId, webhookId)]) {
-    for await (const item of table.query({ pk, index: "due" })) addEntry(entries, item);
+    for await (const item of table.query({ pk, index: "due" })) items.push(item);
   }
+  return items;
 }
 
-function addEntry(entries: DueEntries, item: Item): void {
-  const id = String(item.sk).slice("D#".length);
-  const entry = { dueShard: String(item.dueShard), dueAt: String(item.dueAt) };
-  entries.set(id, [...(entries.get(id) ?? []), entry]);
-}
+const deliveryIdOf = ({ sk }: Item): string => String(sk).slice("D#".length);
+const entryOf = ({ dueShard, dueAt }: Item): DueEntry => ({ dueShard: String(dueShard), dueAt: String(dueAt) });
 
 interface Rows {
   readonly deliveries: Map<string, StoredDelivery>;
@@ -60,34 +55,34 @@ export interface WebhookState extends Rows {
   readonly webhookId: number;
   readonly webhook: StoredWebhook | undefined;
   readonly registered: ReadonlySet<number>;
-  readonly entries: DueEntries;
-  readonly limiter: StoredLimiter | undefined;
-  readonly slots: readonly Slot[];
+  /** Maps the id of a delivery to its entries in the due index. */
+  readonly entries: ReadonlyMap<string, readonly DueEntry[]>;
+  readonly limiter: Limiter;
   readonly replay: StoredReplay | undefined;
   readonly now: number;
 }
 
-/** Reads the state of a webhook. This function adds the entries of its backlogs to `due`. */
+/** `due` has the rows of the webhook in the due index, without its backlogs. */
 export async function readWebhookState(
   table: Reads,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,
   rows: WebhookRows | undefined,
-  due: DueEntries,
+  due: readonly Item[],
   now: number,
 ): Promise<WebhookState> {
-  const [limiter, replay] = await Promise.all([
-    table.get(limiterKeys.limiter(companyId, webhookId)),
+  const [limiter, replay, backlogs] = await Promise.all([
+    readLimiter({ table }, { companyId, webhookId }),
     table.get(replayKeys.replay(companyId, webhookId)),
-    addBacklogs(table, companyId, webhookId, due),
+    readBacklogs(table, companyId, webhookId),
   ]);
+  const ofDeliveries = [...Map.groupBy([...due, ...backlogs], deliveryIdOf)];
   return {
     companyId,
     webhookId,
     webhook: rows?.webhook,
     registered: new Set(rows?.registrations.map(({ id }) => id)),
-    entries: due,
-    limiter: limiter === undefined ? undefined : StoredLimiter.parse(limiter),
-    slots: slotsIn(limiter ?? {}),
+    entries: new Map(ofDeliveries.map(([id, items]) => [id, items.map(entryOf)])),
+    limiter,
     replay: replay === undefined ? undefined : StoredReplay.parse(replay),
     now,
     ...(await readRows(table, companyId, webhookId, now)),

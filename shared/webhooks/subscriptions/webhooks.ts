@@ -60,7 +60,14 @@ export async function getWebhook(context: ReadContext, companyId: number, id: nu
   return maskedWebhook(await readWebhook(context, companyId, id));
 }
 
+/** Throws `not_found` if the webhook does not exist. */
 export async function readWebhook({ table }: ReadContext, companyId: number, id: number): Promise<WebhookRows> {
+  const rows = await findWebhook(table, companyId, id);
+  if (rows === undefined) throw notFound("webhook");
+  return rows;
+}
+
+export async function findWebhook(table: Reads, companyId: number, id: number): Promise<WebhookRows | undefined> {
   const { pk, sk } = keys.webhook(companyId, id);
   let webhook: StoredWebhook | undefined;
   const registrations: StoredRegistration[] = [];
@@ -68,8 +75,7 @@ export async function readWebhook({ table }: ReadContext, companyId: number, id:
     if (item.type === "webhook") webhook = StoredWebhook.parse(item);
     else registrations.push(StoredRegistration.parse(item));
   }
-  if (webhook === undefined) throw notFound("webhook");
-  return { webhook, registrations };
+  return webhook && { webhook, registrations };
 }
 
 /**
