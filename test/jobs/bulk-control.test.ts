@@ -7,7 +7,7 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { LEASE_MS } from "#shared/jobs/job.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";

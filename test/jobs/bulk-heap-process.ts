@@ -11,9 +11,10 @@ import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
 import { pageOfResults } from "#shared/jobs/bulk/result-pages.ts";
-import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo, undoKind } from "#shared/jobs/bulk/undo.ts";
+import { runJob } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import { folderBucket } from "../bench/folder-bucket.ts";
 import { openBenchTable } from "../bench/table.ts";
@@ -76,7 +77,7 @@ async function run(id: number) {
   })();
   // One invocation works on a job for at most a minute, so the runner is called until the job has ended.
   while (!hasEnded(await stored())) {
-    await bulkRunner({ prospect_bulk: changeKind, undo: undoKind })(services, { companyId, id }, () => 900_000);
+    await runJob(bulkJob({ prospect_bulk: changeKind, undo: undoKind }), services, { companyId, id }, () => 900_000);
   }
   isRunning = false;
   await watching;

@@ -7,7 +7,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { LEASE_MS } from "#shared/jobs/job.ts";
 import { disableUser, updateUser } from "#shared/reference/change-user.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -10,11 +10,11 @@ import { changeKind } from "#shared/jobs/bulk/change.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { readResults } from "#shared/jobs/bulk/results.ts";
-import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { undoKind } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS, LeaseLost } from "#shared/jobs/lease.ts";
+import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -73,10 +73,10 @@ export async function runOnce(
   remainingMs = (): number => 300_000,
 ): Promise<boolean> {
   try {
-    await bulkRunner({ prospect_bulk: smallChunks(ids), undo: undoKind })(context, job, remainingMs);
+    await runJob(bulkJob({ prospect_bulk: smallChunks(ids), undo: undoKind }), context, job, remainingMs);
     return true;
-  } catch (error) {
-    return error instanceof LeaseLost;
+  } catch {
+    return false;
   }
 }
 

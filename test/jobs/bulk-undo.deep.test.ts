@@ -11,7 +11,7 @@ import { cancelJob } from "#shared/jobs/bulk/control.ts";
 import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { LEASE_MS } from "#shared/jobs/job.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { disableUser } from "#shared/reference/change-user.ts";

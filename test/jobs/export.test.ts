@@ -5,12 +5,12 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import * as keys from "#shared/db/keys.ts";
 import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
-import { runExport } from "#shared/jobs/export/job.ts";
+import { exportJob } from "#shared/jobs/export/job.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import type { NewExport } from "#shared/jobs/export/schema.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
@@ -192,7 +192,7 @@ test("executions with time for only one part hand over by a message until the fi
   let runs = 0;
   for (harness.queue.push(job); harness.queue.length > 0; runs++) {
     harness.queue.length = 0;
-    await runExport(harness.sound(), { companyId, id: job.id }, () => 1_000, 0);
+    await runJob(exportJob(0), harness.sound(), { companyId, id: job.id }, () => 1_000);
   }
   expect(runs).toBeGreaterThan(3);
   expect((await stored(job)).parts?.tags).toHaveLength(5);

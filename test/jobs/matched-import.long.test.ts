@@ -205,7 +205,7 @@ test("rows whose prospects are deleted or changed after the look-up are skipped,
   // The first execution has only enough time to check the file.
   const sound = harness.sound();
   await harness.run(sound, job, () => 1_000);
-  expect((await importOf(job)).job?.progress.step).toBe("check");
+  expect((await importOf(job)).progress.step).toBe("check");
   const [deleted = 0, changed = 0] = ids;
   await deleteProspect(sound, caller, deleted);
   await updateProspect(sound, caller, changed, { sourceId: "another" });

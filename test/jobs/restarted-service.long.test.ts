@@ -22,7 +22,7 @@ const storedIn = async (table: Table, companyId: number, id: number): Promise<St
 /** Waits until the first prospect of the import is in the table. */
 async function untilWriting(table: Table, companyId: number, id: number): Promise<void> {
   for (;;) {
-    const first = (await storedIn(table, companyId, id)).job?.first?.prospect;
+    const first = (await storedIn(table, companyId, id)).first?.prospect;
     if (first !== undefined && (await table.get(keys.prospect(companyId, first))) !== undefined) return;
     await pause(5);
   }

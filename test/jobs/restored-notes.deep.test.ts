@@ -9,7 +9,7 @@ import { readManifest } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { hasEnded } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { LEASE_MS } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, updateNote } from "#shared/prospects/notes.ts";
 import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";

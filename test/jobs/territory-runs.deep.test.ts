@@ -10,8 +10,8 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { JobContext } from "#shared/context.ts";
 import { openJobs, readQueue } from "#shared/jobs/bulk/queue.ts";
-import { bulkRunner } from "#shared/jobs/bulk/run.ts";
-import { LEASE_MS, LeaseLost } from "#shared/jobs/lease.ts";
+import { bulkJob } from "#shared/jobs/bulk/run.ts";
+import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { createRun } from "#shared/jobs/territory-runs/create.ts";
 import { territoryRunKind } from "#shared/jobs/territory-runs/kind.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
@@ -161,7 +161,7 @@ test("a prospect that was assigned or deleted since the run was created is skipp
     ],
   });
   const job = { kind: "bulk" as const, companyId: caller.companyId, id };
-  await bulkRunner({ territory_run: territoryRunKind })(context, job, () => 300_000);
+  await runJob(bulkJob({ territory_run: territoryRunKind }), context, job, () => 300_000);
   expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 2, skipped: 2, territoryId });
   const codes = new Map((await resultsOf(harness, job)).map((result) => [result.id, result.code ?? result.outcome]));
   expect(ids.map((one) => codes.get(one))).toEqual(["changed_since", "not_found", "changed", "changed"]);
@@ -199,12 +199,8 @@ test("a request for a run that is killed at any call leaves at most one job, and
 });
 
 test("a run that is killed at any call assigns each prospect once in its next execution", async () => {
-  const execute = bulkRunner({ territory_run: territoryRunKind });
-  const run = async (context: JobContext, job: JobMessage): Promise<void> => {
-    await execute(context, job, () => 300_000).catch((error: unknown) => {
-      if (!(error instanceof LeaseLost)) throw error;
-    });
-  };
+  const run = (context: JobContext, job: JobMessage): Promise<void> =>
+    runJob(bulkJob({ territory_run: territoryRunKind }), context, job, () => 300_000);
   const newJob = async (): Promise<{ scene: Scene; job: JobMessage }> => {
     const scene = await newScene();
     return { scene, job: { kind: "bulk", companyId: scene.caller.companyId, id: await begun(scene) } };

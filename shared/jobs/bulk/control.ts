@@ -2,26 +2,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
-import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { equals, type Write } from "#shared/db/expression.ts";
+import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
-import {
-  announce,
-  dueNow,
-  enqueued,
-  movedToPaused,
-  type QueueChange,
-  queueChange,
-  readQueue,
-  removed,
-} from "#shared/jobs/bulk/queue.ts";
+import { enqueued, movedToPaused, moveJob, removed } from "#shared/jobs/bulk/queue.ts";
 import { findJob, present } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
+import { ended, paused, resumed } from "#shared/jobs/bulk/transitions.ts";
 
 type Jobs = Pick<JobQueue, "send">;
 
@@ -80,25 +70,14 @@ const ask = (
       const update = { update: keys.bulkJob(companyId, id), change, when: equals("state", "running") };
       return StoredBulk.parse(await context.table.write(update));
     }
-    const nowMs = context.clock.now();
-    const own = wanted === "paused" ? [paused(stored, nowMs)] : ended(stored, { state: "cancelled" }, nowMs);
-    await move(context, jobs, stored, wanted === "paused" ? movedToPaused : removed, () => own);
+    const isSame = equals("state", state);
+    if (wanted === "paused") {
+      await moveJob({ ...context, jobs }, stored, movedToPaused, (nowMs) => [paused(stored, isSame, nowMs)]);
+    } else {
+      await moveJob({ ...context, jobs }, stored, removed, (nowMs) => ended(stored, { state: wanted }, isSame, nowMs));
+    }
     return findJob(context, caller, id);
   });
-
-/** Writes the job and the company's queue row in one transaction, and sends the message of the job that may run now. */
-async function move(
-  context: ApiContext,
-  jobs: Jobs,
-  { companyId, id }: StoredBulk,
-  after: typeof removed,
-  own: (change: QueueChange) => readonly Write[],
-): Promise<void> {
-  const queue = await readQueue(context.table, companyId);
-  const change = queueChange(companyId, queue, after(queue, id), context.clock.now(), id);
-  await context.table.transact([...own(change), ...change.writes]);
-  await announce(jobs, companyId, change.admitted);
-}
 
 /** Resumes a job, at the end of the company's queue. If a job was asked to pause but still runs, the request is withdrawn. */
 export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
@@ -106,22 +85,18 @@ export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller,
     context,
     await optimistic(async () => {
       const stored = await findJob(context, caller, id);
-      const { companyId, state, version, wanted } = stored;
-      const key = keys.bulkJob(companyId, id);
+      const { state, wanted } = stored;
       if (hasEnded(stored)) throw alreadyEnded(stored);
       if (state === "running" && wanted === "paused") {
         // Only a running job has `wanted`.
-        const when = equals("wanted", "paused");
-        return StoredBulk.parse(await context.table.write({ update: key, change: { remove: ["wanted"] }, when }));
+        const withdrawal = { change: { remove: ["wanted"] }, when: equals("wanted", "paused") };
+        const update = keys.bulkJob(caller.companyId, id);
+        return StoredBulk.parse(await context.table.write({ update, ...withdrawal }));
       }
       if (state !== "paused") return stored;
-      await move(context, jobs, stored, enqueued, ({ admitted }) => {
-        const nowMs = context.clock.now();
-        const isAdmitted = admitted === id;
-        const set = { state: "queued", isAdmitted, updatedAt: iso(nowMs), ...(isAdmitted && dueNow(nowMs)) };
-        const change = { set, add: { version: 1 }, ...(!isAdmitted && { remove: ["dueShard", "dueAt"] }) };
-        return [{ update: key, change, when: equals("version", version) }];
-      });
+      await moveJob({ ...context, jobs }, stored, enqueued, (nowMs, isAdmitted) => [
+        resumed(stored, isAdmitted, nowMs),
+      ]);
       return findJob(context, caller, id);
     }),
   );

@@ -1,8 +1,7 @@
 /** Creates bulk jobs: chooses the records, stores their ids, and puts the job into the company's queue. */
-
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
-
 import type { Found } from "#shared/company-index/read/company-index.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -142,7 +141,7 @@ function chosenIn({ names, matches }: Found<Dictionary>): Chosen {
 function* idsOf({ segments, unflushed }: Matches): Generator<number> {
   for (const { inView, rows } of segments) {
     const { ids } = inView.segment.main;
-    for (const row of rows) yield ids[row] ?? 0;
+    for (const row of rows) yield at(ids, row);
   }
   for (const { id } of unflushed) yield id;
 }

@@ -3,7 +3,7 @@ import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { equals } from "#shared/db/expression.ts";
+import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
@@ -55,7 +55,7 @@ async function begin(
 ): Promise<Job> {
   const { companyId } = caller;
   const [stored, names] = await Promise.all([findJob(context, caller, id), currentDictionary(context, companyId)]);
-  const { action, changed, done, undoneBy, version } = stored;
+  const { action, changed, done, undoneBy } = stored;
   if (action?.delete === true && !isAdmin(caller)) {
     throw new ApiError("permission_denied", "Only admins and owners may restore deleted prospects.");
   }
@@ -67,8 +67,8 @@ async function begin(
   const undoId = await context.ids.next();
   const mark = {
     update: keys.bulkJob(companyId, id),
-    change: { set: { undoneBy: undoId }, add: { version: 1 } },
-    when: equals("version", version),
+    change: { set: { undoneBy: undoId } },
+    when: undoneBy === undefined ? missing("undoneBy") : equals("undoneBy", undoneBy),
   };
   const job = { id: undoId, kind: "undo" as const, events, total: changed, chunks: done, undoes: id };
   return startJob(context, jobs, caller, names, { ...job, ...(action !== undefined && { action }) }, [mark]);

@@ -73,8 +73,8 @@ interface Fault {
   readonly plain?: string;
 }
 
-/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. Absent if there are none. */
-type Read<T> = T & { readonly warnings?: number };
+/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
+type Read<T> = T & { readonly warnings: number };
 
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Read<Draft> | Fault =>
   read(cells, header, Draft, (cell, faults) => {
@@ -157,7 +157,7 @@ function read<S extends z.ZodMiniType<object>>(
     );
     faults.push(...(parsed.error?.issues ?? []).map(faultOf));
     if (parsed.success && faults.length === 0) {
-      return left.size === 0 ? parsed.data : { ...parsed.data, warnings: left.size };
+      return { ...parsed.data, warnings: left.size };
     }
     ofPlace.push(...faults.filter(({ column }) => placeColumns.some((part) => part === column)));
     const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
