@@ -53,7 +53,9 @@ export const notDue: readonly string[] = ["dueShard", "dueAt"];
 export const isUntouched = ({ runsUntil }: Pick<JobRow, "runsUntil">): Condition =>
   runsUntil === undefined ? missing("runsUntil") : equals("runsUntil", runsUntil);
 
-/** As `runsUntil`, it takes the lease from its holder. The next invocation still begins only after the last write of the holder has ended. */
+/**
+ * As `runsUntil`, it takes the lease from its holder. The next invocation still begins only after the last write of the holder has ended.
+ */
 export const revoked = ({ runsUntil }: Pick<JobRow, "runsUntil">): string | undefined =>
   runsUntil === undefined ? undefined : iso(Date.parse(runsUntil) + 1);
 
@@ -131,13 +133,14 @@ export class RunningJob<Row extends JobRow> {
   }
 }
 
-/** The lease of the function that has written the row itself, with `runsUntil`. */
+/** The lease of the function that has written the row itself, with `runsUntil`. Each renewal lasts `ms`. */
 export function heldJob<Row extends JobRow>(
   { schema, keyOf }: Pick<JobKind<Row>, "schema" | "keyOf">,
   source: Pick<AppContext, "table" | "clock">,
   stored: Row & { readonly runsUntil: string },
+  ms: number,
 ): RunningJob<Row> {
-  const lease = { key: keyOf(stored), schema, attribute: "runsUntil", ms: LEASE_MS };
+  const lease = { key: keyOf(stored), schema, attribute: "runsUntil", ms };
   return new RunningJob(
     source.clock,
     new Held(source, lease, stored, stored.runsUntil),

@@ -144,16 +144,6 @@ test("a job fails if this release accepts more rows than the release that has ch
 
 const isBatch = (operation: string): boolean => /^Batch(?:Write|Execute)/.test(operation);
 
-test("a job whose rows cannot be written shows none of them, and its next execution imports each row once", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("row", 300));
-  db.plan((operation) => (isBatch(operation) ? serverError : pass));
-  expect(await harness.run(harness.faulty(), job)).toBe(false);
-  expect(await named(caller, "row")).toBe(0);
-  await harness.settle();
-  expect(await named(caller, "row")).toBe(300);
-});
-
 test("a job that has written its rows does not read its file again to publish them", async () => {
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf("row", 3));

@@ -353,7 +353,6 @@ describe("cost", () => {
     expect(written.writeUnits).toBeLessThanOrEqual(4 * 100 + 14);
     expect(written.readUnits).toBeLessThanOrEqual(100 + 0.2 * COUNT + 10);
     const unchanged = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
-    // The import opens and completes its row with two entries for lists and one for open imports, and stores its result.
     expect(unchanged.writeUnits).toBeLessThanOrEqual(14);
   });
 

@@ -13,10 +13,9 @@ import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
-import { movedToPaused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
+import { movedToPaused, paused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { paused } from "#shared/jobs/bulk/transitions.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
@@ -163,7 +162,7 @@ async function newJob(context: Process, { caller }: Company): Promise<number> {
   const id = await context.ids.next();
   const dictionary = await freshDictionary(context, caller.companyId);
   const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: 1, chunks: 1, action: {} };
-  await startJob(context, context.jobs, caller, dictionary, job);
+  await startJob(context, caller, dictionary, job);
   return id;
 }
 
@@ -171,7 +170,7 @@ const leaseOf = async ({ table, clock }: Process, { caller, running }: Jobs) => 
   const key = keys.bulkJob(caller.companyId, running);
   const stored = StoredBulk.parse(await table.get(key));
   const kind = { schema: StoredBulk, keyOf: () => key };
-  return heldJob(kind, { table, clock }, { ...stored, runsUntil: stored.runsUntil ?? "" });
+  return heldJob(kind, { table, clock }, { ...stored, runsUntil: stored.runsUntil ?? "" }, 60_000);
 };
 const links = {
   download: async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T00:00:00.000Z" }),

@@ -7,11 +7,11 @@ import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
-import { enqueued, movedToPaused, moveJob, removed } from "#shared/jobs/bulk/queue.ts";
+import { ended, enqueued, movedToPaused, moveJob, paused, removed, resumed } from "#shared/jobs/bulk/queue.ts";
 import { findJob, present } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
+import type { BulkContext } from "#shared/jobs/bulk/start.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { ended, paused, resumed } from "#shared/jobs/bulk/transitions.ts";
 
 type Jobs = Pick<JobQueue, "send">;
 
@@ -26,40 +26,33 @@ const PATIENCE: Patience = { tries: 25, ms: 200 };
  * Pauses a job. The request waits up to five seconds until a running job has finished its chunk, and then returns the job as it is. Throws
  * `conflict` if the job has ended.
  */
-export const pauseJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
-  stopJob(context, jobs, caller, id, "paused", patience);
+export const pauseJob = /* @__PURE__ */ stopper("paused");
 
 /** Cancels a job. The changes that the job has already made remain. Like `pauseJob`, the request waits until a running job has stopped. */
-export const cancelJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
-  stopJob(context, jobs, caller, id, "cancelled", patience);
+export const cancelJob = /* @__PURE__ */ stopper("cancelled");
 
-async function stopJob(
-  context: ApiContext,
-  jobs: Jobs,
-  caller: Caller,
-  id: number,
-  wanted: "paused" | "cancelled",
-  { tries, ms }: Patience,
-): Promise<Job> {
-  let stored = await ask(context, jobs, caller, id, wanted);
-  for (let left = tries; left > 0 && stored.state === "running" && stored.wanted === wanted; left--) {
-    await sleep(ms);
-    stored = await findJob(context, caller, id);
-  }
-  if (stored.state !== wanted && hasEnded(stored)) throw alreadyEnded(stored);
-  return present(context, stored);
+function stopper(wanted: "paused" | "cancelled") {
+  return async (
+    context: ApiContext,
+    jobs: Jobs,
+    caller: Caller,
+    id: number,
+    { tries, ms }: Patience = PATIENCE,
+  ): Promise<Job> => {
+    let stored = await ask({ ...context, jobs }, caller, id, wanted);
+    for (let left = tries; left > 0 && stored.state === "running" && stored.wanted === wanted; left--) {
+      await sleep(ms);
+      stored = await findJob(context, caller, id);
+    }
+    if (stored.state !== wanted && hasEnded(stored)) throw alreadyEnded(stored);
+    return present(context, stored);
+  };
 }
 
 const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
 
 /** Stops a waiting or paused job at once. A running job is only asked, because only its invocation knows which records it has changed. */
-const ask = (
-  context: ApiContext,
-  jobs: Jobs,
-  caller: Caller,
-  id: number,
-  wanted: "paused" | "cancelled",
-): Promise<StoredBulk> =>
+const ask = (context: BulkContext, caller: Caller, id: number, wanted: "paused" | "cancelled"): Promise<StoredBulk> =>
   optimistic(async () => {
     const stored = await findJob(context, caller, id);
     const { companyId, state } = stored;
@@ -72,9 +65,9 @@ const ask = (
     }
     const isSame = equals("state", state);
     if (wanted === "paused") {
-      await moveJob({ ...context, jobs }, stored, movedToPaused, (nowMs) => [paused(stored, isSame, nowMs)]);
+      await moveJob(context, stored, movedToPaused, (nowMs) => [paused(stored, isSame, nowMs)]);
     } else {
-      await moveJob({ ...context, jobs }, stored, removed, (nowMs) => ended(stored, { state: wanted }, isSame, nowMs));
+      await moveJob(context, stored, removed, (nowMs) => ended(stored, { state: wanted }, isSame, nowMs));
     }
     return findJob(context, caller, id);
   });

@@ -3,14 +3,16 @@
  * company runs.
  */
 import type { JobId } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { absent, equals, type Write } from "#shared/db/expression.ts";
+import { absent, type Condition, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { failedAt } from "#shared/errors.ts";
 import { hasEnded, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
-import { announce, due } from "#shared/jobs/job.ts";
+import { announce, due, notDue } from "#shared/jobs/job.ts";
+import * as limits from "#shared/limits.ts";
 
 const emptyQueue: StoredQueue = { type: "bulkQueue", running: null, waiting: [], paused: [], version: 0 };
 
@@ -110,4 +112,34 @@ export async function moveJob(
 
 export async function announceAdmitted(jobs: Services["jobs"], companyId: number, id: number | undefined) {
   if (id !== undefined) await announce(jobs, { kind: "bulk", companyId, id });
+}
+
+/** If nobody resumes the job for a month, the sweeper finds it by `dueAt`, and the job is cancelled. */
+export function paused({ companyId, id }: StoredBulk, when: Condition, nowMs: number): Write {
+  const set: Partial<StoredBulk> = { state: "paused", isOpen: false, isAdmitted: false, updatedAt: iso(nowMs) };
+  const change = { set: { ...set, ...due(nowMs + limits.bulkKeptMs) }, remove: ["wanted", "runsUntil"] };
+  return { update: keys.bulkJob(companyId, id), change, when };
+}
+
+export function resumed({ companyId, id }: StoredBulk, isAdmitted: boolean, nowMs: number): Write {
+  const set: Partial<StoredBulk> = { state: "queued", isAdmitted, updatedAt: iso(nowMs) };
+  const change = isAdmitted ? { set: { ...set, ...due(nowMs) } } : { set, remove: notDue };
+  return { update: keys.bulkJob(companyId, id), change, when: equals("state", "paused") };
+}
+
+/** DynamoDB deletes the rows of the job at `expiresAt`. */
+export function ended(
+  { companyId, id, createdAt }: StoredBulk,
+  how: Pick<StoredBulk, "state" | "failure">,
+  when: Condition,
+  nowMs: number,
+): Write[] {
+  const expiresAt = Math.ceil((nowMs + limits.bulkKeptMs) / 1_000);
+  const at = iso(nowMs);
+  const set: Partial<StoredBulk> = { ...how, isOpen: false, isAdmitted: false, endedAt: at, updatedAt: at, expiresAt };
+  const change = { set, remove: [...notDue, "wanted", "runsUntil"] };
+  return [
+    { update: keys.bulkJob(companyId, id), change, when },
+    { update: keys.bulkJobEntry(companyId, createdAt, id), change: { set: { expiresAt } } },
+  ];
 }

@@ -20,18 +20,23 @@ export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chun
 /** Throws if the new job must not be created beside the jobs in the queue. Called again if the queue changes meanwhile. */
 export type Guard = (queue: StoredQueue) => Promise<void>;
 
+export type BulkContext = ApiContext & { readonly jobs: Pick<JobQueue, "send"> };
+
+interface StartOptions {
+  readonly writes?: readonly Write[];
+  readonly guard?: Guard | undefined;
+}
+
 /**
  * Writes the job and its place in the queue in one transaction with `writes`, after the ids of its records. Throws `conflict` if too many
  * jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
  */
 export async function startJob(
-  context: ApiContext,
-  jobs: Pick<JobQueue, "send">,
+  context: BulkContext,
   caller: Caller,
   names: Dictionary,
   job: NewJob,
-  writes: readonly Write[] = [],
-  guard?: Guard,
+  { writes = [], guard }: StartOptions = {},
 ): Promise<Job> {
   const { companyId, userId } = caller;
   const isOfQueue = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index >= writes.length);
@@ -51,7 +56,7 @@ export async function startJob(
     await context.commit(all, made);
     return { answer: made, admitted: change.admitted };
   }, isOfQueue);
-  await announceAdmitted(jobs, companyId, admitted);
+  await announceAdmitted(context.jobs, companyId, admitted);
   return answer;
 }
 

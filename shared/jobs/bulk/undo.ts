@@ -6,9 +6,9 @@ import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
+import { readResults } from "#shared/jobs/bulk/files.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import { findJob, findUndo, isFruitless, undoableUntilMs } from "#shared/jobs/bulk/read.ts";
-import { readResults } from "#shared/jobs/bulk/results.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
@@ -70,8 +70,8 @@ async function begin(
     change: { set: { undoneBy: undoId } },
     when: undoneBy === undefined ? missing("undoneBy") : equals("undoneBy", undoneBy),
   };
-  const job = { id: undoId, kind: "undo" as const, events, total: changed, chunks: done, undoes: id };
-  return startJob(context, jobs, caller, names, { ...job, ...(action !== undefined && { action }) }, [mark]);
+  const job = { id: undoId, kind: "undo" as const, events, total: changed, chunks: done, undoes: id, action };
+  return startJob({ ...context, jobs }, caller, names, job, { writes: [mark] });
 }
 
 export function whyNotUndoable({ kind, endedAt, undoes }: Pick<StoredBulk, "kind" | "endedAt" | "undoes">): string {

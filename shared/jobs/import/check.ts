@@ -8,14 +8,16 @@ import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import { findMatches, Matches, type ReadLimits } from "#shared/jobs/import/match.ts";
 import { type ImportContext, type ImportNames, jobNames } from "#shared/jobs/import/names.ts";
 import {
+  type Batch,
   batchesOf,
   type FileReading,
+  isLast,
   keysOfFile,
   type Matching,
   NewTags,
   plus,
 } from "#shared/jobs/import/read-file.ts";
-import { beginningOf, type StoredImport } from "#shared/jobs/import/stored.ts";
+import { beginningOf, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
 import type { JobWork } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
@@ -124,6 +126,20 @@ export async function showColumns(context: ImportContext, job: ImportWork): Prom
   await job.save({ columns, ignoredColumns: namesOf(columns) });
 }
 
+/** What the check has found in the rows up to `row`. */
+interface Found extends Pick<Progress, "done" | "row" | "updated"> {
+  readonly warnings: number;
+  readonly ignoredColumns: readonly string[];
+}
+
+const added = ({ done, updated, warnings }: Found, batch: Batch): Found => ({
+  done: plus(done, batch),
+  row: batch.row,
+  updated: updated + batch.changes.length,
+  warnings: warnings + batch.warnings,
+  ignoredColumns: batch.ignoredColumns ?? [],
+});
+
 /**
  * Returns false if the time is too short for the rest. Throws BadFile or ApiError if the file cannot be imported, and ReportLost if the
  * check must be repeated from the beginning.
@@ -135,50 +151,45 @@ export async function checkFile(context: ImportContext, job: ImportWork, file: F
   const tags = new NewTags(file.dictionary, progress.newTags);
   const report = await ErrorReport.open(context.objects, stored, size.errors);
   // The counts continue from the checkpoint. Clients may have seen a higher progress, which each renewal of the lease stores.
-  let { done, row, updated } = progress;
-  let { warnings } = stored;
-  let ignoredColumns: readonly string[] = [];
-  const counts = () => ({ processed: done.prospect + updated + report.count, skipped: report.count });
-  for await (const batch of batchesOf(fileOf(context, stored), { ...file, tags, after: row })) {
-    done = plus(done, batch);
-    row = batch.row;
-    updated += batch.changes.length;
-    warnings += batch.warnings;
-    ignoredColumns = batch.ignoredColumns ?? [];
+  let found: Found = { ...progress, warnings: stored.warnings, ignoredColumns: [] };
+  const counts = () => ({
+    processed: found.done.prospect + found.updated + report.count,
+    skipped: report.count,
+  });
+  for await (const batch of batchesOf(fileOf(context, stored), { ...file, tags, after: found.row })) {
+    found = added(found, batch);
     await report.add(batch.faults);
     if (counts().processed > size.rows) throw size.tooMany("rows");
-    if (updated > size.updates) throw size.tooMany("updates");
-    if (job.isLate()) {
-      const at = {
-        done,
-        row,
-        updated,
-        skipped: report.count,
-        newTags: tags.values,
-        report: await report.checkpoint(row),
-      };
-      await job.save({ ...counts(), warnings, errors: report.shown, progress: { ...progress, ...at } });
+    if (found.updated > size.updates) throw size.tooMany("updates");
+    if (job.isLate() && !isLast(batch)) {
+      const { done, row, updated, warnings } = found;
+      const at = { done, row, updated, skipped: report.count, newTags: tags.values };
+      const state = { ...progress, ...at, report: await report.checkpoint(row) };
+      await job.save({ ...counts(), warnings, errors: report.shown, progress: state });
       return false;
     }
     await job.heartbeat(counts());
   }
-  const found = { imported: done.prospect, ignoredColumns: [...ignoredColumns], warnings, errors: report.shown };
-  const hasReport = await report.finish();
-  const next = { ...beginningOf("write"), newTags: tags.values };
-  // Only a dry run shows the number of rows that would update a prospect.
-  const shown = stored.dryRun ? updated : 0;
-  await job.save({
-    ...counts(),
-    ...found,
-    updated: shown,
-    total: done,
-    changes: updated,
-    hasReport,
-    runs: 0,
-    progress: next,
-  });
+  await job.save({ ...counts(), ...resultOf(stored, found), ...(await stateAfter(report, tags)) });
   return true;
 }
+
+const resultOf = ({ dryRun }: StoredImport, { done, updated, warnings, ignoredColumns }: Found) => ({
+  imported: done.prospect,
+  // Only a dry run shows the number of rows that would update a prospect.
+  updated: dryRun ? updated : 0,
+  warnings,
+  ignoredColumns: [...ignoredColumns],
+  total: done,
+  changes: updated,
+});
+
+const stateAfter = async (report: ErrorReport, tags: NewTags) => ({
+  errors: report.shown,
+  hasReport: await report.finish(),
+  runs: 0,
+  progress: { ...beginningOf("write"), newTags: tags.values },
+});
 
 /** Executes a step again from its beginning in the next invocation if the parts of its error report are gone. */
 export async function unlessReportLost(job: ImportWork, step: () => Promise<boolean>): Promise<boolean> {

@@ -33,7 +33,10 @@ export class Chunk {
     }
   }
 
-  /** Stores the chunk, unless it is empty, and returns the number of chunks. Call it before the checkpoint, which never counts a missing chunk. */
+  /**
+   * Stores the chunk, unless it is empty, and returns the number of chunks. Call it before the checkpoint, which must not count a missing
+   * chunk.
+   */
   async store(): Promise<number> {
     if (this.#rows.length > 0) await storeChunk(this.#objects, this.#job, this.#number++, this.#rows);
     this.#rows = [];

@@ -19,9 +19,9 @@ import {
   failUnlessCompleted,
   opening,
 } from "#shared/jobs/import/lifecycle.ts";
-import { importRows } from "#shared/jobs/import/publish.ts";
 import type { FileResult } from "#shared/jobs/import/schema.ts";
 import { type ImportOptions, newImport, RowFaults, StoredImport } from "#shared/jobs/import/stored.ts";
+import { importRows } from "#shared/jobs/import/write.ts";
 import { heldJob, type RunningJob } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
@@ -143,7 +143,7 @@ async function open(context: ApiContext, checked: StoredImport): Promise<Running
   const stored = { ...checked, runsUntil: iso(untilMs) };
   await context.table.transact(opening(stored, untilMs));
   const keyOf = ({ companyId, id }: Pick<StoredImport, "companyId" | "id">) => keys.import(companyId, id);
-  return heldJob({ schema: StoredImport, keyOf }, context, stored);
+  return heldJob({ schema: StoredImport, keyOf }, context, stored, limits.idempotentRunMs);
 }
 
 const resultOf = (stored: StoredImport): FileResult => {

@@ -9,8 +9,8 @@ import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { checkFile, openFile, showColumns, unlessReportLost } from "#shared/jobs/import/check.ts";
 import { clear, completion } from "#shared/jobs/import/lifecycle.ts";
-import { importRows } from "#shared/jobs/import/publish.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
+import { importRows } from "#shared/jobs/import/write.ts";
 import type { JobKind, RunningJob } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
@@ -112,8 +112,10 @@ async function runSteps(context: JobContext, job: ImportJob, caller: Caller): Pr
     context.table.transact([...moves, ...completion(job, context.clock.now())]);
   try {
     const file = await openFile(context, job, caller);
-    const mustCheck = job.stored.progress.step === "check";
-    if (mustCheck && !(await unlessReportLost(job, () => checkFile(context, job, file)))) return false;
+    if (job.stored.progress.step === "check") {
+      const isChecked = await unlessReportLost(job, () => checkFile(context, job, file));
+      if (!isChecked || job.isLate()) return false;
+    }
     if (job.stored.dryRun) await commit([]);
     else if (!(await importRows(context, job, caller, { file, commit }))) return false;
   } catch (error) {

@@ -234,6 +234,8 @@ export interface Batch {
   readonly ignoredColumns?: readonly string[];
 }
 
+export const isLast = ({ ignoredColumns }: Batch): boolean => ignoredColumns !== undefined;
+
 /**
  * Yields the rows in batches. The last batch may have none. Only the content of the file decides where a batch ends, so that a repeated
  * invocation makes the same batches.

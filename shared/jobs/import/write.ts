@@ -5,17 +5,29 @@
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
+import { importedWrite } from "#shared/company-index/activity/log.ts";
+import { ImportCollector } from "#shared/company-index/facts.ts";
+import type { Commit } from "#shared/company-index/manifest.ts";
+import { addPart, completePart, storeSegments } from "#shared/company-index/write/publish.ts";
 import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { changesAtOnce } from "#shared/jobs/changes-at-once.ts";
-import { fileOf, type ImportWork, LEASE_RENEWAL_MS, type OpenFile, sizeOf } from "#shared/jobs/import/check.ts";
-import { Chunk } from "#shared/jobs/import/chunks.ts";
+import {
+  fileOf,
+  type ImportWork,
+  LEASE_RENEWAL_MS,
+  type OpenFile,
+  sizeOf,
+  unlessReportLost,
+} from "#shared/jobs/import/check.ts";
+import { Chunk, rowsAlongCurve } from "#shared/jobs/import/chunks.ts";
 import { ErrorReport } from "#shared/jobs/import/error-report.ts";
+import { pieceNames } from "#shared/jobs/import/lifecycle.ts";
 import { addTags, type ImportContext, type ImportNames } from "#shared/jobs/import/names.ts";
-import { type Batch, batchesOf, type FaultyRow, NewTags, plus } from "#shared/jobs/import/read-file.ts";
+import { type Batch, batchesOf, type FaultyRow, isLast, NewTags, plus } from "#shared/jobs/import/read-file.ts";
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
-import { beginningOf, type Counts } from "#shared/jobs/import/stored.ts";
+import { beginningOf, type Counts, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
 import { changeByRow } from "#shared/prospects/csv/change.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
@@ -38,9 +50,8 @@ async function planRows(context: ImportContext, job: ImportWork, names: ImportNa
 }
 
 /**
- * Writes the new prospects of each batch while the next one is being read. Collects the errors again if rows change prospects, because a
- * prospect may have been deleted since the check. Returns false if the time is too short for the rest. The next invocation begins at the
- * last checkpoint, and changes no prospect a second time.
+ * Writes the new prospects of each batch while the next one is being read. Returns false if the time is too short for the rest. The next
+ * invocation begins at the last checkpoint, and changes no prospect a second time.
  */
 export async function writeRows(
   context: ImportContext,
@@ -50,63 +61,117 @@ export async function writeRows(
 ): Promise<boolean> {
   const plan = await planRows(context, job, file.names);
   const { stored } = job;
-  const { companyId, createdBy: userId, progress } = stored;
   const { dictionary } = plan.names;
-  const tags = new NewTags(dictionary, progress.newTags);
+  const tags = new NewTags(dictionary, stored.progress.newTags);
   const report = await ErrorReport.open(context.objects, stored, sizeOf(stored).errors);
-  const writing = new Writing(context, job);
-  const chunk = new Chunk(context.objects, stored, progress.chunks);
-  let { done, row, updated } = progress;
-  let { warnings } = stored;
-  /** After a crash, the progress that clients see must not decrease. */
-  const shown = (changed = 0) => ({
-    updated: Math.max(job.stored.updated, updated + changed),
-    written: Math.max(job.stored.written, done.prospect + updated + changed),
-  });
-  const checkpoint = async (): Promise<void> => {
-    await writing.ended();
-    const at = { done, row, updated, skipped: report.count, newTags: tags.values, chunks: await chunk.store() };
-    const found = file.matching && { errors: report.shown, warnings };
-    const state = file.matching && { report: await report.checkpoint(row) };
-    await job.save({ ...shown(), ...found, runs: 0, progress: { ...progress, ...at, ...state } });
-  };
+  const writer = new RowWriter({ context, job, caller, plan, file, report });
+  const reading = { ...file, dictionary, tags, after: stored.progress.row };
   try {
-    let last = row;
-    for await (const batch of batchesOf(fileOf(context, stored), { ...file, dictionary, tags, after: row })) {
-      const next = plus(done, batch);
-      if (exceeds(next, plan.total)) throw new BadFile(CHANGED_READING);
-      const { items, indexed } = rowsOf({ companyId, userId, ...stored.caller }, plan, done, batch.drafts);
-      await writing.ended();
-      const late = await changeProspects(context, caller, { plan, file }, batch, (changed) =>
-        job.heartbeat(shown(changed)),
-      );
-      if (file.matching !== undefined) await report.add(inOrder([...batch.faults, ...late.faults]));
-      updated += batch.changes.length - late.faults.length;
-      warnings += late.warnings;
-      await job.heartbeat(shown());
-      writing.begin(items);
-      done = next;
-      row = batch.row;
-      chunk.add(indexed);
-      if (row - last < CHECKPOINT_ROWS && !chunk.isFull && !job.isLate(writing.longestMs)) continue;
-      await checkpoint();
-      last = row;
-      if (job.isLate(writing.longestMs)) return false;
+    for await (const batch of batchesOf(fileOf(context, stored), reading)) {
+      await writer.add(batch);
+      if (isLast(batch) || !writer.isDue) continue;
+      await writer.checkpoint(tags.values);
+      if (writer.isLate) return false;
     }
-    await writing.ended();
-    const chunks = await chunk.store();
-    const found = file.matching && {
-      errors: report.shown,
-      skipped: report.count,
-      warnings,
-      hasReport: await report.finish(),
-    };
-    const after = { ...beginningOf("publish"), chunks };
-    await job.save({ ...shown(), ...found, updated, runs: 0, progress: after });
+    await writer.finish();
     return true;
   } finally {
     // Nothing may write after the invocation has ended.
-    await writing.ended().catch(() => undefined);
+    await writer.ended().catch(() => undefined);
+  }
+}
+
+interface Writing {
+  readonly context: ImportContext;
+  readonly job: ImportWork;
+  readonly caller: Caller;
+  readonly plan: ImportPlan;
+  readonly file: OpenFile;
+  readonly report: ErrorReport;
+}
+
+/** Collects the errors again if rows change prospects, because a prospect may have been deleted since the check. */
+class RowWriter {
+  readonly #of: Writing;
+  readonly #items: ItemWriter;
+  readonly #chunk: Chunk;
+  #at: Pick<Progress, "done" | "row" | "updated">;
+  #warnings: number;
+  #checkpointRow: number;
+
+  constructor(of: Writing) {
+    const { progress, warnings } = of.job.stored;
+    this.#of = of;
+    this.#items = new ItemWriter(of.context, of.job);
+    this.#chunk = new Chunk(of.context.objects, of.job.stored, progress.chunks);
+    this.#at = { done: progress.done, row: progress.row, updated: progress.updated };
+    this.#warnings = warnings;
+    this.#checkpointRow = progress.row;
+  }
+
+  get isLate(): boolean {
+    return this.#of.job.isLate(this.#items.longestMs);
+  }
+
+  get isDue(): boolean {
+    return this.#at.row - this.#checkpointRow >= CHECKPOINT_ROWS || this.#chunk.isFull || this.isLate;
+  }
+
+  async add(batch: Batch): Promise<void> {
+    const { context, job, caller, plan, file, report } = this.#of;
+    const { companyId, createdBy: userId } = job.stored;
+    const { done, updated } = this.#at;
+    const next = plus(done, batch);
+    if (exceeds(next, plan.total)) throw new BadFile(CHANGED_READING);
+    const { items, indexed } = rowsOf({ companyId, userId, ...job.stored.caller }, plan, done, batch.drafts);
+    await this.#items.ended();
+    const late = await changeProspects(context, caller, { plan, file }, batch, (changed) =>
+      job.heartbeat(this.#shown(changed)),
+    );
+    if (file.matching !== undefined) await report.add(inOrder([...batch.faults, ...late.faults]));
+    this.#warnings += late.warnings;
+    this.#at = { ...this.#at, updated: updated + batch.changes.length - late.faults.length };
+    await job.heartbeat(this.#shown());
+    this.#items.begin(items);
+    this.#at = { ...this.#at, done: next, row: batch.row };
+    this.#chunk.add(indexed);
+  }
+
+  async checkpoint(newTags: string[]): Promise<void> {
+    const { job, file, report } = this.#of;
+    await this.ended();
+    const at = { ...this.#at, skipped: report.count, newTags, chunks: await this.#chunk.store() };
+    const found = file.matching && { errors: report.shown, warnings: this.#warnings };
+    const state = file.matching && { report: await report.checkpoint(at.row) };
+    await job.save({ ...this.#shown(), ...found, runs: 0, progress: { ...job.stored.progress, ...at, ...state } });
+    this.#checkpointRow = at.row;
+  }
+
+  async finish(): Promise<void> {
+    const { job, file, report } = this.#of;
+    await this.ended();
+    const progress = { ...beginningOf("publish"), chunks: await this.#chunk.store() };
+    const found = file.matching && {
+      errors: report.shown,
+      skipped: report.count,
+      warnings: this.#warnings,
+      hasReport: await report.finish(),
+    };
+    await job.save({ ...this.#shown(), ...found, updated: this.#at.updated, runs: 0, progress });
+  }
+
+  ended(): Promise<void> {
+    return this.#items.ended();
+  }
+
+  /** After a crash, the progress that clients see must not decrease. */
+  #shown(changed = 0): Pick<StoredImport, "updated" | "written"> {
+    const { stored } = this.#of.job;
+    const updated = this.#at.updated + changed;
+    return {
+      updated: Math.max(stored.updated, updated),
+      written: Math.max(stored.written, this.#at.done.prospect + updated),
+    };
   }
 }
 
@@ -150,7 +215,7 @@ async function changeProspects(
 }
 
 /** Writes the items of one batch at a time. */
-class Writing {
+class ItemWriter {
   readonly #context: Pick<AppContext, "table" | "clock">;
   readonly #job: ImportWork;
   #running: Promise<void> = Promise.resolve();
@@ -182,4 +247,51 @@ class Writing {
     }
     this.longestMs = Math.max(this.longestMs, clock.now() - begunAt);
   }
+}
+
+/** Upper bound for publishing a million rows. An invocation with less time leaves it to a new one. */
+const PUBLISH_MS = 300_000;
+
+interface Checked {
+  readonly file: OpenFile;
+  /** Makes the prospects visible with the writes `moves`, and completes the import, in one transaction. */
+  readonly commit: Commit;
+}
+
+/** Imports a checked file. Returns false if the time is too short for the rest. */
+export async function importRows(
+  context: ImportContext,
+  job: ImportWork,
+  caller: Caller,
+  { file, commit }: Checked,
+): Promise<boolean> {
+  const { total, changes, progress } = job.stored;
+  if (total === undefined) throw new Error("rows cannot be written before they are counted");
+  const mustWrite = progress.step === "write" && (total.prospect > 0 || changes !== 0);
+  if (mustWrite && !(await unlessReportLost(job, () => writeRows(context, job, caller, file)))) return false;
+  if (total.prospect === 0) {
+    await commit([]);
+    return true;
+  }
+  if (job.isLate(PUBLISH_MS)) return false;
+  await publishRows(context, job, commit);
+  return true;
+}
+
+/** Merges the sorted chunks of index rows, and stores them in the company index. */
+async function publishRows(context: ImportContext, job: ImportWork, commit: Commit): Promise<void> {
+  const { companyId, id, createdBy, total, first, progress } = job.stored;
+  if (total === undefined || first === undefined) throw new Error("rows cannot be published before they are counted");
+  const newId = pieceNames(id);
+  const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.chunks);
+  const range = { from: first.prospect, to: first.prospect + total.prospect - 1 };
+  const collector = new ImportCollector(createdBy, range.from, range.to);
+  const passing = collector.passing(rows);
+  const segments = await storeSegments(context.table, companyId, passing, newId, () => job.heartbeat({}));
+  const noOverrides = { prospects: [], notes: [], looseNotes: [] };
+  const part = await completePart(context.table, companyId, segments, noOverrides, newId);
+  // Throws if another invocation has taken the job. That invocation stores the same index rows under the same names.
+  await job.heartbeat({});
+  const others = (version: number) => [importedWrite(companyId, version, collector.facts)];
+  await addPart(context, companyId, part, { range, others }, commit);
 }

@@ -42,16 +42,18 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a reader of the next prospects, undefined for one without a row. `left` is the number of remaining prospects by block, which the
- * reader reduces. `isWhole` keeps the custom fields, which may be large. It first reads with eventual consistency, and rows that are missing or older than the index again with strong
- * consistency.
+ * Returns a reader of the next prospects, undefined for one without a row. `counts` is the number of prospects by block. `isWhole` keeps
+ * the custom fields, which may be large. The reader first reads with eventual consistency, and then rows that are missing or older than the
+ * index again with strong consistency.
  */
 export function exportRows(
   table: Reads,
   companyId: number,
-  left: Map<number, number>,
+  counts: ReadonlyMap<number, number>,
   isWhole = false,
 ): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
+  /** The remaining prospects of each block. */
+  const left = new Map(counts);
   const cache = new Map<number, Rows>();
   let cachedBytes = 0;
 

@@ -1,7 +1,7 @@
 /** The CSV export of all matching prospects, in the order of the list. The file is never in memory as a whole. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { Caller } from "#shared/auth/caller.ts";
 import { at } from "#shared/at.ts";
+import type { Caller } from "#shared/auth/caller.ts";
 import { isBlank } from "#shared/blank.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { inOrder, type ProspectRef } from "#shared/company-index/search/page.ts";
@@ -103,8 +103,12 @@ export async function* exportPieces(
   from = 0,
 ): AsyncGenerator<Piece> {
   const columns = columnsIn(form);
-  const left = countsByBlock(order, from);
-  const rowsOf = exportRows(context.table, caller.companyId, left, columns.includes("customFieldData"));
+  const rowsOf = exportRows(
+    context.table,
+    caller.companyId,
+    countsByBlock(order, from),
+    columns.includes("customFieldData"),
+  );
   const batches = batchesOf(order, from);
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
