@@ -239,10 +239,9 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
         skipped: 0,
         failed: 0,
         done: 1,
-        version: 1,
         runs: 0,
       };
-      const times = { createdAt: iso(NOW), updatedAt: iso(NOW), endedAt: iso(NOW), runsUntil: 0 };
+      const times = { createdAt: iso(NOW), updatedAt: iso(NOW), endedAt: iso(NOW) };
       const job = { type: "bulkJob", id: 1, companyId: 1, kind: "prospect_bulk", events: "each", state: "completed" };
       const flags = { isOpen: false, isAdmitted: false, createdBy: 1 };
       expect(undoableUntilMs(StoredBulk.parse({ ...job, ...counts, ...times, ...flags }))).toBe(NOW + ms);

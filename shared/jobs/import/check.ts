@@ -197,9 +197,11 @@ export async function unlessReportLost(job: ImportWork, step: () => Promise<bool
     return await step();
   } catch (error) {
     if (!(error instanceof ReportLost)) throw error;
-    const { id, progress } = job.stored;
-    log.warn("step of an import restarted", { id, step: progress.step, ...errorFields(error) });
-    await job.save({ errors: packed([]), progress: beginningOf(progress.step) });
+    const { id, progress, processed, skipped } = job.stored;
+    const { step } = progress;
+    log.warn("step of an import restarted", { id, step, ...errorFields(error) });
+    const counts = step === "check" ? { processed: 0, skipped: 0 } : { processed, skipped };
+    await job.save({ ...counts, errors: packed([]), progress: beginningOf(step) });
     return false;
   }
 }
