@@ -2,10 +2,7 @@
 import type { SQSRecord } from "aws-lambda";
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from "vitest";
 import * as z from "zod/mini";
-import { jobConsumer } from "#shared/jobs/consumer.ts";
-import { LeaseLost } from "#shared/jobs/lease.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
-import { lambdaContext } from "./harness/proxy-event.ts";
 
 const Message = z.object({ n: z.int() });
 
@@ -87,14 +84,4 @@ test("if the work for a batch fails as a whole, or returns no result for a messa
     async () => undefined,
   );
   expect(await first({ Records: both })).toEqual({ batchItemFailures: [{ itemIdentifier: "b" }] });
-});
-
-test("a job whose lease is lost is left to the other execution, but a job that fails is repeated", async () => {
-  vi.stubEnv("TABLE_NAME", "Canvassing");
-  const Messages = z.array(z.object({ companyId: z.int(), id: z.int() }));
-  const consume = jobConsumer("export", Messages, async (_, { id }) => {
-    throw id === 1 ? new LeaseLost("another run has written the row of the job") : new Error("broken");
-  });
-  const Records = [1, 2].map((id) => record(`job ${id}`, JSON.stringify([{ companyId: 7, id }])));
-  expect(await consume({ Records }, lambdaContext)).toEqual({ batchItemFailures: [{ itemIdentifier: "job 2" }] });
 });

@@ -5,7 +5,7 @@
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
-import { sweepJobs } from "#shared/jobs/lease.ts";
+import { sweepJobs } from "#shared/jobs/job.ts";
 import { log } from "#shared/log.ts";
 import { eventContext } from "#shared/webhooks/context.ts";
 import { SweepInput, sweep } from "#shared/webhooks/reconcile/sweep.ts";

@@ -1,5 +1,5 @@
 /** Handles the messages of the import queue. A message starts import jobs, or continues jobs that an earlier invocation did not finish. */
 import { jobConsumer } from "#shared/jobs/consumer.ts";
-import { ImportMessage, runImport } from "#shared/jobs/import/job.ts";
+import { ImportMessage, importJob } from "#shared/jobs/import/job.ts";
 
-export const handler = jobConsumer("import", ImportMessage, runImport);
+export const handler = jobConsumer(importJob, ImportMessage);

@@ -14,5 +14,5 @@ export const handler = streamFile(
     response: named("CsvFile", z.string(), "A CSV file in UTF-8 whose lines end in CRLF."),
     file: { mediaType: "text/csv", name: "results.csv" },
   },
-  async ({ context, caller, path, query }) => resultsAs(csv, context, objects, caller, path.id, query),
+  async ({ context, caller, path, query }) => resultsAs(csv, { ...context, objects }, caller, path.id, query),
 );

@@ -14,5 +14,5 @@ export const handler = streamFile(
     response: named("NdjsonFile", z.string(), "A file in UTF-8 with one JSON object on each line."),
     file: { mediaType: "application/x-ndjson", name: "results.ndjson" },
   },
-  async ({ context, caller, path, query }) => resultsAs(ndjson, context, objects, caller, path.id, query),
+  async ({ context, caller, path, query }) => resultsAs(ndjson, { ...context, objects }, caller, path.id, query),
 );

@@ -8,9 +8,10 @@ import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { gzipped } from "#shared/http/gzip.ts";
-import { runExport } from "#shared/jobs/export/job.ts";
+import { exportJob } from "#shared/jobs/export/job.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { runJob } from "#shared/jobs/job.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { bytesOf } from "../harness/item-bytes.ts";
@@ -76,7 +77,7 @@ async function exportAll({ from, to }: Blocks): Promise<Exported> {
   const index = await timed(() => streamed(noMatch));
   const { ms, readUnits } = await timed(() => streamed());
   const { id } = await beginExport(context, noQueue, caller, {});
-  const { ms: jobMs } = await timed(() => runExport(context, { companyId, id }, ample));
+  const { ms: jobMs } = await timed(() => runJob(exportJob(), context, { companyId, id }, ample));
   const { processed } = StoredExport.parse(await context.table.get(keys.export(companyId, id)));
   return { ...memory, ms, readUnits: readUnits - index.readUnits, rowBytes, jobMs, processed };
 }

@@ -6,9 +6,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { runImport } from "#shared/jobs/import/job.ts";
+import { importJob } from "#shared/jobs/import/job.ts";
 import { beginImport } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
+import { runJob } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { folderBucket } from "./folder-bucket.ts";
 import { openBenchTable } from "./table.ts";
@@ -88,7 +89,7 @@ export async function uploaded(context: JobContext, job: CsvJob): Promise<{ comp
 }
 
 export async function runWhole(context: JobContext, place: { companyId: number; id: number }): Promise<StoredImport> {
-  await runImport(context, place, ample);
+  await runJob(importJob, context, place, ample);
   const stored = StoredImport.parse(await context.table.get(keys.import(place.companyId, place.id)));
   if (stored.state !== "completed") throw new Error(`${stored.state} ${stored.failure}`);
   return stored;

@@ -27,7 +27,7 @@ export async function holdQueue(owner: Client): Promise<HeldQueue> {
   const names = await currentDictionary(context, company.id);
   const id = await context.ids.next();
   const job = { id, kind: "prospect_bulk", events: "none", total: 1, chunks: 1, action: { statusId: null } } as const;
-  const { state } = await startJob(context, { send: async () => undefined }, caller, names, job);
+  const { state } = await startJob({ ...context, jobs: { send: async () => undefined } }, caller, names, job);
   if (state !== "queued") throw new Error(`the job of the test is ${state}`);
   return {
     id,

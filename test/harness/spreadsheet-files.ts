@@ -78,6 +78,3 @@ export const spreadsheetFiles: readonly SpreadsheetFile[] = [
   }),
   composed("Google Sheets: Download, Comma-separated values", { delimiter: ",", endsLastLine: false }),
 ];
-
-/** The first bytes of an xlsx file. Such a file is a ZIP archive, and these bytes are the beginning of the header of its first entry. */
-export const xlsxBytes = Uint8Array.from(Buffer.from("504b030414000600080000002100", "hex"));

@@ -7,9 +7,8 @@ import type { Objects } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import * as keys from "#shared/db/keys.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
-import { CHUNK, chunksOf, memberReader, storeMembers } from "#shared/jobs/bulk/members.ts";
+import { CHUNK, chunksOf, memberReader, storeMembers, storeResults } from "#shared/jobs/bulk/files.ts";
 import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
-import { storeResults } from "#shared/jobs/bulk/results.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -87,7 +86,7 @@ test("the file with all results reads at most eight chunks ahead of the client",
     },
   };
   let lines = 0;
-  for await (const text of resultsAs(ndjson, context, objects, stage.caller, job.id, {})) {
+  for await (const text of resultsAs(ndjson, { ...context, objects }, stage.caller, job.id, {})) {
     lines += text.split("\n").length - 1;
     seen++;
   }
@@ -125,7 +124,7 @@ async function created({ caller, ids, statusIds }: Stage, at: number): Promise<J
   const chunks = Math.ceil(ids.length / SMALL_CHUNK);
   const action = { statusId: statusIds[at % 2] ?? null };
   const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: ids.length, chunks, action };
-  await startJob(context, context.jobs, caller, names, job);
+  await startJob(context, caller, names, job);
   return { kind: "bulk", companyId: caller.companyId, id };
 }
 

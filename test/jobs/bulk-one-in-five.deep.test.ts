@@ -16,7 +16,7 @@ import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { pageOfResults } from "#shared/jobs/bulk/result-pages.ts";
 import type { Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
+import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { metered } from "#shared/db/meter.ts";
 import { createBulk } from "#shared/jobs/bulk/create.ts";
-import { CHUNK } from "#shared/jobs/bulk/members.ts";
+import { CHUNK } from "#shared/jobs/bulk/files.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -7,14 +7,14 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
+import { readResults } from "#shared/jobs/bulk/files.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
-import { readResults } from "#shared/jobs/bulk/results.ts";
-import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { undoKind } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS, LeaseLost } from "#shared/jobs/lease.ts";
+import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -61,7 +61,7 @@ export async function newJob(
   const names = await freshDictionary(context, caller.companyId);
   const chunks = Math.ceil(ids.length / SMALL_CHUNK);
   const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: ids.length, chunks, action };
-  await startJob(context, { send: async () => undefined }, by, names, job);
+  await startJob(context, by, names, job);
   return { kind: "bulk", companyId: caller.companyId, id };
 }
 
@@ -73,10 +73,10 @@ export async function runOnce(
   remainingMs = (): number => 300_000,
 ): Promise<boolean> {
   try {
-    await bulkRunner({ prospect_bulk: smallChunks(ids), undo: undoKind })(context, job, remainingMs);
+    await runJob(bulkJob({ prospect_bulk: smallChunks(ids), undo: undoKind }), context, job, remainingMs);
     return true;
-  } catch (error) {
-    return error instanceof LeaseLost;
+  } catch {
+    return false;
   }
 }
 

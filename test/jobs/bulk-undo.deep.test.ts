@@ -11,30 +11,19 @@ import { cancelJob } from "#shared/jobs/bulk/control.ts";
 import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { LEASE_MS } from "#shared/jobs/job.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { disableUser } from "#shared/reference/change-user.ts";
 import { deactivateStatus } from "#shared/reference/statuses.ts";
 import { createTag, deleteTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { oneInFive } from "../sync/one-in-five.ts";
 import { type Expected, expectedUndo, type Plain, plain } from "./bulk-model.ts";
-import {
-  newJob,
-  newStage,
-  resultsOf,
-  rowsOf,
-  runOnce,
-  SMALL_CHUNK,
-  type Stage,
-  storedJob,
-  unprocessed,
-} from "./bulk-stage.ts";
+import { newJob, newStage, resultsOf, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
@@ -206,69 +195,6 @@ async function applied({ caller }: Stage, id: number, one: Change, { statusOf, u
     if (!String(error).includes("no such prospect")) throw error;
   });
 }
-
-const deaths = [
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][];
-
-let turn = 0;
-
-test.each(deaths)(
-  "an undo that is killed %s any call of the table takes effect restores each prospect once",
-  { tags: "sized" },
-  async (_, death) => {
-    const stages = async () => {
-      const stage = await newStage(harness, COUNT);
-      const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null, assignedToUserId: stage.repId });
-      await untilEnded(stage, job);
-      return { stage, undo: await begunUndo(stage, job) };
-    };
-    const counted = await stages();
-    let calls = 0;
-    db.plan(() => {
-      calls++;
-      return pass;
-    });
-    expect(await runOnce(harness.faulty(), counted.stage, counted.undo)).toBe(true);
-    for (const last of killPointsOf(calls, turn++)) {
-      const { stage, undo } = await stages();
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
-      await runOnce(harness.faulty(), stage, undo);
-      db.plan(() => pass);
-      expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
-      // A user changes a prospect that the killed execution may have restored. The next execution must keep this change.
-      const [first = 0] = stage.ids;
-      await updateProspect(harness.sound(), stage.caller, first, { currentStatusId: stage.statusIds[1] });
-      const ended = await untilEnded(stage, undo);
-      expect(ended, `killed at call ${last}`).toMatchObject({ state: "completed", changed: COUNT });
-      const rows = await rowsOf(harness, stage);
-      expect(rows.map(({ version }) => version)).toEqual([4, ...Array.from({ length: COUNT - 1 }, () => 3)]);
-      expect(rows.map(({ statusId, assignedToUserId }) => [statusId, assignedToUserId])).toEqual([
-        [stage.statusIds[1], null],
-        ...Array.from({ length: COUNT - 1 }, () => [null, null]),
-      ]);
-    }
-  },
-);
-
-test("of several undos that begin at the same time one is accepted, and the others are refused at once", async () => {
-  const stage = await newStage(harness, 2);
-  const job = await newJob(harness, stage, { statusId: stage.statusIds[0] ?? null });
-  await untilEnded(stage, job);
-  let calls = 0;
-  db.plan(() => {
-    calls++;
-    return pass;
-  });
-  const begin = () => beginUndo(harness.faulty(), silent, stage.caller, job.id, {});
-  const tries = await Promise.allSettled([begin(), begin(), begin()]);
-  expect(tries.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-  for (const one of tries) {
-    if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "conflict" });
-  }
-  expect(calls).toBeLessThan(60);
-});
 
 test("undoableUntil is null while an undo waits, runs or is completed, and is set again if the undo was cancelled", async () => {
   const stage = await newStage(harness, 2);

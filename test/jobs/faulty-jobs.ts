@@ -12,13 +12,13 @@ import type { JobContext } from "#shared/context.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
-import { bulkRunner } from "#shared/jobs/bulk/run.ts";
+import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { undoKind } from "#shared/jobs/bulk/undo.ts";
-import { runExport } from "#shared/jobs/export/job.ts";
-import { runImport } from "#shared/jobs/import/job.ts";
+import { exportJob } from "#shared/jobs/export/job.ts";
+import { importJob } from "#shared/jobs/import/job.ts";
 import type { NewImport } from "#shared/jobs/import/requests.ts";
 import { beginImport } from "#shared/jobs/import/requests.ts";
-import { LEASE_MS, LeaseLost, sweepJobs } from "#shared/jobs/lease.ts";
+import { LEASE_MS, runJob, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
 import { warmFunction } from "../harness/warm-function.ts";
@@ -119,11 +119,13 @@ export interface FaultyJobs {
   settle(): Promise<void>;
 }
 
-const runners = {
-  import: runImport,
-  export: runExport,
-  bulk: bulkRunner({ prospect_bulk: changeKind, undo: undoKind }),
-};
+const bulk = bulkJob({ prospect_bulk: changeKind, undo: undoKind });
+
+function runOf(context: JobContext, job: JobMessage, remainingMs: () => number): Promise<void> {
+  if (job.kind === "import") return runJob(importJob, context, job, remainingMs);
+  if (job.kind === "export") return runJob(exportJob(), context, job, remainingMs);
+  return runJob(bulk, context, job, remainingMs);
+}
 
 const ample = (): number => 900_000;
 
@@ -140,10 +142,9 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
 
   async function run(context: JobContext, job: JobMessage, remainingMs = ample): Promise<boolean> {
     try {
-      await runners[job.kind](context, job, remainingMs);
+      await runOf(context, job, remainingMs);
       return true;
-    } catch (error) {
-      if (error instanceof LeaseLost) return true;
+    } catch {
       queue.push(job);
       return false;
     }

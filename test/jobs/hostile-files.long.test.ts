@@ -1,7 +1,7 @@
 /** Tests that malicious files are refused early and with a reason, and that reading them needs only a bounded amount of memory. */
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { NewTags, readRows } from "#shared/jobs/import/read-file.ts";
+import { batchesOf, NewTags } from "#shared/jobs/import/read-file.ts";
 import { encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -26,8 +26,8 @@ async function read(file: () => Iterable<Uint8Array>) {
   try {
     // The encoding is detected from the beginning of the file.
     const encoding = await encodingOf(beginningOf(file()));
-    const reading = { encoding, dictionary, tags: new NewTags(dictionary) };
-    for await (const _ of readRows(counted(), reading)) rows++;
+    const reading = { encoding, dictionary, tags: new NewTags(dictionary), after: 0 };
+    for await (const { drafts, faults } of batchesOf(counted(), reading)) rows += drafts.length + faults.length;
     return { rows, taken, peak, failure: undefined };
   } catch (error) {
     if (!(error instanceof BadFile)) throw error;

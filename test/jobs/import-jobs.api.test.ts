@@ -5,11 +5,10 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import * as z from "zod/mini";
 import { at, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { startReceiver } from "../harness/receiver.ts";
-import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
@@ -150,20 +149,6 @@ test("a file that is uploaded after a cancel is not imported", async () => {
   expect(await sent(job, `name,lat,lng\n${name},1,2\n`)).toBe(200);
   dataOf(await as.owner.POST("/api/prospects/imports/{id}/cancel", at(job.id)));
   expect((await search(name)).total).toBe(0);
-});
-
-test("a dry run reports the result and writes nothing, within a request and by upload", async () => {
-  const [name, tag] = [uniqueName(), uniqueName()];
-  const file = `Voller Name,lat,lng,tags\n${name},1,2,${tag}\n${name},,,\n`;
-  const job = await newJob({ dryRun: true, mapping: { "voller name": "name" } });
-  await sent(job, file);
-  expect(await ended(job)).toMatchObject({ state: "completed", dryRun: true, imported: 1, skipped: 1, written: 0 });
-  const path = `/api/prospects/import?dryRun=true&mapping=${encodeURIComponent('{"voller name":"name"}')}`;
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  const Result = z.object({ id: z.null(), dryRun: z.literal(true), imported: z.literal(1), skipped: z.literal(1) });
-  bodyOf(await send("POST", path, { body: csvForm(file), headers }), 200, Result);
-  expect((await search(name)).total).toBe(0);
-  expect(dataOf(await as.owner.GET("/api/tags")).filter(({ value }) => value === tag)).toEqual([]);
 });
 
 test("a completed job emits one event, and a dry run none", async () => {

@@ -12,8 +12,8 @@ import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { cancelImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import type { ImportSummary } from "#shared/jobs/import/schema.ts";
-import { StoredImport } from "#shared/jobs/import/stored.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
+import { newImport, StoredImport } from "#shared/jobs/import/stored.ts";
+import { LEASE_MS } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
@@ -129,9 +129,8 @@ test("a job fails if this release accepts more rows than the release that has ch
   await harness.run(harness.sound(), job, () => 1_000);
   const { table } = harness.sound();
   const stored = StoredImport.parse(await table.get(keys.import(job.companyId, job.id)));
-  const { job: checked = expect.fail("no job") } = stored;
-  const progress = { ...checked.progress, done: { ...checked.progress.done, prospect: 4 } };
-  await table.batchPut([{ ...keys.import(job.companyId, job.id), ...stored, job: { ...checked, progress } }]);
+  const progress = { ...stored.progress, done: { ...stored.progress.done, prospect: 4 } };
+  await table.batchPut([{ ...keys.import(job.companyId, job.id), ...stored, progress }]);
   // The execution that had too little time has sent the message for the next one.
   expect(harness.queue).toEqual([job]);
   await harness.run(harness.sound(), job);
@@ -144,16 +143,6 @@ test("a job fails if this release accepts more rows than the release that has ch
 });
 
 const isBatch = (operation: string): boolean => /^Batch(?:Write|Execute)/.test(operation);
-
-test("a job whose rows cannot be written shows none of them, and its next execution imports each row once", async () => {
-  const { caller } = await newCompany(harness.sound());
-  const job = await harness.uploaded(caller, fileOf("row", 300));
-  db.plan((operation) => (isBatch(operation) ? serverError : pass));
-  expect(await harness.run(harness.faulty(), job)).toBe(false);
-  expect(await named(caller, "row")).toBe(0);
-  await harness.settle();
-  expect(await named(caller, "row")).toBe(300);
-});
 
 test("a job that has written its rows does not read its file again to publish them", async () => {
   const { caller } = await newCompany(harness.sound());
@@ -208,7 +197,7 @@ test("rows that cannot be written while the next ones are read fail only their e
     for await (const piece of objects.read(key, etag)) {
       yield piece.subarray(0, piece.length - 10);
       const row = await harness.sound().table.get(keys.import(job.companyId, job.id));
-      if (StoredImport.parse(row).job?.progress.step === "write") {
+      if (StoredImport.parse(row).progress.step === "write") {
         await failed;
         // The error of the table arrives before the next rows.
         await setImmediate();
@@ -243,15 +232,15 @@ test("an import whose last transaction and clean-up fail shows no row, and the s
 });
 
 test("if the bucket has deleted the parts of an error report, the next part and the end of the report throw ReportLost", async () => {
-  const faults = (rows: number) => Array.from({ length: rows }, (_, row) => ({ row, message: "x".repeat(1_000_000) }));
-  const job = { companyId: 1, id: 2 };
-  const report = await ErrorReport.open(harness.bucket, job, null);
+  const faults = (rows: number) => Array.from({ length: rows }, (_, row) => ({ row, fault: "x".repeat(1_000_000) }));
+  const stored = newImport({ companyId: 1, userId: 3, role: "owner", permissions: [] }, 2, 0, {});
+  const report = await ErrorReport.open(harness.bucket, stored, 0);
   await report.add(faults(7));
-  const state = await report.checkpoint(7);
+  const later = { ...stored, progress: { ...stored.progress, report: await report.checkpoint(7), skipped: 7 } };
   harness.bucket.uploads.clear();
   await expect(report.add(faults(7))).rejects.toBeInstanceOf(ReportLost);
-  const later = await ErrorReport.open(harness.bucket, job, state);
-  await expect(later.finish()).rejects.toBeInstanceOf(ReportLost);
+  const reopened = await ErrorReport.open(harness.bucket, later, 0);
+  await expect(reopened.finish()).rejects.toBeInstanceOf(ReportLost);
   harness.bucket.files.clear();
-  await expect(ErrorReport.open(harness.bucket, job, state)).rejects.toBeInstanceOf(ReportLost);
+  await expect(ErrorReport.open(harness.bucket, later, 0)).rejects.toBeInstanceOf(ReportLost);
 });

@@ -55,44 +55,6 @@ const found = async (search: string) =>
 const fileOf = (name: string, rows: number): string =>
   `name,lat,lng,status\n${Array.from({ length: rows }, (_, i) => `${name} ${i},39.5,-105,Sold\n`).join("")}`;
 
-test("the undo of an import hides its prospects, except those that somebody has changed since", async () => {
-  const name = uniqueName();
-  const { id, imported: count } = await imported(fileOf(name, 8));
-  expect(count).toBe(8);
-  const all = await found(name);
-  const [renamed, reassigned, noted, met, deleted, tagged] = all.map((one) => one.id);
-  const { id: assignedToUserId } = dataOf(await as.rep.GET("/api/me")).user;
-  const path = (one: number | undefined) => at(one ?? 0);
-  dataOf(await as.owner.PATCH("/api/prospects/{id}", { ...path(renamed), body: { name: `${name} new` } }));
-  dataOf(await as.owner.PATCH("/api/prospects/{id}", { ...path(reassigned), body: { assignedToUserId } }));
-  dataOf(await as.owner.POST("/api/prospects/{id}/notes", { ...path(noted), body: { body: "called" } }), 201);
-  const meeting = { title: "visit", startAt: "2040-01-01T10:00:00.000Z" };
-  dataOf(await as.owner.POST("/api/prospects/{id}/appointments", { ...path(met), body: meeting }), 201);
-  dataOf(await as.owner.DELETE("/api/prospects/{id}", path(deleted)));
-  const tags = dataOf(await as.owner.GET("/api/tags"));
-  const tagIds = tags.slice(0, 1).map((tag) => tag.id);
-  dataOf(await as.owner.PUT("/api/prospects/{id}/tags", { ...path(tagged), body: { tagIds } }));
-  const changed = tagIds.length === 0 ? [renamed, reassigned, noted, met] : [renamed, reassigned, noted, met, tagged];
-
-  const first = await undone(id);
-  const skipped = changed.length + 1;
-  expect(first).toMatchObject({
-    kind: "import_undo",
-    state: "completed",
-    undoes: id,
-    total: 8,
-    failed: 0,
-    unchanged: 0,
-  });
-  expect(first).toMatchObject({ changed: 8 - skipped, skipped });
-  expect((await found(name)).map((one) => one.id).toSorted()).toEqual(changed.toSorted());
-  problemOf(await as.owner.GET("/api/prospects/{id}", path(all.at(-1)?.id)), 404, "not_found");
-
-  const second = await undone(id);
-  expect(second).toMatchObject({ state: "completed", total: 8, changed: 0, skipped: 8 });
-  expect((await found(name)).map((one) => one.id).toSorted()).toEqual(changed.toSorted());
-});
-
 test("the undo of an upload hides prospects of several chunks, and makes one event", async () => {
   const name = uniqueName();
   const receiver = await startReceiver();

@@ -6,9 +6,10 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { type ImportContext, type ImportOptions, importFile, UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
+import { importFile, type RequestContext, UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
 import { listImports } from "#shared/jobs/import/requests.ts";
 import { ImportQuery } from "#shared/jobs/import/schema.ts";
+import type { ImportOptions } from "#shared/jobs/import/stored.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
@@ -24,9 +25,9 @@ beforeAll(() => {
 
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
-const objects: ImportContext["objects"] = { put: async () => undefined };
-const sound = (): ImportContext => ({ ...warmFunction(db, clock), objects });
-const faulty = (): ImportContext => ({ ...contextOn(db.table, clock), objects });
+const objects: RequestContext["objects"] = { put: async () => undefined };
+const sound = (): RequestContext => ({ ...warmFunction(db, clock), objects });
+const faulty = (): RequestContext => ({ ...contextOn(db.table, clock), objects });
 
 const COUNT = 20;
 const file = Buffer.from(

@@ -3,14 +3,14 @@
  * whose queue message is lost is executed nevertheless.
  */
 import { beforeEach, expect, test } from "vitest";
-import * as z from "zod/mini";
 import type { JobMessage } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
-import { JobLease, LeaseLost, sweepJobs } from "#shared/jobs/lease.ts";
+import { sweepJobs } from "#shared/jobs/job.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { newStage } from "./bulk-stage.ts";
@@ -75,7 +75,8 @@ test.each(table)(
       let writes = 0;
       let taken: unknown;
       const meanwhile = async (): Promise<void> => {
-        taken = await harness.sound().table.write({ update: key, change: { add: { version: 1 } } });
+        const set = { runsUntil: iso(now.ms + 1) };
+        taken = await harness.sound().table.write({ update: key, change: { set } });
       };
       db.plan((operation, _, body) => {
         const text = JSON.stringify(body);
@@ -94,38 +95,6 @@ test.each(table)(
     expect(lostAt).toBeGreaterThan(3);
   },
 );
-
-test("each write of a lost lease throws LeaseLost, and any other error is passed on", async () => {
-  const context = harness.sound();
-  const key = keys.export(7, 9);
-  const Row = z.looseObject({ version: z.int() });
-  await context.table.write({ put: { ...key, version: 2 } });
-  const lease = () =>
-    new JobLease(
-      context,
-      key,
-      (item) => Row.parse(item),
-      { version: 1 },
-      () => 900_000,
-    );
-  const writes = {
-    save: () => lease().save({}),
-    heartbeat: () => lease().heartbeat({}),
-    release: () => lease().release({}),
-    end: () => lease().end({}),
-  };
-  for (const [name, write] of Object.entries(writes)) await expect(write(), name).rejects.toBeInstanceOf(LeaseLost);
-  expect(await rowAt(key)).toEqual({ ...key, version: 2 });
-  const broken = { ...context, table: { ...context.table, write: () => Promise.reject(new Error("broken")) } };
-  const failing = new JobLease(
-    broken,
-    key,
-    (item) => Row.parse(item),
-    { version: 1 },
-    () => 900_000,
-  );
-  await expect(failing.save({})).rejects.toThrow("broken");
-});
 
 test.each(table.filter(([kind]) => kind !== "the import"))(
   "%s job whose message the queue refuses is accepted, and the sweep sends the message once it is overdue",

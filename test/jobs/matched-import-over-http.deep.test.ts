@@ -129,26 +129,6 @@ test.each([
   }
 });
 
-test("onMatch=skip reports the prospects that exist, and a dry run writes nothing", async () => {
-  const [name, key] = [uniqueName(), uniqueName()];
-  const file = `sourceId,name,lat,lng\n${key},${name},1,2\n`;
-  const dry = bodyOf(await post(file, "?dryRun=true&matchBy=sourceId&onMatch=update"), 200, Result);
-  expect(dry).toMatchObject({ imported: 1, updated: 0 });
-  expect(await byUpload(file, { matchBy: "sourceId", onMatch: "skip" })).toMatchObject({ imported: 1, skipped: 0 });
-  const again = await byUpload(file, { matchBy: "sourceId", onMatch: "skip" });
-  expect(again).toMatchObject({ imported: 0, updated: 0, skipped: 1 });
-  expect(again.errors).toMatchObject([
-    { row: 2, message: expect.stringMatching(/^sourceId: prospect \d+ has this value/) },
-  ]);
-  const update = bodyOf(
-    await post(file.replace(name, "x"), "?dryRun=true&matchBy=sourceId&onMatch=update"),
-    200,
-    Result,
-  );
-  expect(update).toMatchObject({ imported: 0, updated: 1 });
-  expect(dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } })).total).toBe(1);
-});
-
 test.each(["?matchBy=id", "?onMatch=update", "?matchBy=name&onMatch=update", "?matchBy=id&onMatch=merge"])(
   "%s is refused",
   async (query) => {
@@ -156,36 +136,6 @@ test.each(["?matchBy=id", "?onMatch=update", "?matchBy=name&onMatch=update", "?m
   },
 );
 
-test("with matchBy=id, a row without an id creates a prospect, and a row with an unknown id has an error", async () => {
-  const name = uniqueName();
-  const file = `id,name,lat,lng,createdBy,createdAt\n,${name},1,2,Bob,2020-01-01\n999999999,${name},1,2,,\n`;
-  expect(bodyOf(await post(file, "?matchBy=id&onMatch=update"), 200, z.looseObject({}))).toMatchObject({
-    ...{ imported: 1, updated: 0, skipped: 1, ignoredColumns: ["createdBy", "createdAt"] },
-    errors: [{ row: 3, message: "id: must be the id of a prospect that you can see" }],
-  });
-  expect(bodyOf(await post(file, ""), 200, z.looseObject({}))).toMatchObject({
-    ...{ imported: 2, updated: 0, skipped: 0, ignoredColumns: ["id", "createdBy", "createdAt"] },
-  });
-  expect(bodyOf(await post(file, "?matchBy=id&onMatch=create"), 200, z.looseObject({}))).toMatchObject({
-    ...{ imported: 2, updated: 0, skipped: 0, ignoredColumns: ["id", "createdBy", "createdAt"] },
-  });
-});
-
 test("an import job with matchBy but without onMatch is refused", async () => {
   problemOf(await as.owner.POST("/api/prospects/imports", { body: { matchBy: "id" } }), 400, "validation_failed");
-});
-
-test("a file without the key column is refused", async () => {
-  problemOf(await post("name,lat,lng\nx,1,2\n", "?matchBy=id&onMatch=update"), 400, "validation_failed");
-});
-
-test("a request that would update more than a thousand prospects is refused before it writes, and names the job", async () => {
-  const key = uniqueName();
-  const rows = (name: string) => Array.from({ length: 1_001 }, (_, i) => `${key}-${i},${name},1,2\n`);
-  const header = "sourceId,name,lat,lng\n";
-  expect(bodyOf(await post(header + rows(key).join(""), ""), 200, Result)).toMatchObject({ imported: 1_001 });
-  const refused = await post(header + rows("changed").join(""), "?matchBy=sourceId&onMatch=update");
-  problemOf(refused, 413, "payload_too_large");
-  expect(refused.text).toContain("POST /api/prospects/imports");
-  expect(dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: key } } })).total).toBe(1_001);
 });

@@ -6,12 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, expect } from "vitest";
-import * as z from "zod/mini";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 import { root } from "../../infra/build/bundle.ts";
 import { present } from "../harness/shapes.ts";
 
-export const directory = mkdtempSync(join(tmpdir(), "canvassing-import-restart-"));
+const directory = mkdtempSync(join(tmpdir(), "canvassing-import-restart-"));
 const children: ChildProcess[] = [];
 afterAll(() => {
   for (const child of children) child.kill("SIGKILL");
@@ -20,12 +19,8 @@ afterAll(() => {
 
 export interface Running {
   readonly api: ApiClient;
-  /** The name of the table, and the address of its server. */
-  readonly outputs: z.infer<typeof Outputs>;
   end(signal: "SIGTERM" | "SIGKILL"): Promise<void>;
 }
-
-const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
 export async function start(): Promise<Running> {
   const child = spawn(process.execPath, ["infra/local/start.ts"], {
@@ -44,7 +39,6 @@ export async function start(): Promise<Running> {
   const token = (await (await fetch(`${url}/local/token`, { method: "POST", body })).text()).trim();
   return {
     api: apiClient({ baseUrl: url, accessToken: () => token }),
-    outputs: z.parse(Outputs, await (await fetch(`${url}/local/outputs`)).json()),
     end: async (signal) => {
       child.kill(signal);
       await ended;

@@ -7,10 +7,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { packed } from "#shared/db/packed.ts";
 import { answerBytes } from "#shared/http/answer.ts";
-import { readFile } from "#shared/jobs/import/import.ts";
 import * as limits from "#shared/limits.ts";
 import { importColumns } from "#shared/prospects/csv/format.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { readFile } from "./read-file.ts";
 
 const empty: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 

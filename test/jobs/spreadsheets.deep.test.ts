@@ -8,7 +8,7 @@ import type { ImportJob } from "../../docs/client/api.ts";
 import { at, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
-import { spreadsheetFiles, xlsxBytes } from "../harness/spreadsheet-files.ts";
+import { spreadsheetFiles } from "../harness/spreadsheet-files.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
@@ -90,27 +90,6 @@ test("rows of the template without their last empty cells are imported, and rows
   expect(bodyOf(await post(file, "?matchBy=sourceId&onMatch=update"), 200, Result)).toMatchObject(result);
   const { total } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   expect(total).toBe(6);
-});
-
-test("an xlsx file is refused with the advice to save it as CSV UTF-8", async () => {
-  const answer = await post(xlsxBytes);
-  problemOf(answer, 400, "validation_failed");
-  expect(answer.text).toContain("save as CSV UTF-8");
-  expect(await byUpload(xlsxBytes)).toMatchObject({
-    state: "failed",
-    failure: expect.stringContaining("save as CSV UTF-8"),
-  });
-});
-
-test("a file whose first line names a delimiter that is not supported is refused with this delimiter and the allowed ones", async () => {
-  const file = "sep=|\nname|city\nBo|Denver\n";
-  const fault = 'names the delimiter "|". The delimiter must be a comma, a semicolon or a tab';
-  for (const query of ["", "?dryRun=true", "?matchBy=sourceId&onMatch=update"]) {
-    const answer = await post(file, query);
-    problemOf(answer, 400, "validation_failed");
-    expect(answer.body).toMatchObject({ detail: expect.stringContaining(fault) });
-  }
-  expect(await byUpload(file)).toMatchObject({ state: "failed", failure: expect.stringContaining(fault) });
 });
 
 test("a file in which no row has a name, phone, e-mail, address or coordinates is refused with the known columns", async () => {

@@ -6,20 +6,18 @@ import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobMessage } from "#shared/aws/sqs.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { JobContext } from "#shared/context.ts";
 import { openJobs, readQueue } from "#shared/jobs/bulk/queue.ts";
-import { bulkRunner } from "#shared/jobs/bulk/run.ts";
-import { LEASE_MS, LeaseLost } from "#shared/jobs/lease.ts";
+import { bulkJob } from "#shared/jobs/bulk/run.ts";
+import { runJob } from "#shared/jobs/job.ts";
 import { createRun } from "#shared/jobs/territory-runs/create.ts";
 import { territoryRunKind } from "#shared/jobs/territory-runs/kind.ts";
 import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { territoryStats } from "#shared/territories/stats.ts";
 import { createTerritory, updateTerritory } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { readAllProspects } from "../harness/index-oracle.ts";
+import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
@@ -161,7 +159,7 @@ test("a prospect that was assigned or deleted since the run was created is skipp
     ],
   });
   const job = { kind: "bulk" as const, companyId: caller.companyId, id };
-  await bulkRunner({ territory_run: territoryRunKind })(context, job, () => 300_000);
+  await runJob(bulkJob({ territory_run: territoryRunKind }), context, job, () => 300_000);
   expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 2, skipped: 2, territoryId });
   const codes = new Map((await resultsOf(harness, job)).map((result) => [result.id, result.code ?? result.outcome]));
   expect(ids.map((one) => codes.get(one))).toEqual(["changed_since", "not_found", "changed", "changed"]);
@@ -194,47 +192,6 @@ test("a request for a run that is killed at any call leaves at most one job, and
       const { running, ...queue } = await readQueue(harness.sound().table, scene.caller.companyId);
       expect(["accepted", "conflict"]).toContain(again);
       expect(openJobs({ running, ...queue }) + (running === null ? 0 : 1)).toBe(1);
-    }
-  }
-});
-
-test("a run that is killed at any call assigns each prospect once in its next execution", async () => {
-  const execute = bulkRunner({ territory_run: territoryRunKind });
-  const run = async (context: JobContext, job: JobMessage): Promise<void> => {
-    await execute(context, job, () => 300_000).catch((error: unknown) => {
-      if (!(error instanceof LeaseLost)) throw error;
-    });
-  };
-  const newJob = async (): Promise<{ scene: Scene; job: JobMessage }> => {
-    const scene = await newScene();
-    return { scene, job: { kind: "bulk", companyId: scene.caller.companyId, id: await begun(scene) } };
-  };
-  const counted = await newJob();
-  let calls = 0;
-  db.plan(() => {
-    calls++;
-    return pass;
-  });
-  await run(harness.faulty(), counted.job);
-  db.plan(() => pass);
-  expect(calls).toBeGreaterThan(10);
-  for (const [turn, death] of [serverError, { kind: "lose reply" } as const].entries()) {
-    for (const call of killPointsOf(calls, turn)) {
-      const { scene, job } = await newJob();
-      db.plan((_, number) => (number < call ? pass : number === call ? death : serverError));
-      await run(harness.faulty(), job).catch(() => undefined);
-      db.plan(() => pass);
-      for (let left = 5; left > 0 && (await storedJob(harness, job)).state !== "completed"; left--) {
-        now.ms += LEASE_MS + 600_000;
-        await run(harness.sound(), job);
-      }
-      const stored = await storedJob(harness, job);
-      expect(stored, `killed at call ${call}`).toMatchObject({ state: "completed", changed: scene.ids.length });
-      const { prospects } = await readAllProspects(db.direct, scene.caller.companyId);
-      expect(prospects.map(({ version, assignedToUserId }) => [version, assignedToUserId])).toEqual(
-        scene.ids.map(() => [2, scene.repId]),
-      );
-      expect((await resultsOf(harness, job)).map(({ id }) => id)).toEqual(scene.ids);
     }
   }
 });

@@ -1,26 +1,27 @@
 /** The verbs of names, territories, jobs, imports and the index, for the general law of conditional writes (interleaved.ts). */
+import { iso } from "#shared/clock.ts";
 import { readHead } from "#shared/company-index/manifest.ts";
 import {
   releaseCompactionLock,
   renewCompactionLock,
   takeCompactionLock,
 } from "#shared/company-index/repair/compaction-lock.ts";
+import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
-import { movedToPaused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
+import { movedToPaused, paused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { paused } from "#shared/jobs/bulk/transitions.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { importFile } from "#shared/jobs/import/import.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
 import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
-import { JobLease, sweepJobs } from "#shared/jobs/lease.ts";
+import { heldJob, sweepJobs } from "#shared/jobs/job.ts";
 import { createNote } from "#shared/prospects/notes.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 import { updateUser } from "#shared/reference/change-user.ts";
@@ -161,24 +162,17 @@ async function newJob(context: Process, { caller }: Company): Promise<number> {
   const id = await context.ids.next();
   const dictionary = await freshDictionary(context, caller.companyId);
   const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: 1, chunks: 1, action: {} };
-  await startJob(context, context.jobs, caller, dictionary, job);
+  await startJob(context, caller, dictionary, job);
   return id;
 }
 
 const leaseOf = async ({ table, clock }: Process, { caller, running }: Jobs) => {
   const key = keys.bulkJob(caller.companyId, running);
   const stored = StoredBulk.parse(await table.get(key));
-  return new JobLease(
-    { table, clock },
-    key,
-    (item) => StoredBulk.parse(item),
-    stored,
-    () => 900_000,
-  );
+  const kind = { schema: StoredBulk, keyOf: () => key };
+  return heldJob(kind, { table, clock }, { ...stored, runsUntil: stored.runsUntil ?? "" }, 60_000);
 };
 const jobs: Group<Jobs> = {
-  // A request that pauses a job answers `conflict` if the job is cancelled just after it. The version then counts both.
-  ignored: ["version"],
   stage: async (context) => {
     const company = await newCompany(context);
     const { caller } = company;
@@ -193,12 +187,13 @@ const jobs: Group<Jobs> = {
     const { table } = context;
     const { companyId } = caller;
     await table.write({ update: keys.bulkJob(companyId, ended), change: { set: { state: "completed", changed: 1 } } });
+    const runsUntil = iso(context.clock.now() + 60_000);
     await table.write({
       update: keys.bulkJob(companyId, running),
-      change: { set: { state: "running", isOpen: true, wanted: "paused" } },
+      change: { set: { state: "running", isOpen: true, wanted: "paused", runsUntil } },
     });
     const upload = await beginImport(context, links, caller, {});
-    await table.write({ update: keys.import(companyId, upload.id), change: { set: { state: "running" } } });
+    await table.write({ update: keys.import(companyId, upload.id), change: { set: { state: "running", runsUntil } } });
     return { ...company, ended, running, queued, paused, upload: upload.id };
   },
   pairs: {
@@ -210,7 +205,7 @@ const jobs: Group<Jobs> = {
     "resume the paused": ["new job", "resume the paused"],
     "new job": ["new job", "cancel the queued"],
     undo: ["undo", "new job"],
-    heartbeat: ["heartbeat", "end", "sweep"],
+    heartbeat: ["end", "sweep"],
     end: ["heartbeat"],
     sweep: ["sweep", "heartbeat"],
     "cancel the import": ["complete the import", "sweep"],
@@ -239,20 +234,24 @@ const jobs: Group<Jobs> = {
       await lease.save({ done: lease.stored.done + 1 });
     },
     "cancel the running": (context, { caller, running }) => cancelJob(context, context.jobs, caller, running, quiet),
-    "start the queued": async (context, at) =>
-      (await leaseOf(context, { ...at, running: at.queued })).save({ state: "running", isOpen: true }),
+    "start the queued": async (context, { caller, queued }) => {
+      const change = { set: { state: "running", isOpen: true } };
+      const update = keys.bulkJob(caller.companyId, queued);
+      await context.table.write({ update, change, when: equals("state", "queued") });
+    },
     "complete the import": async (context, { caller, upload }) => {
       const stored = await findImport(context, caller.companyId, upload);
       if (stored.state !== "running") throw new ConditionFailed([]);
-      await context.table.transact(completion(stored, { state: "completed" }, context.clock.now()));
+      const isHeld = equals("runsUntil", stored.runsUntil);
+      await context.table.transact(completion({ stored, isHeld }, context.clock.now()));
     },
     // The invocation that runs the job has seen the request to pause.
     "pause of itself": async (context, at) => {
-      const { stored } = await leaseOf(context, at);
+      const { stored, isHeld } = await leaseOf(context, at);
       const { companyId, id } = stored;
       const queue = await readQueue(context.table, companyId);
       const change = queueChange(companyId, queue, movedToPaused(queue, id), context.clock.now(), id);
-      await context.table.transact([paused(stored, context.clock.now()), ...change.writes]);
+      await context.table.transact([paused(stored, isHeld, context.clock.now()), ...change.writes]);
     },
     end: async (context, at) => (await leaseOf(context, at)).end({ state: "completed" }),
     sweep: (context) => sweepJobs(context),

@@ -4,8 +4,8 @@ import * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
-import { importFile, readFile } from "#shared/jobs/import/import.ts";
-import { Matches } from "#shared/jobs/import/match.ts";
+import { columnsOf } from "#shared/jobs/import/columns.ts";
+import { importFile } from "#shared/jobs/import/import.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
@@ -15,31 +15,32 @@ import { prospectRow } from "../harness/prospect-row.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { faultyJobs } from "../jobs/faulty-jobs.ts";
+import { readFile } from "../jobs/read-file.ts";
 import { type Case, company, db, NOW, succeeds } from "./limit-stage.ts";
 
 const noNames: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 const objects = { put: async () => undefined };
 
-/** Matches a row by its source id, in a company that has these blocks of ids, and these prospects in the first block. */
-async function matchesIn(blocks: number, prospects: number): Promise<boolean> {
+/** Matches rows by their source ids, in a company that has these blocks of ids, and these prospects in the first block. */
+async function matchesIn(blocks: number, prospects: number, rows = 1): Promise<boolean> {
   const { context, caller } = await company();
   const { companyId } = caller;
   const first = keys.prospectSpan(companyId, 0, 0).pk;
-  const item = prospectItem(prospectRow({ companyId }));
+  const itemOf = (i: number) => prospectItem(prospectRow({ companyId, id: i + 1, sourceId: `S${i}` }));
   const query: ApiContext["table"]["query"] = async function* (spec) {
     if (spec.pk === keys.prospectRanges(companyId).pk) yield { type: "prospectRange", from: 0, to: blocks - 1 };
-    else if (spec.pk === first) for (let i = 0; i < prospects; i++) yield item;
+    else if (spec.pk === first) for (let i = 0; i < prospects; i++) yield itemOf(i);
     else if (!("from" in spec)) yield* context.table.query(spec);
   };
-  const file = Buffer.from("sourceId,name\nS1,a");
+  const file = Buffer.from(["sourceId,name", ...Array.from({ length: rows }, (_, i) => `S${i},a`)].join("\n"));
   const options = { matchBy: "sourceId", onMatch: "update", dryRun: true } as const;
   const own = { ...context, objects, table: { ...context.table, query } };
   return succeeds(() => importFile(own, caller, file, options));
 }
 
 async function samplesOf(rows: string): Promise<readonly string[] | undefined> {
-  const { columns } = await readFile(Buffer.from(`x\n${rows}`), noNames, { showsColumns: true });
-  return columns?.[0]?.samples;
+  const [column] = await columnsOf([Buffer.from(`x\n${rows}`)], "utf-8");
+  return column?.samples;
 }
 
 /** Executes the job of an uploaded file. Before this, `change` changes the row of the import. */
@@ -62,16 +63,14 @@ async function imported(
 
 export const files = {
   importRows: {
-    most: (count) => succeeds(() => readFile(Buffer.from(`name\n${"a\n".repeat(count)}`), noNames)),
+    most: async (count) => {
+      const { context, caller } = await company();
+      const file = Buffer.from(`name\n${"a\n".repeat(count)}`);
+      return succeeds(() => importFile({ ...context, objects }, caller, file, { dryRun: true }));
+    },
   },
   importUpdates: {
-    most: (count) => {
-      const ids = Array.from({ length: count }, (_, i) => i + 1);
-      const matches = new Matches(Float64Array.from([0, 0, ...ids]));
-      const match = async () => ({ by: "id" as const, onMatch: "update" as const, matches });
-      const file = Buffer.from(["id,name", ...ids.map((id) => `${id},a`)].join("\n"));
-      return succeeds(() => readFile(file, noNames, { match }));
-    },
+    most: (count) => matchesIn(1, count, count),
   },
   importBytes: {
     // The query is not valid, so a file that is not too large gets 400.
@@ -116,9 +115,8 @@ export const files = {
     // An earlier invocation has checked all rows but one, because a million rows take seconds.
     most: async (count) => {
       const change = (stored: StoredImport): StoredImport => {
-        const { job = expect.fail("no job") } = stored;
-        const done = { ...job.progress.done, prospect: limits.jobRows - 1 };
-        return { ...stored, job: { ...job, progress: { ...job.progress, done } } };
+        const done = { ...stored.progress.done, prospect: limits.jobRows - 1 };
+        return { ...stored, progress: { ...stored.progress, done } };
       };
       const rows = "1,2\n".repeat(count - limits.jobRows + 1);
       const { state, failure } = await imported(`lat,lng\n${rows}`, { change, remainingMs: 1_000 });
@@ -131,10 +129,10 @@ export const files = {
       for (const isUpdate of [false, true]) {
         for (const count of [most, most + 1]) {
           const file = `sourceId,lat,lng\nS1,3,4\n${"S2,x,2\n".repeat(count)}`;
-          const { errors, skipped, job, state, updated } = await imported(file, { isUpdate });
+          const { errors, skipped, hasReport, state, updated } = await imported(file, { isUpdate });
           expect([state, updated]).toEqual(["completed", isUpdate ? 1 : 0]);
           const shown = unpacked(z.array(RowFault), errors).length;
-          expect([shown, skipped, job?.hasReport]).toEqual([most, count, count > most]);
+          expect([shown, skipped, hasReport]).toEqual([most, count, count > most]);
         }
       }
     },

@@ -169,7 +169,7 @@ export const within = {
       };
       const { id } = await beginImport(context, { ...links, upload }, caller, {});
       const row = await context.table.get(keys.import(caller.companyId, id));
-      expect([asked, row]).toMatchObject([[seconds], { job: { uploadUntil: NOW + seconds * 1_000 } }]);
+      expect([asked, row]).toMatchObject([[seconds], { upload: { untilMs: NOW + seconds * 1_000 } }]);
     },
   },
   dictionaryCacheMs: {

@@ -221,9 +221,9 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   },
   bulkKeptMs: {
     is: (ms) => {
-      const rest = { chunks: 1, done: 1, version: 1, runs: 0 };
+      const rest = { chunks: 1, done: 1, runs: 0 };
       const counts = { total: 1, changed: 1, unchanged: 0, skipped: 0, failed: 0, ...rest };
-      const times = { createdAt: iso(NOW), updatedAt: iso(NOW), endedAt: iso(NOW), runsUntil: 0 };
+      const times = { createdAt: iso(NOW), updatedAt: iso(NOW), endedAt: iso(NOW) };
       const job = { type: "bulkJob", id: 1, companyId: 1, kind: "prospect_bulk", events: "each", state: "completed" };
       const flags = { isOpen: false, isAdmitted: false, createdBy: 1 };
       expect(undoableUntilMs(StoredBulk.parse({ ...job, ...counts, ...times, ...flags }))).toBe(NOW + ms);

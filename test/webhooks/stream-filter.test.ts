@@ -3,7 +3,7 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { type ImportContext, importFile } from "#shared/jobs/import/import.ts";
+import { importFile, type RequestContext } from "#shared/jobs/import/import.ts";
 import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
 import { createFilter } from "../../infra/local/event-source.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -20,11 +20,11 @@ const starts = (eventName: "INSERT" | "MODIFY", row: Item): boolean =>
 async function importedRows(): Promise<Item[]> {
   const context = warmFunction(db, systemClock);
   const rows: Item[] = [];
-  const batchPut: ImportContext["table"]["batchPut"] = (items) => {
+  const batchPut: RequestContext["table"]["batchPut"] = (items) => {
     rows.push(...items);
     return context.table.batchPut(items);
   };
-  const objects: ImportContext["objects"] = { put: async () => undefined };
+  const objects: RequestContext["objects"] = { put: async () => undefined };
   const { caller } = await newCompany(context);
   const file = Buffer.from("name,lat,lng,address1,city,state,zip,notes\nAnn,1,2,1 A St,Denver,CO,80202,Met her");
   await importFile({ ...context, objects, table: { ...context.table, batchPut } }, caller, file);

@@ -2,8 +2,8 @@
 import { isAdmin, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { ApiError } from "#shared/errors.ts";
+import { memberReader } from "#shared/jobs/bulk/files.ts";
 import type { Candidate, Decision, Kind } from "#shared/jobs/bulk/kind.ts";
-import { memberReader } from "#shared/jobs/bulk/members.ts";
 import type { StoredAction, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { requireStatus, requireUser } from "#shared/prospects/references.ts";

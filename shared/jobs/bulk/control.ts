@@ -2,26 +2,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
-import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { equals, type Write } from "#shared/db/expression.ts";
+import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
-import {
-  announce,
-  dueNow,
-  enqueued,
-  movedToPaused,
-  type QueueChange,
-  queueChange,
-  readQueue,
-  removed,
-} from "#shared/jobs/bulk/queue.ts";
+import { ended, enqueued, movedToPaused, moveJob, paused, removed, resumed } from "#shared/jobs/bulk/queue.ts";
 import { findJob, present } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
+import type { BulkContext } from "#shared/jobs/bulk/start.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { ended, paused } from "#shared/jobs/bulk/transitions.ts";
 
 type Jobs = Pick<JobQueue, "send">;
 
@@ -36,40 +26,33 @@ const PATIENCE: Patience = { tries: 25, ms: 200 };
  * Pauses a job. The request waits up to five seconds until a running job has finished its chunk, and then returns the job as it is. Throws
  * `conflict` if the job has ended.
  */
-export const pauseJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
-  stopJob(context, jobs, caller, id, "paused", patience);
+export const pauseJob = /* @__PURE__ */ stopper("paused");
 
 /** Cancels a job. The changes that the job has already made remain. Like `pauseJob`, the request waits until a running job has stopped. */
-export const cancelJob = (context: ApiContext, jobs: Jobs, caller: Caller, id: number, patience = PATIENCE) =>
-  stopJob(context, jobs, caller, id, "cancelled", patience);
+export const cancelJob = /* @__PURE__ */ stopper("cancelled");
 
-async function stopJob(
-  context: ApiContext,
-  jobs: Jobs,
-  caller: Caller,
-  id: number,
-  wanted: "paused" | "cancelled",
-  { tries, ms }: Patience,
-): Promise<Job> {
-  let stored = await ask(context, jobs, caller, id, wanted);
-  for (let left = tries; left > 0 && stored.state === "running" && stored.wanted === wanted; left--) {
-    await sleep(ms);
-    stored = await findJob(context, caller, id);
-  }
-  if (stored.state !== wanted && hasEnded(stored)) throw alreadyEnded(stored);
-  return present(context, stored);
+function stopper(wanted: "paused" | "cancelled") {
+  return async (
+    context: ApiContext,
+    jobs: Jobs,
+    caller: Caller,
+    id: number,
+    { tries, ms }: Patience = PATIENCE,
+  ): Promise<Job> => {
+    let stored = await ask({ ...context, jobs }, caller, id, wanted);
+    for (let left = tries; left > 0 && stored.state === "running" && stored.wanted === wanted; left--) {
+      await sleep(ms);
+      stored = await findJob(context, caller, id);
+    }
+    if (stored.state !== wanted && hasEnded(stored)) throw alreadyEnded(stored);
+    return present(context, stored);
+  };
 }
 
 const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
 
 /** Stops a waiting or paused job at once. A running job is only asked, because only its invocation knows which records it has changed. */
-const ask = (
-  context: ApiContext,
-  jobs: Jobs,
-  caller: Caller,
-  id: number,
-  wanted: "paused" | "cancelled",
-): Promise<StoredBulk> =>
+const ask = (context: BulkContext, caller: Caller, id: number, wanted: "paused" | "cancelled"): Promise<StoredBulk> =>
   optimistic(async () => {
     const stored = await findJob(context, caller, id);
     const { companyId, state } = stored;
@@ -80,25 +63,14 @@ const ask = (
       const update = { update: keys.bulkJob(companyId, id), change, when: equals("state", "running") };
       return StoredBulk.parse(await context.table.write(update));
     }
-    const nowMs = context.clock.now();
-    const own = wanted === "paused" ? [paused(stored, nowMs)] : ended(stored, { state: "cancelled" }, nowMs);
-    await move(context, jobs, stored, wanted === "paused" ? movedToPaused : removed, () => own);
+    const isSame = equals("state", state);
+    if (wanted === "paused") {
+      await moveJob(context, stored, movedToPaused, (nowMs) => [paused(stored, isSame, nowMs)]);
+    } else {
+      await moveJob(context, stored, removed, (nowMs) => ended(stored, { state: wanted }, isSame, nowMs));
+    }
     return findJob(context, caller, id);
   });
-
-/** Writes the job and the company's queue row in one transaction, and sends the message of the job that may run now. */
-async function move(
-  context: ApiContext,
-  jobs: Jobs,
-  { companyId, id }: StoredBulk,
-  after: typeof removed,
-  own: (change: QueueChange) => readonly Write[],
-): Promise<void> {
-  const queue = await readQueue(context.table, companyId);
-  const change = queueChange(companyId, queue, after(queue, id), context.clock.now(), id);
-  await context.table.transact([...own(change), ...change.writes]);
-  await announce(jobs, companyId, change.admitted);
-}
 
 /** Resumes a job, at the end of the company's queue. If a job was asked to pause but still runs, the request is withdrawn. */
 export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
@@ -106,22 +78,18 @@ export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller,
     context,
     await optimistic(async () => {
       const stored = await findJob(context, caller, id);
-      const { companyId, state, version, wanted } = stored;
-      const key = keys.bulkJob(companyId, id);
+      const { state, wanted } = stored;
       if (hasEnded(stored)) throw alreadyEnded(stored);
       if (state === "running" && wanted === "paused") {
         // Only a running job has `wanted`.
-        const when = equals("wanted", "paused");
-        return StoredBulk.parse(await context.table.write({ update: key, change: { remove: ["wanted"] }, when }));
+        const withdrawal = { change: { remove: ["wanted"] }, when: equals("wanted", "paused") };
+        const update = keys.bulkJob(caller.companyId, id);
+        return StoredBulk.parse(await context.table.write({ update, ...withdrawal }));
       }
       if (state !== "paused") return stored;
-      await move(context, jobs, stored, enqueued, ({ admitted }) => {
-        const nowMs = context.clock.now();
-        const isAdmitted = admitted === id;
-        const set = { state: "queued", isAdmitted, updatedAt: iso(nowMs), ...(isAdmitted && dueNow(nowMs)) };
-        const change = { set, add: { version: 1 }, ...(!isAdmitted && { remove: ["dueShard", "dueAt"] }) };
-        return [{ update: key, change, when: equals("version", version) }];
-      });
+      await moveJob({ ...context, jobs }, stored, enqueued, (nowMs, isAdmitted) => [
+        resumed(stored, isAdmitted, nowMs),
+      ]);
       return findJob(context, caller, id);
     }),
   );

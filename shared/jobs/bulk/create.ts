@@ -1,8 +1,7 @@
 /** Creates bulk jobs: chooses the records, stores their ids, and puts the job into the company's queue. */
-
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
-
 import type { Found } from "#shared/company-index/read/company-index.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -10,10 +9,10 @@ import type { ApiContext, AppContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
-import { chunksOf, storeMembers } from "#shared/jobs/bulk/members.ts";
+import { chunksOf, storeMembers } from "#shared/jobs/bulk/files.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import type { BulkAction, BulkDryRun, Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
-import { type Guard, type NewJob, requireRoom, startJob } from "#shared/jobs/bulk/start.ts";
+import { type BulkContext, type Guard, type NewJob, requireRoom, startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
@@ -24,10 +23,7 @@ import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
-export interface BulkServices {
-  readonly objects: AppContext["objects"];
-  readonly jobs: Pick<AppContext["jobs"], "send">;
-}
+export type BulkServices = Pick<BulkContext, "jobs"> & Pick<AppContext, "objects">;
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
@@ -95,7 +91,7 @@ export async function beginBulk(
   const id = await context.ids.next();
   const [total] = await Promise.all([storeMembers(services.objects, { companyId, id }, chosen.ids()), prepare?.(id)]);
   const made = { ...job, id, total, chunks: chunksOf(total) };
-  return startJob(context, services.jobs, caller, chosen.names, made, [], guard);
+  return startJob({ ...context, ...services }, caller, chosen.names, made, { guard });
 }
 
 /** Throws `validation_failed` if a job may not have this number of records. */
@@ -142,7 +138,7 @@ function chosenIn({ names, matches }: Found<Dictionary>): Chosen {
 function* idsOf({ segments, unflushed }: Matches): Generator<number> {
   for (const { inView, rows } of segments) {
     const { ids } = inView.segment.main;
-    for (const row of rows) yield ids[row] ?? 0;
+    for (const row of rows) yield at(ids, row);
   }
   for (const { id } of unflushed) yield id;
 }
@@ -182,9 +178,9 @@ async function samplesOf(
 }
 
 const storedAction = ({ set = {}, addTagIds, removeTagIds, delete: deletes }: BulkAction): StoredAction => ({
-  ...(set.currentStatusId !== undefined && { statusId: set.currentStatusId }),
-  ...(set.assignedToUserId !== undefined && { assignedToUserId: set.assignedToUserId }),
-  ...(addTagIds !== undefined && { addTagIds: [...new Set(addTagIds)] }),
-  ...(removeTagIds !== undefined && { removeTagIds: [...new Set(removeTagIds)] }),
-  ...(deletes === true && { delete: deletes }),
+  statusId: set.currentStatusId,
+  assignedToUserId: set.assignedToUserId,
+  addTagIds: addTagIds && [...new Set(addTagIds)],
+  removeTagIds: removeTagIds && [...new Set(removeTagIds)],
+  delete: deletes,
 });

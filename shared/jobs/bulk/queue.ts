@@ -2,15 +2,17 @@
  * The queue of a company's bulk jobs, in one row. Each change of a job's state is one transaction with this row, so at most one job of a
  * company runs.
  */
+import type { JobId } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { absent, equals, type Write } from "#shared/db/expression.ts";
+import { absent, type Condition, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { failedAt } from "#shared/errors.ts";
 import { hasEnded, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
-import { errorFields, log } from "#shared/log.ts";
+import { announce, due, notDue } from "#shared/jobs/job.ts";
+import * as limits from "#shared/limits.ts";
 
 const emptyQueue: StoredQueue = { type: "bulkQueue", running: null, waiting: [], paused: [], version: 0 };
 
@@ -75,30 +77,69 @@ export function queueChange(
   const when = before.version === 0 ? absent : equals("version", before.version);
   const writes: Write[] = [{ put, when }];
   if (admits && first !== ownId) {
-    const change = { set: { isAdmitted: true, ...dueNow(nowMs) } };
+    const change = { set: { isAdmitted: true, ...due(nowMs) } };
     writes.push({ update: keys.bulkJob(companyId, first), change, when: equals("state", "queued") });
   }
   return { writes, admitted: admits ? first : undefined };
 }
 
-/** The attributes with which the sweeper finds a job whose message was lost. */
-export const dueNow = (nowMs: number) => ({ dueShard: keys.jobShard, dueAt: iso(nowMs) });
-
-/** Sends the message of a job that may run. Ignores a failure, because the sweeper sends the message within two minutes. */
-export async function announce(
-  jobs: Pick<AppContext["jobs"], "send">,
-  companyId: number,
-  id: number | undefined,
-): Promise<void> {
-  if (id === undefined) return;
-  await jobs.send({ kind: "bulk", companyId, id }).catch((error: unknown) => {
-    log.warn("bulk job not queued", { id, ...errorFields(error) });
-  });
+interface Services extends Pick<AppContext, "table" | "clock"> {
+  readonly jobs: Pick<AppContext["jobs"], "send">;
 }
 
 /**
- * Repeats a transaction if the queue's row has changed since it was read. Its first write must be that of the job's own row. If the
- * condition of this write fails, the error is thrown.
+ * Changes the place of a job in the queue, and its row by the writes of `own`, in one transaction. Then sends the message of the job that
+ * may run now. If only the row of the queue has changed meanwhile, repeats the transaction.
  */
-export const whileQueueChanges = <T>(work: () => Promise<T>): Promise<T> =>
-  optimistic(work, (error) => failedAt(error, 0) === undefined);
+export async function moveJob(
+  { table, clock, jobs }: Services,
+  { companyId, id }: JobId,
+  queueAfter: (queue: StoredQueue, id: number) => StoredQueue,
+  own: (nowMs: number, isAdmitted: boolean) => readonly Write[],
+): Promise<void> {
+  const admitted = await optimistic(
+    async () => {
+      const queue = await readQueue(table, companyId);
+      const nowMs = clock.now();
+      const change = queueChange(companyId, queue, queueAfter(queue, id), nowMs, id);
+      await table.transact([...own(nowMs, change.admitted === id), ...change.writes]);
+      return change.admitted;
+    },
+    (error) => failedAt(error, 0) === undefined,
+  );
+  await announceAdmitted(jobs, companyId, admitted);
+}
+
+export async function announceAdmitted(jobs: Services["jobs"], companyId: number, id: number | undefined) {
+  if (id !== undefined) await announce(jobs, { kind: "bulk", companyId, id });
+}
+
+/** If nobody resumes the job for a month, the sweeper finds it by `dueAt`, and the job is cancelled. */
+export function paused({ companyId, id }: StoredBulk, when: Condition, nowMs: number): Write {
+  const set: Partial<StoredBulk> = { state: "paused", isOpen: false, isAdmitted: false, updatedAt: iso(nowMs) };
+  const change = { set: { ...set, ...due(nowMs + limits.bulkKeptMs) }, remove: ["wanted", "runsUntil"] };
+  return { update: keys.bulkJob(companyId, id), change, when };
+}
+
+export function resumed({ companyId, id }: StoredBulk, isAdmitted: boolean, nowMs: number): Write {
+  const set: Partial<StoredBulk> = { state: "queued", isAdmitted, updatedAt: iso(nowMs) };
+  const change = isAdmitted ? { set: { ...set, ...due(nowMs) } } : { set, remove: notDue };
+  return { update: keys.bulkJob(companyId, id), change, when: equals("state", "paused") };
+}
+
+/** DynamoDB deletes the rows of the job at `expiresAt`. */
+export function ended(
+  { companyId, id, createdAt }: StoredBulk,
+  how: Pick<StoredBulk, "state" | "failure">,
+  when: Condition,
+  nowMs: number,
+): Write[] {
+  const expiresAt = Math.ceil((nowMs + limits.bulkKeptMs) / 1_000);
+  const at = iso(nowMs);
+  const set: Partial<StoredBulk> = { ...how, isOpen: false, isAdmitted: false, endedAt: at, updatedAt: at, expiresAt };
+  const change = { set, remove: [...notDue, "wanted", "runsUntil"] };
+  return [
+    { update: keys.bulkJob(companyId, id), change, when },
+    { update: keys.bulkJobEntry(companyId, createdAt, id), change: { set: { expiresAt } } },
+  ];
+}

@@ -38,15 +38,14 @@ export const csv: ResultFormat = {
 /** Each piece has the results of one chunk of records. */
 export async function* resultsAs(
   { header, text }: ResultFormat,
-  context: ReadContext,
-  objects: Objects,
+  context: ReadContext & { readonly objects: Objects },
   caller: Caller,
   jobId: number,
   { outcome }: z.infer<typeof ResultFilter>,
 ): AsyncGenerator<string> {
   const job = await findJob(context, caller, jobId);
   if (header !== "") yield header;
-  for await (const results of chunksOfResults(objects, job, 0)) {
+  for await (const results of chunksOfResults(context.objects, job, 0)) {
     const chosen = outcome === undefined ? results : results.filter((result) => result.outcome === outcome);
     if (chosen.length > 0) yield text(chosen);
   }

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -53,7 +54,7 @@ export async function untilJobsHaveRights(
     const item = await table.get(keys.bulkJob(companyId, running));
     if (item === undefined) return;
     const { createdBy, state, runsUntil, authorVersion = 0 } = StoredBulk.parse(item);
-    const writes = state === "running" && runsUntil > clock.now();
+    const writes = state === "running" && runsUntil !== undefined && runsUntil > iso(clock.now());
     if (createdBy !== userId || !writes || authorVersion >= version) return;
     if (left === 0) {
       const detail = `The user is changed, but the job ${running} may still write with the user's old rights for two minutes. Repeat the request.`;

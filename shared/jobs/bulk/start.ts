@@ -1,16 +1,16 @@
 /** Puts a new bulk job into the company's queue. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
-import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, type ConditionFailed } from "#shared/errors.ts";
-import { announce, dueNow, enqueued, openJobs, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
+import { announceAdmitted, enqueued, openJobs, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { presentJob } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
 import type { StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
+import { due, newJobRow } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
@@ -20,19 +20,25 @@ export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chun
 /** Throws if the new job must not be created beside the jobs in the queue. Called again if the queue changes meanwhile. */
 export type Guard = (queue: StoredQueue) => Promise<void>;
 
+export type BulkContext = ApiContext & { readonly jobs: Pick<JobQueue, "send"> };
+
+interface StartOptions {
+  readonly writes?: readonly Write[];
+  readonly guard?: Guard | undefined;
+}
+
 /**
  * Writes the job and its place in the queue in one transaction with `writes`, after the ids of its records. Throws `conflict` if too many
  * jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
  */
 export async function startJob(
-  context: ApiContext,
-  jobs: Pick<JobQueue, "send">,
-  { companyId, userId }: Caller,
+  context: BulkContext,
+  caller: Caller,
   names: Dictionary,
   job: NewJob,
-  writes: readonly Write[] = [],
-  guard?: Guard,
+  { writes = [], guard }: StartOptions = {},
 ): Promise<Job> {
+  const { companyId, userId } = caller;
   const isOfQueue = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index >= writes.length);
   const { answer, admitted } = await optimistic(async () => {
     const queue = await readQueue(context.table, companyId);
@@ -41,16 +47,16 @@ export async function startJob(
     const nowMs = context.clock.now();
     const change = queueChange(companyId, queue, enqueued(queue, job.id), nowMs, job.id);
     const isAdmitted = change.admitted === job.id;
-    const stored = newJob(job, companyId, userId, isAdmitted, iso(nowMs));
+    const stored: StoredBulk = { ...newJobRow(caller, job.id, nowMs), ...beginning, ...job, isAdmitted };
     const { id, createdAt } = stored;
-    const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && dueNow(nowMs)) };
+    const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && due(nowMs)) };
     const entry = { ...keys.bulkJobEntry(companyId, createdAt, id), type: "bulkJobEntry", id, createdBy: userId };
     const made = presentJob(stored, names);
     const all = [...writes, { put: row, when: absent }, { put: entry }, ...change.writes];
     await context.commit(all, made);
     return { answer: made, admitted: change.admitted };
   }, isOfQueue);
-  await announce(jobs, companyId, admitted);
+  await announceAdmitted(context.jobs, companyId, admitted);
   return answer;
 }
 
@@ -60,16 +66,8 @@ export function requireRoom(queue: StoredQueue): void {
   throw new ApiError("conflict", `A company may have ${limits.bulkWaiting} jobs that wait or are paused.`);
 }
 
-const newJob = (
-  job: NewJob,
-  companyId: number,
-  createdBy: number,
-  isAdmitted: boolean,
-  createdAt: string,
-): StoredBulk => ({
+const beginning = {
   type: "bulkJob",
-  companyId,
-  ...job,
   state: "queued",
   changed: 0,
   unchanged: 0,
@@ -77,11 +75,4 @@ const newJob = (
   failed: 0,
   done: 0,
   isOpen: false,
-  isAdmitted,
-  createdBy,
-  createdAt,
-  updatedAt: createdAt,
-  version: 1,
-  runsUntil: 0,
-  runs: 0,
-});
+} as const;

@@ -1,5 +1,6 @@
 /** The stored rows of bulk jobs, and the files with their records and results. */
 import * as z from "zod/mini";
+import { jobFields } from "#shared/jobs/job.ts";
 import { BulkEvents, BulkFields } from "#shared/prospects/stored.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
@@ -28,9 +29,8 @@ const count = z.int();
 export const handledCounts = { changed: count, unchanged: count, skipped: count, failed: count };
 
 export const StoredBulk = z.object({
+  ...jobFields,
   type: z.literal("bulkJob"),
-  id: Id,
-  companyId: Id,
   kind: BulkKind,
   state: BulkState,
   /** What a user has asked a running job to do after its current chunk. */
@@ -56,18 +56,9 @@ export const StoredBulk = z.object({
   isOpen: z.boolean(),
   /** True if the company's queue allows the job to run now. */
   isAdmitted: z.boolean(),
-  failure: z.optional(z.string()),
-  createdBy: Id,
   /** The version of the user's row when the job last read the rights. All writes with earlier rights have ended. */
   authorVersion: z.optional(count),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
   endedAt: z.optional(Timestamp),
-  version: count,
-  /** The end of the job's lease, in milliseconds since 1970. */
-  runsUntil: count,
-  /** Number of invocations since the last stored chunk. If it becomes too high, the job fails. */
-  runs: count,
   /** The time at which the table deletes the row, in seconds since 1970. */
   expiresAt: z.optional(count),
 });

@@ -3,12 +3,12 @@ import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { equals } from "#shared/db/expression.ts";
+import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
+import { readResults } from "#shared/jobs/bulk/files.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import { findJob, findUndo, isFruitless, undoableUntilMs } from "#shared/jobs/bulk/read.ts";
-import { readResults } from "#shared/jobs/bulk/results.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
@@ -55,7 +55,7 @@ async function begin(
 ): Promise<Job> {
   const { companyId } = caller;
   const [stored, names] = await Promise.all([findJob(context, caller, id), currentDictionary(context, companyId)]);
-  const { action, changed, done, undoneBy, version } = stored;
+  const { action, changed, done, undoneBy } = stored;
   if (action?.delete === true && !isAdmin(caller)) {
     throw new ApiError("permission_denied", "Only admins and owners may restore deleted prospects.");
   }
@@ -67,11 +67,11 @@ async function begin(
   const undoId = await context.ids.next();
   const mark = {
     update: keys.bulkJob(companyId, id),
-    change: { set: { undoneBy: undoId }, add: { version: 1 } },
-    when: equals("version", version),
+    change: { set: { undoneBy: undoId } },
+    when: undoneBy === undefined ? missing("undoneBy") : equals("undoneBy", undoneBy),
   };
-  const job = { id: undoId, kind: "undo" as const, events, total: changed, chunks: done, undoes: id };
-  return startJob(context, jobs, caller, names, { ...job, ...(action !== undefined && { action }) }, [mark]);
+  const job = { id: undoId, kind: "undo" as const, events, total: changed, chunks: done, undoes: id, action };
+  return startJob({ ...context, jobs }, caller, names, job, { writes: [mark] });
 }
 
 export function whyNotUndoable({ kind, endedAt, undoes }: Pick<StoredBulk, "kind" | "endedAt" | "undoes">): string {

@@ -1,17 +1,15 @@
-/**
- * Executes an export job for one Lambda invocation, which may continue an earlier one. The job's lease allows only one invocation at a
- * time.
- */
+/** The kind of jobs that writes an export into a file. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { FileHeaders } from "#shared/aws/s3.ts";
-import { type JobId, oneJob } from "#shared/aws/sqs.ts";
+import { oneJob } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
+import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
 import { type Parts, StoredExport } from "#shared/jobs/export/stored.ts";
-import { fruitlessRuns, JobLease, LeaseLost, MAX_FRUITLESS_RUNS } from "#shared/jobs/lease.ts";
+import type { JobKind, RunningJob } from "#shared/jobs/job.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { errorFields, log } from "#shared/log.ts";
 import {
@@ -36,35 +34,29 @@ const headers: FileHeaders = {
   contentDisposition: 'attachment; filename="prospects.csv"',
 };
 
-/** May be interrupted and called again, and two calls may overlap. Throws LeaseLost if another invocation has taken the job. */
-export async function runExport(
-  context: JobContext,
-  { companyId, id }: JobId,
-  remainingMs: () => number,
-  partBytes = PART_BYTES,
-): Promise<void> {
-  const key = keys.export(companyId, id);
-  const item = await context.table.get(key);
-  if (item === undefined) return;
-  const stored = StoredExport.parse(item);
-  const lease = new JobLease(context, key, (row) => StoredExport.parse(row), stored, remainingMs);
-  if (stored.state !== "running") return item.dueAt === undefined ? undefined : lease.end({});
-  if (stored.runsUntil > context.clock.now()) return;
-  await lease.save({ runs: stored.runs + 1 });
-  if (stored.runs >= MAX_FRUITLESS_RUNS) return fail(context, lease, "The export could not be completed.");
-  const caller = await callerOf(context, stored);
-  if (caller === undefined) {
-    return fail(context, lease, "The user who began the export may no longer see all of these prospects.");
-  }
-  try {
-    await work(context, lease, caller, partBytes);
-  } catch (error) {
-    if (error instanceof LeaseLost) throw error;
-    // Release the lease, so that a retry can start before the lease would expire.
-    await lease.release({ runs: fruitlessRuns(lease.stored.runs, error) }).catch(() => undefined);
-    throw error;
-  }
-}
+/** `partBytes` is smaller in tests. */
+export const exportJob = (partBytes = PART_BYTES): JobKind<StoredExport> => ({
+  name: "export",
+  schema: StoredExport,
+  keyOf: ({ companyId, id }) => keys.export(companyId, id),
+  begin: async (_, { state }) => (state === "running" ? { set: {}, when: equals("state", state) } : undefined),
+  work: async (context, job) => {
+    const caller = await callerOf(context, job.stored);
+    if (caller === undefined) {
+      await fail(context, job, "The user who began the export may no longer see all of these prospects.");
+      return true;
+    }
+    try {
+      const selection = await select(context, job, caller);
+      const parts = job.stored.parts ?? (await beginFile(context, job));
+      return await writeParts(context, job, { caller, selection, parts, partBytes });
+    } catch (error) {
+      if (!(error instanceof FileGone)) throw error;
+      return recover(context, job, error);
+    }
+  },
+  giveUp: (context, job) => fail(context, job, "The export could not be completed."),
+});
 
 /** Returns the user who began the export, with current rights, or undefined if the user may no longer see all prospects of it. */
 async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Caller | undefined> {
@@ -77,23 +69,11 @@ async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Ca
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
-type Lease = JobLease<StoredExport>;
-
-async function work(context: JobContext, lease: Lease, caller: Caller, partBytes: number): Promise<void> {
-  try {
-    const selection = await select(context, lease, caller);
-    const parts = lease.stored.parts ?? (await beginFile(context, lease));
-    if (await writeParts(context, lease, caller, selection, { ...parts, partBytes })) return;
-  } catch (error) {
-    if (!(error instanceof FileGone)) throw error;
-    return recover(context, lease, error);
-  }
-  await context.jobs.send({ kind: "export", companyId: caller.companyId, id: lease.stored.id });
-}
+type ExportJob = RunningJob<StoredExport>;
 
 /** Stores the ids of the prospects in the order of the file, for later invocations. */
-async function select(context: JobContext, lease: Lease, caller: Caller): Promise<Selection> {
-  const { companyId, id, total, filter } = lease.stored;
+async function select(context: JobContext, job: ExportJob, caller: Caller): Promise<Selection> {
+  const { companyId, id, total, filter } = job.stored;
   const key = exportKeys.order(companyId, id);
   if (total !== null) {
     const [dictionary, bytes] = await Promise.all([freshDictionary(context, companyId), context.objects.get(key)]);
@@ -101,48 +81,50 @@ async function select(context: JobContext, lease: Lease, caller: Caller): Promis
   }
   const selection = await selectProspects(context, caller, ProspectFilter.parse(filter));
   await context.objects.put(key, encodeOrder(selection.order), "application/octet-stream");
-  await lease.save({ total: selection.order.ids.length });
+  await job.save({ total: selection.order.ids.length });
   return selection;
 }
 
-async function beginFile({ objects }: JobContext, lease: Lease): Promise<Parts> {
-  const { companyId, id } = lease.stored;
+async function beginFile({ objects }: JobContext, job: ExportJob): Promise<Parts> {
+  const { companyId, id } = job.stored;
   const upload = await objects.beginParts(exportKeys.file(companyId, id), headers);
   const parts = { upload, tags: [], ...gzipBegin, fileBytes: 0 };
-  await lease.save({ processed: 0, parts });
+  await job.save({ processed: 0, parts });
   return parts;
+}
+
+interface Writing {
+  readonly caller: Caller;
+  readonly selection: Selection;
+  readonly parts: Parts;
+  readonly partBytes: number;
 }
 
 /** Returns false if the invocation has too little time for the rest. */
 async function writeParts(
   context: JobContext,
-  lease: Lease,
-  caller: Caller,
-  selection: Selection,
-  { partBytes, ...begun }: Parts & { readonly partBytes: number },
+  job: ExportJob,
+  { caller, selection, parts: begun, partBytes }: Writing,
 ): Promise<boolean> {
-  let parts: Parts = begun;
-  let { processed } = lease.stored;
+  let parts = begun;
+  let { processed } = job.stored;
   let part = new GzipPart(parts);
-  for await (const { text, prospects } of exportPieces(context, caller, selection, lease.stored, processed)) {
+  for await (const { text, prospects } of exportPieces(context, caller, selection, job.stored, processed)) {
     await part.write(text);
     processed += prospects;
     if (part.bytes < partBytes) {
-      await lease.heartbeat({ read: Math.max(lease.stored.read ?? 0, processed) });
+      await job.heartbeat({ read: Math.max(job.stored.read, processed) });
       continue;
     }
-    parts = await putPart(context, lease.stored, parts, part, false);
-    await lease.save({ processed, parts, runs: 0 });
-    if (lease.isLate()) {
-      await lease.release({});
-      return false;
-    }
+    parts = await putPart(context, job.stored, parts, part, false);
+    await job.save({ processed, parts, runs: 0 });
+    if (job.isLate()) return false;
     part = new GzipPart(parts);
   }
-  parts = await putPart(context, lease.stored, parts, part, true);
-  const { companyId, id } = lease.stored;
+  parts = await putPart(context, job.stored, parts, part, true);
+  const { companyId, id } = job.stored;
   await context.objects.completeParts(exportKeys.file(companyId, id), parts.upload, parts.tags);
-  await end(context, lease, { state: "completed", processed, parts });
+  await end(context, job, { state: "completed", processed, parts });
   return true;
 }
 
@@ -159,9 +141,9 @@ async function putPart(
 }
 
 /** Ends the job and then deletes the ids. If the deletion fails, the bucket's lifecycle rule deletes the file later. */
-async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExport>): Promise<void> {
-  const { companyId, id } = lease.stored;
-  await lease.end(set);
+async function end({ objects }: JobContext, job: ExportJob, set: Partial<StoredExport>): Promise<void> {
+  const { companyId, id } = job.stored;
+  await job.end(set);
   await objects.remove(exportKeys.order(companyId, id)).catch((error: unknown) => {
     log.warn("order of an export not removed", { id, ...errorFields(error) });
   });
@@ -169,23 +151,23 @@ async function end({ objects }: JobContext, lease: Lease, set: Partial<StoredExp
 
 /**
  * Handles a missing upload or missing ids. If the exported file exists, an interrupted invocation completed it, and the job is marked.
- * Otherwise the export begins again.
+ * Otherwise another invocation begins the export again.
  */
-async function recover(context: JobContext, lease: Lease, error: FileGone): Promise<void> {
-  const { companyId, id, total, parts } = lease.stored;
+async function recover(context: JobContext, job: ExportJob, error: FileGone): Promise<boolean> {
+  const { companyId, id, total, parts } = job.stored;
   const file = await context.objects.info(exportKeys.file(companyId, id));
-  if (file !== undefined && parts !== null) {
-    const set = { processed: total ?? 0, parts: { ...parts, fileBytes: file.bytes } };
-    return end(context, lease, { state: "completed", ...set });
+  if (file !== undefined && parts !== null && total !== null) {
+    await end(context, job, { state: "completed", processed: total, parts: { ...parts, fileBytes: file.bytes } });
+    return true;
   }
   log.warn("export restarted", { id, ...errorFields(error) });
   if (parts !== null) await context.objects.abortParts(exportKeys.file(companyId, id), parts.upload);
-  await lease.release({ parts: null, total: null, processed: 0, read: 0 });
-  await context.jobs.send({ kind: "export", companyId, id });
+  await job.save({ parts: null, total: null, processed: 0, read: 0 });
+  return false;
 }
 
-async function fail(context: JobContext, lease: Lease, failure: string): Promise<void> {
-  const { companyId, id, parts } = lease.stored;
+async function fail(context: JobContext, job: ExportJob, failure: string): Promise<void> {
+  const { companyId, id, parts } = job.stored;
   if (parts !== null) await context.objects.abortParts(exportKeys.file(companyId, id), parts.upload);
-  await end(context, lease, { state: "failed", failure });
+  await end(context, job, { state: "failed", failure });
 }

@@ -11,9 +11,9 @@ import { notFound } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import type { Export, NewExport } from "#shared/jobs/export/schema.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
+import { announce, due, newJobRow } from "#shared/jobs/job.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
-import { errorFields, log } from "#shared/log.ts";
 import { ProspectFilter, RepresentativeFilter } from "#shared/prospects/filter.ts";
 
 const Texts = z.record(z.string(), z.string());
@@ -26,40 +26,26 @@ export async function beginExport(
 ): Promise<Export> {
   validate("body", ProspectFilter, filter);
   if (isAdmin(caller)) validate("body", RepresentativeFilter, filter);
-  const form = { ...(columns !== undefined && { columns }), ...(bom !== undefined && { bom }) };
-  const stored = { ...newExport(context, caller, await context.ids.next(), filter), ...form };
-  const { companyId, id } = stored;
-  const due = { dueShard: keys.jobShard, dueAt: stored.createdAt };
-  const answer = presentExport(stored, null);
-  await context.commit([{ put: { ...keys.export(companyId, id), ...stored, ...due }, when: absent }], answer);
-  // An error is ignored, because the sweeper replaces the message within two minutes.
-  await queue.send({ kind: "export", companyId, id }).catch((error: unknown) => {
-    log.warn("export not queued", { id, ...errorFields(error) });
-  });
-  return answer;
-}
-
-type Filter = Omit<NewExport, "columns" | "bom">;
-
-function newExport({ clock }: ApiContext, caller: Caller, id: number, filter: Filter): StoredExport {
-  const now = iso(clock.now());
-  return {
+  const { companyId } = caller;
+  const nowMs = context.clock.now();
+  const id = await context.ids.next();
+  const stored: StoredExport = {
     type: "export",
-    id,
-    companyId: caller.companyId,
+    ...newJobRow(caller, id, nowMs),
     state: "running",
     filter: Texts.parse(Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))),
-    createdBy: caller.userId,
+    columns,
+    bom,
     assignee: visibleAssignee(caller) ?? null,
     total: null,
     processed: 0,
+    read: 0,
     parts: null,
-    createdAt: now,
-    updatedAt: now,
-    version: 1,
-    runsUntil: 0,
-    runs: 0,
   };
+  const answer = presentExport(stored, null);
+  await context.commit([{ put: { ...keys.export(companyId, id), ...stored, ...due(nowMs) }, when: absent }], answer);
+  await announce(queue, { kind: "export", companyId, id });
+  return answer;
 }
 
 /**
@@ -87,14 +73,14 @@ const DAY_MS = 86_400_000;
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 
 export function presentExport(stored: StoredExport, file: Link | null): Export {
-  const { id, state, total, processed, read = 0, parts, failure = null, createdAt, updatedAt } = stored;
+  const { id, state, total, processed, read, parts, failure = null, createdAt, updatedAt } = stored;
   const isDone = state === "completed";
   return {
     id,
     state,
     total,
     processed: Math.max(processed, read),
-    bytes: isDone ? (parts?.fileBytes ?? 0) : null,
+    bytes: isDone && parts !== null ? parts.fileBytes : null,
     file,
     keptUntil: isDone ? iso(keptUntil(stored)) : null,
     failure,

@@ -1,6 +1,7 @@
 /** The stored row of an export into a file. */
 import * as z from "zod/mini";
-import { Id, Timestamp } from "#shared/schema.ts";
+import { jobFields } from "#shared/jobs/job.ts";
+import { Id } from "#shared/schema.ts";
 
 export const ExportState = z.enum(["running", "completed", "failed"]);
 
@@ -15,14 +16,12 @@ const Parts = z.object({
 export type Parts = z.infer<typeof Parts>;
 
 export const StoredExport = z.object({
+  ...jobFields,
   type: z.literal("export"),
-  id: Id,
-  companyId: Id,
   state: ExportState,
   filter: z.record(z.string(), z.string()),
   columns: z.optional(z.literal("all")),
   bom: z.optional(z.boolean()),
-  createdBy: Id,
   /** If set, the file contains only prospects of this user. */
   assignee: z.nullable(Id),
   /** Null until the job has selected the prospects. */
@@ -30,15 +29,7 @@ export const StoredExport = z.object({
   /** Prospects in uploaded parts. */
   processed: z.int(),
   /** Prospects read so far, the progress that clients see. It may be higher than `processed`. */
-  read: z.optional(z.int()),
+  read: z.int(),
   parts: z.nullable(Parts),
-  failure: z.optional(z.string()),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-  version: z.int(),
-  /** The end of the job's lease, in milliseconds since 1970. */
-  runsUntil: z.int(),
-  /** Invocations since the last uploaded part. If there are too many, the job fails. */
-  runs: z.int(),
 });
 export type StoredExport = z.infer<typeof StoredExport>;

@@ -1,128 +1,207 @@
-/** Checks an uploaded file before any row is written. */
-
+/** Reads and checks the file of an import before any row is written. */
 import { gunzipSync, gzipSync } from "node:zlib";
-import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobContext } from "#shared/context.ts";
-import { packed, unpacked } from "#shared/db/packed.ts";
-import { FileGone } from "#shared/errors.ts";
+import { packed } from "#shared/db/packed.ts";
+import { ApiError, FileGone } from "#shared/errors.ts";
+import { columnsOf, namesOf } from "#shared/jobs/import/columns.ts";
 import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
-import type { ImportLease } from "#shared/jobs/import/lease.ts";
-import { findMatches, Matches } from "#shared/jobs/import/match.ts";
+import { findMatches, Matches, type ReadLimits } from "#shared/jobs/import/match.ts";
+import { type ImportContext, type ImportNames, jobNames } from "#shared/jobs/import/names.ts";
 import {
+  type Batch,
   batchesOf,
   type FileReading,
+  isLast,
   keysOfFile,
   type Matching,
   NewTags,
-  noFindings,
   plus,
-  readRows,
 } from "#shared/jobs/import/read-file.ts";
-import { beginningOf, RowFault } from "#shared/jobs/import/stored.ts";
+import { beginningOf, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
+import type { JobWork } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
-/**
- * Returns false if the time is too short for the rest, or if the error report was lost, so that the next invocation checks the whole file
- * again. Throws BadFile if the file cannot be imported.
- */
-export async function checkFile(context: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
-  try {
-    return await checkRows(context, lease, file);
-  } catch (error) {
-    if (!(error instanceof ReportLost)) throw error;
-    log.warn("check of an import restarted", { id: lease.stored.id, ...errorFields(error) });
-    const none = { processed: 0, skipped: 0, errors: packed([]) };
-    await lease.release({ ...none, job: { ...lease.job, progress: beginningOf("check") } });
-    return false;
-  }
+export type ImportWork = JobWork<StoredImport>;
+
+interface Size {
+  readonly rows: number;
+  readonly updates: number;
+  /** The number of errors in the row of the import. */
+  readonly errors: number;
+  readonly reads: ReadLimits;
+  readonly tooMany: (what: "rows" | "updates") => Error;
 }
 
-async function checkRows({ objects }: JobContext, lease: ImportLease, file: FileReading): Promise<boolean> {
-  const { companyId, id } = lease.stored;
-  const { job } = lease;
-  const tags = new NewTags(file.dictionary, job.progress.newTags);
-  const report = await ErrorReport.open(objects, { companyId, id }, job.progress.report);
-  const shown = unpacked(z.array(RowFault), lease.stored.errors);
-  // The counts continue from the checkpoint. Clients may have seen a higher progress, which each renewal of the lease stores.
-  let { done, row, updated, skipped, warnings = 0 } = job.progress;
-  let processed = done.prospect + updated + skipped;
-  const bytes = objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
-  const findings = noFindings();
-  const reading = { ...file, tags, after: row, findings };
-  const counts = () => ({ processed, skipped, errors: packed(shown) });
-  for await (const batch of batchesOf(readRows(bytes, reading))) {
-    done = plus(done, batch);
-    row = batch.row;
-    processed += batch.drafts.length + batch.changes.length + batch.faults.length;
-    updated += batch.changes.length;
-    skipped += batch.faults.length;
-    warnings += batch.warnings;
-    if (processed > limits.jobRows) throw new BadFile(`The file may hold at most ${limits.jobRows} rows.`);
-    shown.push(...batch.faults.slice(0, limits.jobErrors - shown.length));
-    await report.add(batch.faults);
-    if (lease.isLate()) {
-      const paused = await report.checkpoint(row);
-      const progress = { ...job.progress, done, row, updated, skipped, warnings, newTags: tags.values, report: paused };
-      await lease.release({ ...counts(), job: { ...job, progress } });
-      return false;
-    }
-    await lease.heartbeat({ processed, skipped });
-  }
-  const hasReport = skipped > shown.length;
-  if (hasReport) await report.finish();
-  const progress = { ...beginningOf(updated > 0 ? "update" : "write"), newTags: tags.values };
-  const checked = { ...job, total: done, hasReport, runs: 0, progress };
-  const ignoredColumns = [...findings.ignoredColumns];
-  await lease.save({ ...counts(), imported: done.prospect, updated, warnings, ignoredColumns, job: checked });
-  return true;
-}
+const inRequest: Size = {
+  rows: limits.importRows,
+  updates: limits.importUpdates,
+  errors: limits.importRows,
+  reads: { prospects: limits.importMatchProspects, blocks: limits.importMatchBlocks },
+  tooMany: (what) =>
+    new ApiError(
+      "payload_too_large",
+      `The file may ${what === "rows" ? `hold at most ${limits.importRows} rows` : `update at most ${limits.importUpdates} prospects`}. For larger ones make an import job: POST /api/prospects/imports.`,
+    ),
+};
+
+const byUpload: Size = {
+  rows: limits.jobRows,
+  updates: limits.jobRows,
+  errors: limits.jobErrors,
+  reads: { prospects: Number.POSITIVE_INFINITY, blocks: Number.POSITIVE_INFINITY },
+  tooMany: () => new BadFile(`The file may hold at most ${limits.jobRows} rows.`),
+};
+
+export const sizeOf = ({ upload }: StoredImport): Size => (upload === undefined ? inRequest : byUpload);
 
 /** The lease expires after two minutes. */
-const LEASE_RENEWAL_MS = 60_000;
+export const LEASE_RENEWAL_MS = 60_000;
+
+export function fileOf({ objects }: ImportContext, { companyId, id, etag }: StoredImport) {
+  if (etag === undefined) throw new Error("the file is not uploaded yet");
+  return objects.read(importKeys.uploaded(companyId, id), etag);
+}
 
 /** Renews the lease between the chunks: over a slow connection, reading a large file takes longer than the lease lasts. */
-async function* bytesOf({ objects }: JobContext, lease: ImportLease): AsyncGenerator<Uint8Array> {
-  const { companyId, id } = lease.stored;
-  for await (const chunk of objects.read(importKeys.uploaded(companyId, id), lease.job.etag ?? "")) {
-    await lease.heartbeat({}, LEASE_RENEWAL_MS);
+async function* bytesOf(context: ImportContext, job: ImportWork): AsyncGenerator<Uint8Array> {
+  for await (const chunk of fileOf(context, job.stored)) {
+    await job.heartbeat({}, LEASE_RENEWAL_MS);
     yield chunk;
   }
 }
 
+export interface OpenFile extends FileReading {
+  readonly names: ImportNames;
+}
+
+/** Throws BadFile if the file is not CSV, or lacks the matching column. */
+export async function openFile(context: ImportContext, job: ImportWork, caller: Caller): Promise<OpenFile> {
+  const encoding = await fileEncoding(context, job);
+  const matching = await fileMatching(context, job, caller, encoding);
+  const names = await jobNames(context, job.stored);
+  return { encoding, matching, mapping: job.stored.mapping, dictionary: names.dictionary, names };
+}
+
 /** Throws BadFile if the file is a workbook of a spreadsheet program (such as xlsx) instead of text. */
-export async function fileEncoding(context: JobContext, lease: ImportLease): Promise<Encoding> {
-  const { encoding: known } = lease.stored;
+async function fileEncoding(context: ImportContext, job: ImportWork): Promise<Encoding> {
+  const { encoding: known } = job.stored;
   if (known !== undefined) return known;
-  const encoding = await encodingOf(bytesOf(context, lease));
-  await lease.save({ encoding });
+  const encoding = await encodingOf(bytesOf(context, job));
+  await job.save({ encoding });
   return encoding;
 }
 
-/** Returns undefined if the import only creates prospects. Throws BadFile if the file is not CSV, or lacks the matching column. */
-export async function fileMatching(
-  context: JobContext,
-  lease: ImportLease,
+/** Returns undefined if the import only creates prospects. */
+async function fileMatching(
+  context: ImportContext,
+  job: ImportWork,
   caller: Caller,
   encoding: Encoding,
 ): Promise<Matching | undefined> {
-  const { matching } = lease.job;
+  const { companyId, id, mapping, matching } = job.stored;
   if (matching === undefined) return undefined;
-  const key = importKeys.matches(lease.stored.companyId, lease.stored.id);
+  const key = importKeys.matches(companyId, id);
   try {
     return { ...matching, matches: Matches.fromBytes(gunzipSync(await context.objects.get(key))) };
   } catch (error) {
     if (!(error instanceof FileGone)) throw error;
   }
-  const reading = { encoding, mapping: lease.mapping, by: matching.by, rowLimit: limits.jobRows };
-  const fileKeys = await keysOfFile(bytesOf(context, lease), reading);
-  const matches = await findMatches(context.table, caller, fileKeys, {
-    onProgress: () => lease.heartbeat({}, LEASE_RENEWAL_MS),
+  const { rows, reads } = sizeOf(job.stored);
+  const reading = { encoding, mapping, by: matching.by, rowLimit: rows };
+  const matches = await findMatches(context.table, caller, await keysOfFile(bytesOf(context, job), reading), {
+    onProgress: () => job.heartbeat({}, LEASE_RENEWAL_MS),
+    most: reads,
   });
   await context.objects.put(key, gzipSync(matches.bytes), "application/gzip");
   return { ...matching, matches };
+}
+
+/** Returns the columns of the file, of which no header is known, as the result of a dry run. Throws BadFile if the file is not text. */
+export async function showColumns(context: ImportContext, job: ImportWork): Promise<void> {
+  const columns = await columnsOf(fileOf(context, job.stored), await fileEncoding(context, job));
+  await job.save({ columns, ignoredColumns: namesOf(columns) });
+}
+
+/** What the check has found in the rows up to `row`. */
+interface Found extends Pick<Progress, "done" | "row" | "updated"> {
+  readonly warnings: number;
+  readonly ignoredColumns: readonly string[];
+}
+
+const added = ({ done, updated, warnings }: Found, batch: Batch): Found => ({
+  done: plus(done, batch),
+  row: batch.row,
+  updated: updated + batch.changes.length,
+  warnings: warnings + batch.warnings,
+  ignoredColumns: batch.ignoredColumns ?? [],
+});
+
+/**
+ * Returns false if the time is too short for the rest. Throws BadFile or ApiError if the file cannot be imported, and ReportLost if the
+ * check must be repeated from the beginning.
+ */
+export async function checkFile(context: ImportContext, job: ImportWork, file: FileReading): Promise<boolean> {
+  const { stored } = job;
+  const { progress } = stored;
+  const size = sizeOf(stored);
+  const tags = new NewTags(file.dictionary, progress.newTags);
+  const report = await ErrorReport.open(context.objects, stored, size.errors);
+  // The counts continue from the checkpoint. Clients may have seen a higher progress, which each renewal of the lease stores.
+  let found: Found = { ...progress, warnings: stored.warnings, ignoredColumns: [] };
+  const counts = () => ({
+    processed: found.done.prospect + found.updated + report.count,
+    skipped: report.count,
+  });
+  for await (const batch of batchesOf(fileOf(context, stored), { ...file, tags, after: found.row })) {
+    found = added(found, batch);
+    await report.add(batch.faults);
+    if (counts().processed > size.rows) throw size.tooMany("rows");
+    if (found.updated > size.updates) throw size.tooMany("updates");
+    if (job.isLate() && !isLast(batch)) {
+      const { done, row, updated, warnings } = found;
+      const at = { done, row, updated, skipped: report.count, newTags: tags.values };
+      const state = { ...progress, ...at, report: await report.checkpoint(row) };
+      await job.save({ ...counts(), warnings, errors: report.shown, progress: state });
+      return false;
+    }
+    await job.heartbeat(counts());
+  }
+  await job.save({ ...counts(), ...resultOf(stored, found), ...(await stateAfter(report, tags)) });
+  return true;
+}
+
+const resultOf = ({ dryRun }: StoredImport, { done, updated, warnings, ignoredColumns }: Found) => ({
+  imported: done.prospect,
+  // Only a dry run shows the number of rows that would update a prospect.
+  updated: dryRun ? updated : 0,
+  warnings,
+  ignoredColumns: [...ignoredColumns],
+  total: done,
+  changes: updated,
+});
+
+const stateAfter = async (report: ErrorReport, tags: NewTags) => ({
+  errors: report.shown,
+  hasReport: await report.finish(),
+  runs: 0,
+  progress: { ...beginningOf("write"), newTags: tags.values },
+});
+
+/** Executes a step again from its beginning in the next invocation if the parts of its error report are gone. */
+export async function unlessReportLost(job: ImportWork, step: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!(error instanceof ReportLost)) throw error;
+    const { id, progress, processed, skipped } = job.stored;
+    const { step } = progress;
+    log.warn("step of an import restarted", { id, step, ...errorFields(error) });
+    const counts = step === "check" ? { processed: 0, skipped: 0 } : { processed, skipped };
+    await job.save({ ...counts, errors: packed([]), progress: beginningOf(step) });
+    return false;
+  }
 }

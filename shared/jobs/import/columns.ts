@@ -1,13 +1,12 @@
 /** What an import says about the columns of a file: which it has not read, and what they contain. */
+import { at } from "#shared/at.ts";
 import { isBlank } from "#shared/blank.ts";
 import type { FileColumn } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
-import { BadFile, textOf } from "#shared/prospects/csv/format.ts";
-import { alternativesIn, type Header, shortened, titlesOf } from "#shared/prospects/csv/header.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
+import { alternativesIn, type Header, shortened, textAt, titlesOf } from "#shared/prospects/csv/header.ts";
 import { openCsv } from "#shared/prospects/csv/read.ts";
-
-const isFilled = (cell = ""): boolean => !isBlank(textOf(cell));
 
 /** Finds the columns that no row has used although they have values, because another column for the same value came first. */
 export class LostColumns {
@@ -23,13 +22,13 @@ export class LostColumns {
 
   get titles(): string[] {
     const lost = [...this.#filled].filter((position) => !this.#used.has(position));
-    return lost.map((position) => shortened(this.#header.titles[position] ?? ""));
+    return lost.map((position) => shortened(at(this.#header.titles, position)));
   }
 
   meet(cells: readonly string[]): void {
     for (const alternatives of this.#groups) {
       const filled = alternatives
-        .map((positions) => positions.filter((position) => isFilled(cells[position])))
+        .map((positions) => positions.filter((position) => !isBlank(textAt(cells, position))))
         .filter((positions) => positions.length > 0);
       for (const position of filled.flat()) this.#filled.add(position);
       for (const position of filled[0] ?? []) this.#used.add(position);
@@ -64,13 +63,9 @@ export async function columnsOf(bytes: Bytes, encoding: Encoding): Promise<FileC
   for await (const { cells } of rows) {
     requireText(cells);
     for (const { position, samples } of columns) {
-      const cell = cells[position];
-      if (samples.length < limits.columnSamples && isFilled(cell))
-        samples.push(
-          textOf(cell ?? "")
-            .slice(0, limits.columnSample)
-            .toWellFormed(),
-        );
+      const text = textAt(cells, position);
+      if (samples.length < limits.columnSamples && !isBlank(text))
+        samples.push(text.slice(0, limits.columnSample).toWellFormed());
     }
     if (++count === SAMPLED_ROWS) break;
   }

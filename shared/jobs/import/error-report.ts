@@ -1,8 +1,10 @@
-/** The CSV file with all errors of an uploaded file. */
+/** The errors in the rows of a file. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
+import { packed, unpacked } from "#shared/db/packed.ts";
 import { FileGone } from "#shared/errors.ts";
-import type { Progress, RowFault } from "#shared/jobs/import/stored.ts";
+import type { FaultyRow } from "#shared/jobs/import/read-file.ts";
+import { type Progress, type RowFault, RowFaults, type StoredImport } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 
@@ -34,35 +36,69 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** The report of all errors. It is uploaded in parts, because the errors of a large file may not fit into memory. */
+/** The row of the import contains messages of many rows, and different values cannot be compressed. */
+const VALUES_BYTES = 100_000;
+
+/**
+ * The errors of a file: the first ones for the row of the import, and the report of all. The report is uploaded in parts, because the errors
+ * of a large file may not fit into memory.
+ */
 export class ErrorReport {
   readonly #objects: Objects;
   readonly #job: JobId;
   readonly #key: string;
+  readonly #most: number;
+  readonly #shown: RowFault[];
+  /** Different messages with values in `#shown`. */
+  readonly #messages = new Set<string>();
+  #valueBytes = 0;
+  #count: number;
   #upload: string | null;
   readonly #tags: string[];
   #pending: string[] = [];
   #bytes = 0;
 
-  private constructor(objects: Objects, job: JobId, { upload, tags }: Pick<ReportState, "upload" | "tags">) {
+  private constructor(objects: Objects, stored: StoredImport, most: number) {
+    const { companyId, id, progress, errors } = stored;
     this.#objects = objects;
-    this.#job = job;
-    this.#key = importKeys.report(job.companyId, job.id);
-    this.#upload = upload;
-    this.#tags = [...tags];
+    this.#job = { companyId, id };
+    this.#key = importKeys.report(companyId, id);
+    this.#most = most;
+    this.#shown = progress.report === undefined ? [] : unpacked(RowFaults, errors);
+    this.#count = progress.skipped;
+    this.#upload = progress.report?.upload ?? null;
+    this.#tags = [...(progress.report?.tags ?? [])];
   }
 
-  /** Begins a report, or continues from a `checkpoint`. Throws ReportLost, like `add` and `finish`, if earlier parts are gone. */
-  static async open(objects: Objects, job: JobId, state: ReportState | null): Promise<ErrorReport> {
-    const report = new ErrorReport(objects, job, state ?? { upload: null, tags: [] });
-    if (state === null) report.#push(csvText([["row", "message"]]));
+  /**
+   * Begins a report, or continues from the checkpoint of the import. `most` is the number of errors in the row of the import. Throws
+   * ReportLost, like `add` and `finish`, if earlier parts are gone.
+   */
+  static async open(objects: Objects, stored: StoredImport, most: number): Promise<ErrorReport> {
+    const report = new ErrorReport(objects, stored, most);
+    const { report: state } = stored.progress;
+    if (state === undefined) report.#push(csvText([["row", "message"]]));
     else report.#push(Buffer.from(await unlessLost(objects.get(state.rest))).toString("utf8"));
     return report;
   }
 
-  async add(faults: readonly RowFault[]): Promise<void> {
+  /** The number of rows with an error. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The first errors, compressed for the row of the import. */
+  get shown(): Uint8Array<ArrayBuffer> {
+    return packed(this.#shown);
+  }
+
+  async add(faults: readonly FaultyRow[]): Promise<void> {
     if (faults.length === 0) return;
-    this.#push(csvText(faults.map(({ row, message }) => [String(row), message])));
+    this.#count += faults.length;
+    for (const fault of faults.slice(0, this.#most - this.#shown.length)) {
+      this.#shown.push({ row: fault.row, message: this.#messageOf(fault) });
+    }
+    this.#push(csvText(faults.map(({ row, fault }) => [String(row), fault])));
     if (this.#bytes >= PART_BYTES) await this.#putPart();
   }
 
@@ -74,13 +110,29 @@ export class ErrorReport {
     return { upload: this.#upload, tags: [...this.#tags], rest };
   }
 
-  async finish(): Promise<void> {
+  /** Returns false if the row of the import contains all errors. There is then no report. */
+  async finish(): Promise<boolean> {
+    if (this.#count <= this.#shown.length) return false;
+    await this.#complete();
+    return true;
+  }
+
+  async #complete(): Promise<void> {
     if (this.#upload === null) {
       await this.#objects.put(this.#key, this.#takePending(), headers.contentType);
       return;
     }
     await this.#putPart();
     await unlessLost(this.#objects.completeParts(this.#key, this.#upload, this.#tags));
+  }
+
+  /** Shows faulty values until different messages with values have `VALUES_BYTES` together. */
+  #messageOf({ fault, plain = fault }: FaultyRow): string {
+    if (this.#messages.has(fault) || fault === plain) return fault;
+    this.#valueBytes += Buffer.byteLength(fault);
+    if (this.#valueBytes > VALUES_BYTES) return plain;
+    this.#messages.add(fault);
+    return fault;
   }
 
   #push(text: string): void {

@@ -3,54 +3,49 @@ import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { absent, equals } from "#shared/db/expression.ts";
+import { absent, all, equals, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { QuerySpec } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Blocks, StoredImport } from "#shared/jobs/import/stored.ts";
-import { ending } from "#shared/jobs/lease.ts";
+import { due, isUntouched, notDue, type RunningJob, revoked } from "#shared/jobs/job.ts";
 import { Id } from "#shared/schema.ts";
 
 /** Returns the writes that open an import. At `dueMs`, the sweeper checks whether the import needs work. */
 export const opening = (stored: StoredImport, dueMs: number): Write[] => {
-  const { companyId, id } = stored;
-  const due = { dueShard: keys.jobShard, dueAt: iso(dueMs) };
+  const { companyId, id, createdBy } = stored;
+  const entries = [keys.importEntry(companyId, id), keys.importEntry(companyId, id, createdBy)];
   return [
-    { put: { ...keys.import(companyId, id), ...stored, ...due }, when: absent },
+    { put: { ...keys.import(companyId, id), ...stored, ...due(dueMs) }, when: absent },
     { put: { ...keys.openImport(companyId, id), type: "openImport", id } },
-    ...listEntries(stored),
+    ...entries.map((key) => ({ put: { ...key, type: "importEntry", id } })),
   ];
 };
-
-export const openingCompleted = (stored: StoredImport): Write[] => [
-  { put: { ...keys.import(stored.companyId, stored.id), ...stored, state: "completed" }, when: absent },
-  ...listEntries(stored),
-];
-
-const listEntries = ({ companyId, id, createdBy }: StoredImport): Write[] =>
-  [keys.importEntry(companyId, id), keys.importEntry(companyId, id, createdBy)].map((key) => ({
-    put: { ...key, type: "importEntry", id },
-  }));
 
 /**
  * Returns the writes that complete an import, for the transaction that adds the prospects to the company index. They remove the import's id
  * from its id ranges, so that reads no longer skip these.
  */
-export function completion(stored: StoredImport, set: Partial<StoredImport> & Item, nowMs: number): Write[] {
+export function completion(
+  { stored, isHeld }: Pick<RunningJob<StoredImport>, "stored" | "isHeld">,
+  nowMs: number,
+): Write[] {
   const { companyId, id, prospectBlocks, addressBlocks } = stored;
+  const change = { set: { state: "completed", updatedAt: iso(nowMs) }, remove: [...notDue, "runsUntil"] };
   const unmarked = { remove: ["importId"] };
   return [
-    ending(keys.import(companyId, id), stored, { ...set, state: "completed" }, nowMs),
+    { update: keys.import(companyId, id), change, when: isHeld },
     { remove: keys.openImport(companyId, id) },
-    ...(prospectBlocks === null
-      ? []
-      : [{ update: keys.prospectRange(companyId, prospectBlocks.from), change: unmarked }]),
-    ...(addressBlocks === null ? [] : [{ update: keys.addressRange(companyId, addressBlocks.from), change: unmarked }]),
+    ...rangesOf(companyId, prospectBlocks, addressBlocks).map((update) => ({ update, change: unmarked })),
   ];
 }
+
+const rangesOf = (companyId: number, prospects: Blocks | null, addresses: Blocks | null): Key[] => [
+  ...(prospects === null ? [] : [keys.prospectRange(companyId, prospects.from)]),
+  ...(addresses === null ? [] : [keys.addressRange(companyId, addresses.from)]),
+];
 
 /** Returns a function that numbers the segments of an import, so that `clear` can find those of a failed import. */
 export function pieceNames(importId: number): () => string {
@@ -71,19 +66,15 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
     // The job of an uploaded file deletes its rows.
-    if (stored.job !== undefined) continue;
-    if (stored.state === "failed" || stored.runsUntil < source.clock.now()) await abandon(source, stored);
+    if (stored.upload !== undefined) continue;
+    const isOver = stored.runsUntil === undefined || stored.runsUntil < iso(source.clock.now());
+    if (stored.state === "failed" || isOver) await abandon(source, stored);
   }
 }
 
-/**
- * Marks the import as failed and deletes its rows. Returns true and changes nothing if it is completed. It may be interrupted and repeated,
- * because the remaining rows are invisible.
- */
-export async function abandon(source: Source, stored: StoredImport): Promise<boolean> {
-  if (await failUnlessCompleted(source, stored)) return true;
-  await clearFailed(source, stored);
-  return false;
+/** May be interrupted and repeated, because the remaining rows are invisible. */
+async function abandon(source: Source, stored: StoredImport): Promise<void> {
+  if (!(await failUnlessCompleted(source, stored))) await clearFailed(source, stored);
 }
 
 /**
@@ -98,8 +89,8 @@ export async function failUnlessCompleted({ table, clock }: Source, stored: Stor
     try {
       await table.write({
         update: keys.import(companyId, id),
-        change: { set: { state: "failed", imported: 0, updatedAt: iso(clock.now()) }, add: { version: 1 } },
-        when: equals("version", current.version),
+        change: { set: { state: "failed", updatedAt: iso(clock.now()), runsUntil: revoked(current) } },
+        when: all(equals("state", "running"), isUntouched(current)),
       });
     } catch (error) {
       if (error instanceof ConditionFailed) return failUnlessCompleted({ table, clock }, stored);
@@ -112,7 +103,7 @@ export async function failUnlessCompleted({ table, clock }: Source, stored: Stor
 /** Deletes the rows of a failed import, and removes it from the due index. */
 export async function clearFailed({ table }: Pick<Source, "table">, stored: StoredImport): Promise<void> {
   await clear(table, stored);
-  const change = { remove: ["dueShard", "dueAt"] };
+  const change = { remove: notDue };
   await table.write({ update: keys.import(stored.companyId, stored.id), change });
 }
 
@@ -136,10 +127,7 @@ export async function clear(
   await removeAll(table, { ...keys.partManifests(companyId), begins: piecePrefix(id) });
   // The segments are numbered without gaps.
   for (let piece = 0; await removeAll(table, keys.indexItems(companyId, pieceName(id, piece))); piece++);
-  await table.batchRemove([
-    ...(prospectBlocks === null ? [] : [keys.prospectRange(companyId, prospectBlocks.from)]),
-    ...(addressBlocks === null ? [] : [keys.addressRange(companyId, addressBlocks.from)]),
-  ]);
+  await table.batchRemove(rangesOf(companyId, prospectBlocks, addressBlocks));
   await table.batchRemove([keys.openImport(companyId, id)]);
 }
 

@@ -5,6 +5,7 @@
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
+import { at } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -37,8 +38,9 @@ export class Matches {
   }
 
   of(row: number): Match {
-    const code = this.#codes[row] ?? 0;
-    if (code === 0) return { kind: "none" };
+    // Rows after the last one with a key have no code.
+    const code = this.#codes[row];
+    if (code === undefined || code === 0) return { kind: "none" };
     if (code > 0) return { kind: "one", id: code };
     return code === SEVERAL ? { kind: "several" } : { kind: "repeated", row: -code };
   }
@@ -88,7 +90,7 @@ export class FileKeys {
     if (2 * this.#size >= this.#rows.length) this.#grow();
     const [high, low] = digestOf(key);
     const slot = this.#slotOf(high, low);
-    const first = this.#rows[slot] ?? 0;
+    const first = at(this.#rows, slot);
     if (first !== 0) {
       this.#codes[row] = -first;
       return;
@@ -106,7 +108,7 @@ export class FileKeys {
   }
 
   matches(): Matches {
-    for (const [slot, row] of this.#rows.entries()) if (row !== 0) this.#codes[row] = this.#found[slot] ?? 0;
+    for (const [slot, row] of this.#rows.entries()) if (row !== 0) this.#codes[row] = at(this.#found, slot);
     return new Matches(this.#codes.slice(0, this.#lastRow + 1));
   }
 
@@ -221,9 +223,9 @@ interface Span {
 const isDense = ({ ids, first, last }: Span): boolean => ids.length * ROWS_PER_UNIT > last - first;
 
 async function* readsOfIds(table: Table, companyId: number, ids: readonly number[]): AsyncGenerator<Item[]> {
-  for (let at = 0; at < ids.length; at += IDS_TOGETHER) {
-    const spans = [...Map.groupBy(ids.slice(at, at + IDS_TOGETHER), blockOf).values()].map(
-      (own): Span => ({ ids: own, first: own[0] ?? 0, last: own.at(-1) ?? 0 }),
+  for (let next = 0; next < ids.length; next += IDS_TOGETHER) {
+    const spans = [...Map.groupBy(ids.slice(next, next + IDS_TOGETHER), blockOf).values()].map(
+      (own): Span => ({ ids: own, first: at(own, 0), last: at(own, own.length - 1) }),
     );
     const single = spans.filter((span) => !isDense(span)).flatMap((span) => span.ids);
     yield await table.batchGet(single.map((id) => keys.prospect(companyId, id)));

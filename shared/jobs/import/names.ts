@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import { folded } from "#shared/caseless.ts";
-import type { JobContext } from "#shared/context.ts";
+import type { ApiContext, AppContext } from "#shared/context.ts";
 import { ApiError, FileGone } from "#shared/errors.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
@@ -11,6 +11,8 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
+
+export type ImportContext = ApiContext & Pick<AppContext, "objects">;
 
 export interface ImportNames {
   readonly dictionary: Dictionary;
@@ -32,7 +34,7 @@ const StoredNames = z.object({
 });
 
 /** Returns the dictionary at the beginning of the job. The first invocation stores it in the bucket. */
-export async function jobNames(context: JobContext, { companyId, id }: JobId): Promise<ImportNames> {
+export async function jobNames(context: ImportContext, { companyId, id }: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(companyId, id));
     const stored = StoredNames.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
@@ -47,7 +49,7 @@ export async function jobNames(context: JobContext, { companyId, id }: JobId): P
 
 /** Creates missing tags, and stores their ids in the bucket for later invocations. Throws BadFile if the company would have too many. */
 export async function addTags(
-  context: JobContext,
+  context: ImportContext,
   job: JobId,
   { dictionary }: ImportNames,
   newTags: readonly string[],
@@ -59,7 +61,7 @@ export async function addTags(
 }
 
 async function storeNames(
-  { objects }: JobContext,
+  { objects }: ImportContext,
   { companyId, id }: JobId,
   dictionary: Dictionary,
   made: [string, number][],

@@ -3,7 +3,7 @@ import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { LostColumns } from "#shared/jobs/import/columns.ts";
 import { FileKeys, type Matches } from "#shared/jobs/import/match.ts";
-import type { Counts, RowFault } from "#shared/jobs/import/stored.ts";
+import type { Counts } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { nearestOf } from "#shared/nearest.ts";
 import type { RowChange } from "#shared/prospects/csv/change.ts";
@@ -21,14 +21,23 @@ import {
   readHeader,
 } from "#shared/prospects/csv/header.ts";
 import { isId, keyColumns, keyIn, type MatchBy, type OnMatch } from "#shared/prospects/csv/key.ts";
-import { openCsv } from "#shared/prospects/csv/read.ts";
+import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 /** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
 type ReadRow =
   | { readonly row: number; readonly draft: Draft; readonly warnings: number }
   | { readonly row: number; readonly change: RowChange; readonly warnings: number }
-  | { readonly row: number; readonly fault: string; readonly plain?: string };
+  | FaultyRow;
+export type ChangedRow = Extract<ReadRow, { change: unknown }>;
+
+export interface FaultyRow {
+  readonly row: number;
+  /** Why the row is skipped, with the faulty values. */
+  readonly fault: string;
+  /** The same without values. */
+  readonly plain?: string;
+}
 
 /** How the rows are matched with existing prospects. An import without this setting creates a prospect for each row. */
 export interface Matching {
@@ -37,38 +46,29 @@ export interface Matching {
   readonly matches: Matches;
 }
 
-export interface Reading {
+/** An import reads its file several times, with the same options. */
+export interface FileReading {
   readonly encoding: Encoding;
   readonly dictionary: Dictionary;
-  readonly tags: NewTags;
   readonly mapping?: Mapping | undefined;
-  /** Rows up to this number are skipped, because an earlier invocation has handled them. */
-  readonly after?: number;
-  readonly findings?: Findings;
   readonly matching?: Matching | undefined;
 }
 
-/** A job reads its file several times, with the same options. */
-export type FileReading = Pick<Reading, "encoding" | "dictionary" | "mapping" | "matching">;
-
-/** Complete after all rows were read. */
-export interface Findings {
-  /** The headers of the columns that the import does not read. An empty string means that a column without a header has values. */
-  ignoredColumns: readonly string[];
-  /** If no row has a name, phone, e-mail, address, coordinates or key of a prospect, the file is probably not a list of prospects. */
-  isFilled: boolean;
+export interface Reading extends FileReading {
+  readonly tags: NewTags;
+  /** Rows up to this number are skipped, because an earlier invocation has handled them. */
+  readonly after: number;
 }
 
-export const noFindings = (): Findings => ({ ignoredColumns: [], isFilled: false });
-
 /**
- * Yields the rows with data in the order of the file. Throws BadFile where it is not CSV, and at the end if the file is empty or not
- * `isFilled`.
+ * Yields the rows with data in the order of the file, and returns the headers of the columns that the import does not read. An empty string
+ * means that a column without a header has values. Throws BadFile where the file is not CSV, and at the end if it is empty, or if no row
+ * has a name, phone, e-mail, address, coordinates or key of a prospect: it is then probably not a list of prospects.
  */
-export async function* readRows(
+async function* readRows(
   bytes: Bytes,
-  { encoding, dictionary, tags, mapping, after = 0, findings = noFindings(), matching }: Reading,
-): AsyncGenerator<ReadRow, void, undefined> {
+  { encoding, dictionary, tags, mapping, after, matching }: Reading,
+): AsyncGenerator<ReadRow, readonly string[], undefined> {
   const nearest = nearestIn(dictionary);
   const names = {
     active: { ...namesOf(dictionary, true), nearest },
@@ -76,29 +76,22 @@ export async function* readRows(
   };
   const { delimiter, rows } = await openCsv(decoded(bytes, encoding));
   const keyColumn = matching === undefined ? undefined : keyColumns[matching.by];
-  let header: Header | undefined;
-  let lost: LostColumns | undefined;
-  let last = 0;
+  const first = await rows.next();
+  if (first.done === true) throw new BadFile("The file is empty.");
+  const header = readHeader(first.value.cells, { mapping, delimiter, keyColumn });
+  const lost = new LostColumns(header);
+  let [isEmpty, isAnyFilled, isUnnamedFilled] = [true, false, false];
   for await (const { row, cells } of rows) {
-    if (header === undefined) {
-      header = readHeader(cells, { mapping, delimiter, keyColumn });
-      findings.ignoredColumns = header.ignored;
-      lost = new LostColumns(header);
-      continue;
-    }
-    last = row;
-    findings.isFilled ||= isFilled(cells, header);
-    lost?.meet(cells);
-    if (!findings.ignoredColumns.includes("") && fillsUnnamed(cells, header)) {
-      findings.ignoredColumns = [...findings.ignoredColumns, ""];
-    }
+    isEmpty = false;
+    lost.meet(cells);
+    isUnnamedFilled ||= fillsUnnamed(cells, header);
     const target = matching === undefined ? undefined : targetOf(row, cells, header, matching);
-    if (target !== undefined) findings.isFilled = true;
-    if (row > after) yield withTags(readRow(row, cells, header, names, target), tags);
+    isAnyFilled ||= target !== undefined || isFilled(cells, header);
+    if (row > after) yield withTags(readRow({ row, cells }, header, names, target), tags);
   }
-  if (header === undefined) throw new BadFile("The file is empty.");
-  if (last > 0 && !findings.isFilled) throw nothingFilled();
-  findings.ignoredColumns = [...findings.ignoredColumns, ...(lost?.titles ?? [])].slice(0, limits.ignoredColumns);
+  if (!isEmpty && !isAnyFilled) throw nothingFilled();
+  const ignored = [...header.ignored, ...(isUnnamedFilled ? [""] : []), ...lost.titles];
+  return ignored.slice(0, limits.ignoredColumns);
 }
 
 type Target = number | { readonly fault: string };
@@ -129,8 +122,7 @@ interface NamesOfFile {
 }
 
 function readRow(
-  row: number,
-  cells: readonly string[],
+  { row, cells }: CsvRow,
   header: Header,
   { active, all }: NamesOfFile,
   target: Target | undefined,
@@ -138,11 +130,11 @@ function readRow(
   if (typeof target === "object") return { row, ...target };
   if (target === undefined) {
     const draft = draftOf(cells, header, active);
-    return "fault" in draft ? { row, ...draft } : { row, draft, warnings: draft.warnings ?? 0 };
+    return "fault" in draft ? { row, ...draft } : { row, draft, warnings: draft.warnings };
   }
   const filled = filledCellsOf(cells, header, all, active);
   if ("fault" in filled) return { row, ...filled };
-  return { row, change: { id: target, filled, lenient: header.lenient }, warnings: filled.warnings ?? 0 };
+  return { row, change: { id: target, filled, lenient: header.lenient }, warnings: filled.warnings };
 }
 
 function withTags(read: ReadRow, tags: NewTags): ReadRow {
@@ -156,7 +148,7 @@ function withTags(read: ReadRow, tags: NewTags): ReadRow {
 /** Throws BadFile if the file is not CSV, or lacks the column with these keys. */
 export async function keysOfFile(
   bytes: Bytes,
-  { encoding, mapping, by, rowLimit }: Pick<Reading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
+  { encoding, mapping, by, rowLimit }: Pick<FileReading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
 ): Promise<FileKeys> {
   const fileKeys = new FileKeys(by);
   const { delimiter, rows } = await openCsv(decoded(bytes, encoding));
@@ -231,39 +223,70 @@ export class NewTags {
 const BATCH_ROWS = 2_048;
 const BATCH_TEXT = 1_000_000;
 
-export type ChangedRow = Extract<ReadRow, { change: unknown }>;
-
 export interface Batch {
   readonly drafts: readonly Draft[];
   readonly changes: readonly ChangedRow[];
-  readonly faults: readonly RowFault[];
+  readonly faults: readonly FaultyRow[];
   readonly warnings: number;
+  /** The last row of the batch. */
   readonly row: number;
+  /** Known only at the end of the file. */
+  readonly ignoredColumns?: readonly string[];
 }
 
-/** Only the content of the file decides where a batch ends, so that a repeated invocation makes the same batches. */
-export async function* batchesOf(rows: AsyncIterable<ReadRow>): AsyncGenerator<Batch, void, undefined> {
-  let drafts: Draft[] = [];
-  let changes: ChangedRow[] = [];
-  let faults: RowFault[] = [];
-  let text = 0;
-  let warnings = 0;
-  let last = 0;
-  for await (const read of rows) {
-    last = read.row;
-    if ("fault" in read) faults.push({ row: read.row, message: read.fault });
-    else {
-      warnings += read.warnings;
-      if ("change" in read) changes.push(read);
-      else drafts.push(read.draft);
-      const { note, customFieldData } = "change" in read ? read.change.filled : read.draft;
-      text += (note?.length ?? 0) + (customFieldData === null ? 0 : JSON.stringify(customFieldData).length);
-    }
-    if (drafts.length + changes.length + faults.length < BATCH_ROWS && text < BATCH_TEXT) continue;
-    yield { drafts, changes, faults, warnings, row: last };
-    [drafts, changes, faults, warnings, text] = [[], [], [], 0, 0];
+export const isLast = ({ ignoredColumns }: Batch): boolean => ignoredColumns !== undefined;
+
+/**
+ * Yields the rows in batches. The last batch may have none. Only the content of the file decides where a batch ends, so that a repeated
+ * invocation makes the same batches.
+ */
+export async function* batchesOf(bytes: Bytes, reading: Reading): AsyncGenerator<Batch, void, undefined> {
+  const rows = readRows(bytes, reading);
+  let batch = new OpenBatch(reading.after);
+  for (let next = await rows.next(); ; next = await rows.next()) {
+    if (next.done === true) return yield { ...batch.content, ignoredColumns: next.value };
+    batch.add(next.value);
+    if (!batch.isFull) continue;
+    yield batch.content;
+    batch = new OpenBatch(next.value.row);
   }
-  if (drafts.length + changes.length + faults.length > 0) yield { drafts, changes, faults, warnings, row: last };
+}
+
+class OpenBatch {
+  readonly #drafts: Draft[] = [];
+  readonly #changes: ChangedRow[] = [];
+  readonly #faults: FaultyRow[] = [];
+  #warnings = 0;
+  #text = 0;
+  #row: number;
+
+  constructor(after: number) {
+    this.#row = after;
+  }
+
+  add(read: ReadRow): void {
+    this.#row = read.row;
+    if ("fault" in read) {
+      this.#faults.push(read);
+      return;
+    }
+    this.#warnings += read.warnings;
+    if ("change" in read) this.#changes.push(read);
+    else this.#drafts.push(read.draft);
+    const { note, customFieldData } = "change" in read ? read.change.filled : read.draft;
+    if (note !== null) this.#text += note.length;
+    if (customFieldData !== null) this.#text += JSON.stringify(customFieldData).length;
+  }
+
+  get isFull(): boolean {
+    const rows = this.#drafts.length + this.#changes.length + this.#faults.length;
+    return rows >= BATCH_ROWS || this.#text >= BATCH_TEXT;
+  }
+
+  get content(): Batch {
+    const [drafts, changes, faults] = [this.#drafts, this.#changes, this.#faults];
+    return { drafts, changes, faults, warnings: this.#warnings, row: this.#row };
+  }
 }
 
 /**

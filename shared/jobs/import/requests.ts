@@ -5,9 +5,9 @@ import type { Links, UploadHeaders } from "#shared/aws/links.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
-import { equals } from "#shared/db/expression.ts";
+import { all, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { packed, unpacked } from "#shared/db/packed.ts";
+import { unpacked } from "#shared/db/packed.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { opening } from "#shared/jobs/import/lifecycle.ts";
@@ -21,7 +21,8 @@ import {
   ON_MATCH_TEXT,
   type Upload,
 } from "#shared/jobs/import/schema.ts";
-import { beginningOf, RowFault, StoredImport, type StoredJob } from "#shared/jobs/import/stored.ts";
+import { newImport, RowFaults, StoredImport } from "#shared/jobs/import/stored.ts";
+import { due, isUntouched, revoked } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/header.ts";
@@ -75,9 +76,14 @@ export async function beginImport(
     throw new ApiError("payload_too_large", `The file may hold at most ${limits.jobBytes} bytes.`);
   }
   await checkOpen(context, companyId);
-  const stored = newImport(context, caller, await context.ids.next(), input);
+  const nowMs = context.clock.now();
+  const stored: StoredImport = {
+    ...newImport(caller, await context.ids.next(), nowMs, input),
+    state: "awaiting_upload",
+    upload: { headers: uploadHeaders(input), untilMs: nowMs + limits.fileLinkSeconds * 1_000 },
+  };
   const answer = await presentImport(context, links, caller, stored);
-  await context.commit(opening(stored, context.clock.now() + LOOK_MS), answer);
+  await context.commit(opening(stored, nowMs + LOOK_MS), answer);
   return answer;
 }
 
@@ -88,50 +94,6 @@ async function checkOpen({ table }: ApiContext, companyId: number): Promise<void
     throw new ApiError("conflict", `A company can have at most ${limits.openJobs} imports that wait or run.`);
   }
 }
-
-function newImport({ clock }: ApiContext, caller: Caller, id: number, input: NewImport): StoredImport {
-  const nowMs = clock.now();
-  const now = iso(nowMs);
-  const { companyId, userId, role, permissions } = caller;
-  const job: StoredJob = {
-    mapping: input.mapping ?? null,
-    ...matchingOf(input),
-    caller: { role, permissions: [...permissions] },
-    headers: uploadHeaders(input),
-    uploadUntil: nowMs + limits.fileLinkSeconds * 1_000,
-    etag: null,
-    progress: beginningOf("check"),
-    total: null,
-    first: null,
-    startedAt: null,
-    runs: 0,
-    hasReport: false,
-  };
-  return {
-    type: "import",
-    id,
-    companyId,
-    state: "awaiting_upload",
-    processed: 0,
-    imported: 0,
-    updated: 0,
-    skipped: 0,
-    errors: packed([]),
-    prospectBlocks: null,
-    addressBlocks: null,
-    noteBlocks: null,
-    createdBy: userId,
-    createdAt: now,
-    updatedAt: now,
-    version: 1,
-    runsUntil: 0,
-    dryRun: input.dryRun === true,
-    job,
-  };
-}
-
-const matchingOf = ({ matchBy, onMatch }: NewImport): Pick<StoredJob, "matching"> =>
-  matchBy === undefined || onMatch === undefined || onMatch === "create" ? {} : { matching: { by: matchBy, onMatch } };
 
 const uploadHeaders = ({ bytes, sha256 }: NewImport): UploadHeaders => ({
   "content-type": "text/csv",
@@ -171,70 +133,40 @@ async function presentImport(
   { userId }: Caller,
   stored: StoredImport,
 ): Promise<Import> {
-  const { companyId, id, job, state } = stored;
+  const { companyId, id, state, hasReport, encoding = null, ignoredColumns, warnings, columns } = stored;
   const report = importKeys.report(companyId, id);
-  const hasReport = job?.hasReport === true;
   const isUploader = state === "awaiting_upload" && stored.createdBy === userId;
   return {
     ...summaryOf(stored),
-    encoding: stored.encoding ?? null,
-    ignoredColumns: stored.ignoredColumns ?? [],
-    warnings: stored.warnings ?? 0,
-    ...(stored.columns !== undefined && { columns: stored.columns }),
-    errors: unpacked(z.array(RowFault), stored.errors),
+    encoding,
+    ignoredColumns,
+    warnings,
+    columns,
+    errors: unpacked(RowFaults, stored.errors),
     errorReport: hasReport ? await links.download(report, limits.fileLinkSeconds, clock.now()) : null,
-    upload: job === undefined || !isUploader ? null : await uploadOf(links, stored, job, clock.now()),
+    upload: isUploader ? await uploadOf(links, stored, clock.now()) : null,
   };
 }
 
-async function uploadOf(
-  links: Links,
-  { companyId, id }: StoredImport,
-  { headers, uploadUntil }: StoredJob,
-  nowMs: number,
-): Promise<Upload | null> {
-  const seconds = Math.floor((uploadUntil - nowMs) / 1_000);
-  if (seconds <= 0) return null;
+async function uploadOf(links: Links, { companyId, id, upload }: StoredImport, nowMs: number): Promise<Upload | null> {
+  if (upload === undefined || upload.untilMs - nowMs < 1_000) return null;
+  const { headers, untilMs } = upload;
+  const seconds = Math.floor((untilMs - nowMs) / 1_000);
   const { url } = await links.upload(importKeys.uploaded(companyId, id), headers, seconds, nowMs);
-  return { method: "PUT", url, headers: defined(headers), expiresAt: iso(uploadUntil) };
+  return { method: "PUT", url, headers: defined(headers), expiresAt: iso(untilMs) };
 }
 
 const defined = (headers: UploadHeaders): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 
-/** Returns the import as the list shows it. Until the import is completed, `imported` is 0, because its prospects are not visible yet. */
+/** Returns the import as the list shows it. The new prospects count once they are visible. If the import fails, they are deleted. */
 export function summaryOf(stored: StoredImport): ImportSummary {
-  const { id, state, processed, skipped, failure = null, createdBy, createdAt, updatedAt } = stored;
-  const dryRun = stored.dryRun === true;
+  const { id, state, dryRun, processed, updated, skipped, failure = null, createdBy, createdAt, updatedAt } = stored;
   const imported = state === "completed" ? stored.imported : 0;
-  const updated = dryRun ? stored.updated : updatedRows(stored);
-  const written = dryRun ? 0 : writtenRows(stored);
+  const written = state === "running" ? stored.written : imported + updated;
   const created = { createdByUserId: createdBy, createdAt };
-  return { id, state, dryRun, processed, written, imported, updated, skipped, failure, ...created, updatedAt };
-}
-
-/**
- * Returns the number of handled rows that match an existing prospect, also of unchanged ones. These changes are visible before the end and
- * remain after a failure. A failed or cancelled import may have changed a few more.
- */
-function updatedRows({ state, updated, written = 0, job }: StoredImport): number {
-  if (state === "completed" || job === undefined) return updated;
-  const { step, updated: stored } = job.progress;
-  // The step `check` changes no prospect. During the step `update`, `written` is newer than the count in the checkpoint.
-  if (step === "check") return 0;
-  return step === "update" ? Math.max(written, stored) : stored;
-}
-
-/**
- * Returns the progress: rows that have created or changed a prospect. After a failure or cancellation, only the changes count, because the
- * new prospects are deleted.
- */
-function writtenRows(stored: StoredImport): number {
-  const { state, imported, written = 0, job } = stored;
-  const updated = updatedRows(stored);
-  if (state === "completed") return imported + updated;
-  if (state !== "running" || job === undefined || job.progress.step === "check") return updated;
-  return Math.max(written, updated + job.progress.done.prospect);
+  const rows = { processed, written: dryRun ? 0 : written, imported, updated, skipped };
+  return { id, state, dryRun, ...rows, failure, ...created, updatedAt };
 }
 
 const Entry = z.object({ id: Id });
@@ -267,16 +199,18 @@ export const cancelImport = (context: ApiContext, caller: Caller, id: number): P
   optimistic(async () => {
     const stored = await findVisibleImport(context, caller, id);
     if (stored.state === "cancelled") return summaryOf(stored);
-    if (stored.job === undefined || stored.state === "completed" || stored.state === "failed") {
+    const { state, upload } = stored;
+    if (upload === undefined || state === "completed" || state === "failed") {
       throw new ApiError("conflict", "Only an import by upload that has not ended can be cancelled.");
     }
     const nowMs = context.clock.now();
+    const runsUntil = revoked(stored);
+    const dueMs = runsUntil === undefined ? nowMs : Math.max(nowMs, Date.parse(runsUntil));
     const changed = { state: "cancelled" as const, updatedAt: iso(nowMs) };
-    const due = { dueShard: keys.jobShard, dueAt: iso(Math.max(nowMs, stored.runsUntil)) };
     const update = {
       update: keys.import(caller.companyId, id),
-      change: { set: { ...changed, ...due }, add: { version: 1 } },
-      when: equals("version", stored.version),
+      change: { set: { ...changed, runsUntil, ...due(dueMs) } },
+      when: all(equals("state", state), isUntouched(stored)),
     };
     const answer = summaryOf({ ...stored, ...changed });
     await context.commit([update], answer);

@@ -157,5 +157,5 @@ const noteFrom = (prospect: StoredProspect, body: string, id: number): StoredNot
   updatedAt: prospect.createdAt,
   createdBy: prospect.createdBy,
   version: 1,
-  ...(prospect.importId !== undefined && { importId: prospect.importId }),
+  importId: prospect.importId,
 });

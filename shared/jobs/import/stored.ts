@@ -1,11 +1,15 @@
-/** The stored row of an import, with the state of its job. */
+/** The stored row of an import. */
 import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
+import { packed } from "#shared/db/packed.ts";
 import { explain } from "#shared/documentation.ts";
+import { jobFields, newJobRow } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
-import { MatchBy } from "#shared/prospects/csv/key.ts";
-import { Id, named, Timestamp } from "#shared/schema.ts";
+import { Mapping } from "#shared/prospects/csv/header.ts";
+import { MatchBy, type OnMatch } from "#shared/prospects/csv/key.ts";
+import { named, Timestamp } from "#shared/schema.ts";
 
 export const RowFault = named(
   "RowFault",
@@ -13,6 +17,7 @@ export const RowFault = named(
   "Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1.",
 );
 export type RowFault = z.infer<typeof RowFault>;
+export const RowFaults = z.array(RowFault);
 
 /* @__PURE__ */ explain([RowFault], () => ({
   fields: {
@@ -49,27 +54,25 @@ const Counts = z.object({ prospect: z.int(), address: z.int(), note: z.int(), ch
 export type Counts = z.infer<typeof Counts>;
 export const none: Counts = { prospect: 0, address: 0, note: 0, change: 0 };
 
-/** The checkpoint of a job. */
+/** The checkpoint of an import. */
 const Progress = z.object({
-  /** Each step except `publish` reads the whole file. */
-  step: z.enum(["check", "update", "write", "publish"]),
+  /** The steps `check` and `write` read the whole file. */
+  step: z.enum(["check", "write", "publish"]),
   /** The last row that this step has finished. */
   row: z.int(),
   /** Number of ids that the valid rows up to `row` need, for each kind of record. */
   done: Counts,
-  /** Number of faulty rows of the file up to `row`, counted by the steps `check` and `update`. */
+  /** Number of faulty rows up to `row`. The step `write` counts them only if rows change prospects. */
   skipped: z.int(),
-  /** Number of chunks in the bucket. A chunk contains sorted rows for the company index. */
-  stretches: z.int(),
-  /** Rows up to `row` that change an existing prospect. After the step `update`, it is the number for the whole file. */
+  /** Number of rows up to `row` that change an existing prospect. */
   updated: z.int(),
+  /** Number of chunks in the bucket. A chunk contains sorted rows for the company index. */
+  chunks: z.int(),
   /**
-   * The state of the error report: multipart upload, ETags of its parts, and the S3 key of a file with the lines after these. Null until
+   * The state of the error report: multipart upload, ETags of its parts, and the S3 key of a file with the lines after these. Absent until
    * the first checkpoint of the step.
    */
-  report: z.nullable(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
-  /** Number of warnings for the rows up to `row`. Undefined if none were counted yet. */
-  warnings: z.optional(z.int()),
+  report: z.optional(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
   newTags: z.array(z.string()),
 });
@@ -80,71 +83,102 @@ export const beginningOf = (step: Progress["step"]): Progress => ({
   row: 0,
   done: none,
   skipped: 0,
-  stretches: 0,
   updated: 0,
-  report: null,
+  chunks: 0,
   newTags: [],
 });
 
-/** The attributes that only an import of an uploaded file has. */
-export const StoredJob = z.object({
-  mapping: z.nullable(z.record(z.string(), z.nullable(z.string()))),
-  /** Absent if the import only creates prospects. */
-  matching: z.optional(z.object({ by: MatchBy, onMatch: z.enum(["update", "skip"]) })),
-  caller: z.object({ role: Role, permissions: z.array(Permission) }),
-  /** The presigned URL's signature includes these headers. */
-  headers: z.object({
-    "content-type": z.string(),
-    "if-none-match": z.string(),
-    "content-length": z.optional(z.string()),
-    "x-amz-checksum-sha256": z.optional(z.string()),
-  }),
-  /** The time at which the upload link expires, in milliseconds since 1970. */
-  uploadUntil: z.int(),
-  /** If the file is replaced, its ETag changes, and the import fails. */
-  etag: z.nullable(z.string()),
-  progress: Progress,
-  /** Null until the whole file is checked. */
-  total: z.nullable(Counts),
-  /** Null until the ids are reserved. */
-  first: z.nullable(Counts),
-  /** The creation time of all records. Null until the ids are reserved. */
-  startedAt: z.nullable(Timestamp),
-  /** Invocations since the last checkpoint. If there are too many, the job fails. */
-  runs: z.int(),
-  hasReport: z.boolean(),
-});
-export type StoredJob = z.infer<typeof StoredJob>;
-
 export const StoredImport = z.object({
+  ...jobFields,
   type: z.literal("import"),
-  id: Id,
-  companyId: Id,
   state: ImportState,
   processed: z.int(),
   ...importCounts,
+  /** Rows written to the table, the progress that clients see. It may be higher than in the checkpoint. */
+  written: z.int(),
+  warnings: z.int(),
   /** The errors in the rows of the file, compressed. An import by upload has only the first ones (`limits.jobErrors`). */
   errors: z.instanceof(Uint8Array),
+  hasReport: z.boolean(),
+  ignoredColumns: z.array(z.string()),
+  /** Only of a dry run of a file without a known header. */
+  columns: z.optional(z.array(FileColumn)),
+  /** Absent until an invocation has read the file. */
+  encoding: z.optional(Encoding),
+  dryRun: z.boolean(),
+  mapping: z.optional(Mapping),
+  /** Absent if the import only creates prospects. */
+  matching: z.optional(z.object({ by: MatchBy, onMatch: z.enum(["update", "skip"]) })),
+  /** The rights of the user at the beginning, which decide to whom the new prospects are assigned. */
+  caller: z.object({ role: Role, permissions: z.array(Permission) }),
+  /** Absent if the file came with the request that imports it. */
+  upload: z.optional(
+    z.object({
+      /** The presigned URL's signature includes these headers. */
+      headers: z.object({
+        "content-type": z.string(),
+        "if-none-match": z.string(),
+        "content-length": z.optional(z.string()),
+        "x-amz-checksum-sha256": z.optional(z.string()),
+      }),
+      /** The time at which the upload link expires, in milliseconds since 1970. */
+      untilMs: z.int(),
+    }),
+  ),
+  /** If the file is replaced, its ETag changes, and the import fails. */
+  etag: z.optional(z.string()),
+  progress: Progress,
+  /** The ids that the new records need, and the number of rows that change a prospect. Absent until the whole file is checked. */
+  total: z.optional(Counts),
+  changes: z.optional(z.int()),
+  /** Absent until the ids are reserved. */
+  first: z.optional(Counts),
   /** Blocks of 128 ids, needed to delete the rows of a failed import. Null until they are reserved, or if none are needed. */
   prospectBlocks: z.nullable(Blocks),
   addressBlocks: z.nullable(Blocks),
   noteBlocks: z.nullable(Blocks),
-  createdBy: Id,
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-  version: z.int(),
-  /** The end of the job's lease, in milliseconds since 1970. */
-  runsUntil: z.int(),
-  dryRun: z.optional(z.boolean()),
-  failure: z.optional(z.string()),
-  /** Absent until an invocation has read the file. */
-  encoding: z.optional(Encoding),
-  ignoredColumns: z.optional(z.array(z.string())),
-  warnings: z.optional(z.int()),
-  /** Only of a dry run of a file without a known header. */
-  columns: z.optional(z.array(FileColumn)),
-  /** Rows written to the table, the progress that clients see. It may be higher than in the checkpoint. */
-  written: z.optional(z.int()),
-  job: z.optional(StoredJob),
+  /** The creation time of all records. Absent until the ids are reserved. */
+  startedAt: z.optional(Timestamp),
 });
 export type StoredImport = z.infer<typeof StoredImport>;
+
+/** Returns the row of an import that has not read its file. */
+export function newImport(
+  caller: Caller,
+  id: number,
+  nowMs: number,
+  { mapping, matchBy, onMatch, dryRun = false }: ImportOptions,
+): StoredImport {
+  return {
+    type: "import",
+    ...newJobRow(caller, id, nowMs),
+    state: "running",
+    processed: 0,
+    imported: 0,
+    updated: 0,
+    skipped: 0,
+    written: 0,
+    warnings: 0,
+    errors: packed([]),
+    hasReport: false,
+    ignoredColumns: [],
+    dryRun,
+    mapping,
+    matching:
+      matchBy === undefined || onMatch === undefined || onMatch === "create" ? undefined : { by: matchBy, onMatch },
+    caller: { role: caller.role, permissions: [...caller.permissions] },
+    progress: beginningOf("check"),
+    prospectBlocks: null,
+    addressBlocks: null,
+    noteBlocks: null,
+  };
+}
+
+/** What a client can choose for an import. */
+export interface ImportOptions {
+  readonly mapping?: Mapping | undefined;
+  /** If true, the file is only checked and nothing is written. */
+  readonly dryRun?: boolean | undefined;
+  readonly matchBy?: MatchBy | undefined;
+  readonly onMatch?: OnMatch | undefined;
+}

@@ -6,8 +6,8 @@ import type { ApiContext } from "#shared/context.ts";
 import { all, type Condition, missing } from "#shared/db/expression.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
+import { chunksOf, consecutiveIds } from "#shared/jobs/bulk/files.ts";
 import type { Candidate, Decision, Kind } from "#shared/jobs/bulk/kind.ts";
-import { chunksOf, consecutiveIds } from "#shared/jobs/bulk/members.ts";
 import { jobsIn } from "#shared/jobs/bulk/queue.ts";
 import { excludedBy } from "#shared/jobs/bulk/read.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
@@ -61,9 +61,10 @@ export async function beginImportUndo(
     chunks,
     undoes: importId,
     // The ids of the created prospects are consecutive, from the first one of a block.
-    ...(prospectBlocks !== null && { firstId: prospectBlocks.from * IDS_PER_PARTITION }),
+    firstId: prospectBlocks === null ? undefined : prospectBlocks.from * IDS_PER_PARTITION,
   };
-  return startJob(context, jobs, caller, names, job, [], (queue) => refuseSecondUndo(context, caller, importId, queue));
+  const guard = (queue: StoredQueue) => refuseSecondUndo(context, caller, importId, queue);
+  return startJob({ ...context, jobs }, caller, names, job, { guard });
 }
 
 /** Throws `conflict` if an undo of this import has not ended. */

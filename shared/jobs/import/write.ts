@@ -1,96 +1,181 @@
-/** Writes the rows of a checked file to the table, where they are still invisible, and its index rows to the bucket, in sorted chunks. */
-import type { Objects } from "#shared/aws/s3.ts";
-import type { JobId } from "#shared/aws/sqs.ts";
+/**
+ * Writes the rows of a checked file: changes existing prospects, and writes the new ones to the table, where they are still invisible, and
+ * their index rows to the bucket, in sorted chunks.
+ */
+import { mapConcurrently } from "#shared/all-ended.ts";
+import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
-import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
-import type { JobContext } from "#shared/context.ts";
+import { importedWrite } from "#shared/company-index/activity/log.ts";
+import { ImportCollector } from "#shared/company-index/facts.ts";
+import type { Commit } from "#shared/company-index/manifest.ts";
+import { addPart, completePart, storeSegments } from "#shared/company-index/write/publish.ts";
+import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
-import type { ImportLease } from "#shared/jobs/import/lease.ts";
-import { addTags, type ImportNames } from "#shared/jobs/import/names.ts";
-import { batchesOf, type FileReading, NewTags, plus, readRows } from "#shared/jobs/import/read-file.ts";
+import { changesAtOnce } from "#shared/jobs/changes-at-once.ts";
+import {
+  fileOf,
+  type ImportWork,
+  LEASE_RENEWAL_MS,
+  type OpenFile,
+  sizeOf,
+  unlessReportLost,
+} from "#shared/jobs/import/check.ts";
+import { Chunk, rowsAlongCurve } from "#shared/jobs/import/chunks.ts";
+import { ErrorReport } from "#shared/jobs/import/error-report.ts";
+import { pieceNames } from "#shared/jobs/import/lifecycle.ts";
+import { addTags, type ImportContext, type ImportNames } from "#shared/jobs/import/names.ts";
+import { type Batch, batchesOf, type FaultyRow, isLast, NewTags, plus } from "#shared/jobs/import/read-file.ts";
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
-import type { Counts, Progress } from "#shared/jobs/import/stored.ts";
-import { importKeys } from "#shared/jobs/s3-keys.ts";
+import { beginningOf, type Counts, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
+import { changeByRow } from "#shared/prospects/csv/change.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
 /** Items between two checks of the lease. A throttled table may accept only four a second, so this is at most 50 seconds. */
 const ITEMS_PER_RENEWAL = 200;
-/** The lease expires after two minutes. */
-const LEASE_RENEWAL_MS = 60_000;
-/** A chunk ends at this number of rows, or of characters in their search texts, to fit into memory. */
-const CHUNK_ROWS = 16_384;
-const CHUNK_TEXT = 8_000_000;
+/** Rows between two checkpoints. After a crash, these are handled again within some seconds. */
+const CHECKPOINT_ROWS = 16_384;
 
 /** The first invocation of the step reserves ids, sets the creation time and creates tags. Later ones use the stored values. */
-export async function planRows(context: JobContext, lease: ImportLease, names: ImportNames): Promise<ImportPlan> {
-  const { companyId, id: importId } = lease.stored;
-  const { job } = lease;
-  const { total, progress } = job;
-  if (total === null) throw new Error("rows cannot be written before they are counted");
-  if (job.first !== null && job.startedAt !== null) {
-    return { importId, names, now: job.startedAt, first: job.first, total };
-  }
+async function planRows(context: ImportContext, job: ImportWork, names: ImportNames): Promise<ImportPlan> {
+  const { companyId, id: importId, total, first, startedAt, progress } = job.stored;
+  if (total === undefined) throw new Error("rows cannot be written before they are counted");
+  if (first !== undefined && startedAt !== undefined) return { importId, names, now: startedAt, first, total };
   const known = await addTags(context, { companyId, id: importId }, names, progress.newTags);
-  const { first, ...blocks } = await leaseImportIds(context.ids, companyId, importId, total);
+  if (total.prospect === 0) return { importId, names: known, now: iso(context.clock.now()), first: total, total };
+  const leased = await leaseImportIds(context.ids, companyId, importId, total);
   const now = iso(context.clock.now());
-  await lease.save({ ...blocks, job: { ...job, first, startedAt: now, progress: { ...progress, newTags: [] } } });
-  return { importId, names: known, now, first, total };
+  await job.save({ ...leased, startedAt: now, progress: { ...progress, newTags: [] } });
+  return { importId, names: known, now, first: leased.first, total };
 }
 
-/** Writes each batch while the next one is being read. Returns false if the time is too short for the rest. */
+/**
+ * Writes the new prospects of each batch while the next one is being read. Returns false if the time is too short for the rest. The next
+ * invocation begins at the last checkpoint, and changes no prospect a second time.
+ */
 export async function writeRows(
-  context: JobContext,
-  lease: ImportLease,
-  plan: ImportPlan,
-  file: FileReading,
+  context: ImportContext,
+  job: ImportWork,
+  caller: Caller,
+  file: OpenFile,
 ): Promise<boolean> {
-  const { job } = lease;
-  const { companyId, id, createdBy: userId } = lease.stored;
+  const plan = await planRows(context, job, file.names);
+  const { stored } = job;
   const { dictionary } = plan.names;
-  const tags = new NewTags(dictionary, job.progress.newTags);
-  let writing: Promise<void> = Promise.resolve();
-  const chunk = new Chunk(context, lease);
-  let { done, row } = job.progress;
-  /** Milliseconds of the slowest batch so far. The invocation stops if another one would not end in time. */
-  let longestMs = 0;
-  const bytes = context.objects.read(importKeys.uploaded(companyId, id), job.etag ?? "");
-  const reading = { ...file, dictionary, tags, after: row };
-  const checkpoint = async (): Promise<void> => {
-    await writing;
-    await chunk.store({ done, row, newTags: tags.values });
-  };
+  const tags = new NewTags(dictionary, stored.progress.newTags);
+  const report = await ErrorReport.open(context.objects, stored, sizeOf(stored).errors);
+  const writer = new RowWriter({ context, job, caller, plan, file, report });
+  const reading = { ...file, dictionary, tags, after: stored.progress.row };
   try {
-    for await (const batch of batchesOf(readRows(bytes, reading))) {
-      const next = plus(done, batch);
-      if (exceeds(next, plan.total)) throw new BadFile(CHANGED_READING);
-      const { items, indexed } = rowsOf({ companyId, userId, ...job.caller }, plan, done, batch.drafts);
-      await writing;
-      const written = Math.max(lease.stored.written ?? 0, job.progress.updated + done.prospect);
-      await lease.heartbeat({ written });
-      const begunAt = context.clock.now();
-      writing = writeItems(context, lease, items, written).then(() => {
-        longestMs = Math.max(longestMs, context.clock.now() - begunAt);
-      });
-      // Prevents an unhandled rejection. The next `await writing` throws the error.
-      writing.catch(() => undefined);
-      done = next;
-      row = batch.row;
-      chunk.add(indexed);
-      if (!chunk.isFull && !lease.isLate(longestMs)) continue;
-      await checkpoint();
-      if (!lease.isLate(longestMs)) continue;
-      await lease.release({});
-      return false;
+    for await (const batch of batchesOf(fileOf(context, stored), reading)) {
+      await writer.add(batch);
+      if (isLast(batch) || !writer.isDue) continue;
+      await writer.checkpoint(tags.values);
+      if (writer.isLate) return false;
     }
-    if (!chunk.isEmpty) await checkpoint();
+    await writer.finish();
     return true;
   } finally {
     // Nothing may write after the invocation has ended.
-    await writing.catch(() => undefined);
+    await writer.ended().catch(() => undefined);
   }
 }
+
+interface Writing {
+  readonly context: ImportContext;
+  readonly job: ImportWork;
+  readonly caller: Caller;
+  readonly plan: ImportPlan;
+  readonly file: OpenFile;
+  readonly report: ErrorReport;
+}
+
+/** Collects the errors again if rows change prospects, because a prospect may have been deleted since the check. */
+class RowWriter {
+  readonly #of: Writing;
+  readonly #items: ItemWriter;
+  readonly #chunk: Chunk;
+  #at: Pick<Progress, "done" | "row" | "updated">;
+  #warnings: number;
+  #checkpointRow: number;
+
+  constructor(of: Writing) {
+    const { progress, warnings } = of.job.stored;
+    this.#of = of;
+    this.#items = new ItemWriter(of.context, of.job);
+    this.#chunk = new Chunk(of.context.objects, of.job.stored, progress.chunks);
+    this.#at = { done: progress.done, row: progress.row, updated: progress.updated };
+    this.#warnings = warnings;
+    this.#checkpointRow = progress.row;
+  }
+
+  get isLate(): boolean {
+    return this.#of.job.isLate(this.#items.longestMs);
+  }
+
+  get isDue(): boolean {
+    return this.#at.row - this.#checkpointRow >= CHECKPOINT_ROWS || this.#chunk.isFull || this.isLate;
+  }
+
+  async add(batch: Batch): Promise<void> {
+    const { context, job, caller, plan, file, report } = this.#of;
+    const { companyId, createdBy: userId } = job.stored;
+    const { done, updated } = this.#at;
+    const next = plus(done, batch);
+    if (exceeds(next, plan.total)) throw new BadFile(CHANGED_READING);
+    const { items, indexed } = rowsOf({ companyId, userId, ...job.stored.caller }, plan, done, batch.drafts);
+    await this.#items.ended();
+    const late = await changeProspects(context, caller, { plan, file }, batch, (changed) =>
+      job.heartbeat(this.#shown(changed)),
+    );
+    if (file.matching !== undefined) await report.add(inOrder([...batch.faults, ...late.faults]));
+    this.#warnings += late.warnings;
+    this.#at = { ...this.#at, updated: updated + batch.changes.length - late.faults.length };
+    await job.heartbeat(this.#shown());
+    this.#items.begin(items);
+    this.#at = { ...this.#at, done: next, row: batch.row };
+    this.#chunk.add(indexed);
+  }
+
+  async checkpoint(newTags: string[]): Promise<void> {
+    const { job, file, report } = this.#of;
+    await this.ended();
+    const at = { ...this.#at, skipped: report.count, newTags, chunks: await this.#chunk.store() };
+    const found = file.matching && { errors: report.shown, warnings: this.#warnings };
+    const state = file.matching && { report: await report.checkpoint(at.row) };
+    await job.save({ ...this.#shown(), ...found, runs: 0, progress: { ...job.stored.progress, ...at, ...state } });
+    this.#checkpointRow = at.row;
+  }
+
+  async finish(): Promise<void> {
+    const { job, file, report } = this.#of;
+    await this.ended();
+    const progress = { ...beginningOf("publish"), chunks: await this.#chunk.store() };
+    const found = file.matching && {
+      errors: report.shown,
+      skipped: report.count,
+      warnings: this.#warnings,
+      hasReport: await report.finish(),
+    };
+    await job.save({ ...this.#shown(), ...found, updated: this.#at.updated, runs: 0, progress });
+  }
+
+  ended(): Promise<void> {
+    return this.#items.ended();
+  }
+
+  /** After a crash, the progress that clients see must not decrease. */
+  #shown(changed = 0): Pick<StoredImport, "updated" | "written"> {
+    const { stored } = this.#of.job;
+    const updated = this.#at.updated + changed;
+    return {
+      updated: Math.max(stored.updated, updated),
+      written: Math.max(stored.written, this.#at.done.prospect + updated),
+    };
+  }
+}
+
+const inOrder = (faults: readonly FaultyRow[]): FaultyRow[] => faults.toSorted((a, b) => a.row - b.row);
 
 /** The reserved ids are not enough if a new release accepts rows that were faulty for the release that checked the file. */
 const CHANGED_READING = "The service was updated while it imported the file. Import the file again.";
@@ -100,100 +185,113 @@ const exceeds = (done: Counts, total: Counts): boolean =>
   done.note > total.note ||
   done.change > total.change;
 
-/** Renews the lease meanwhile, because a throttled table makes the writes slow. */
-async function writeItems(
-  context: JobContext,
-  lease: ImportLease,
-  items: readonly (Key & Item)[],
-  written: number,
-): Promise<void> {
-  for (let at = 0; at < items.length; at += ITEMS_PER_RENEWAL) {
-    await lease.heartbeat({ written }, LEASE_RENEWAL_MS);
-    await context.table.batchPut(items.slice(at, at + ITEMS_PER_RENEWAL));
+/** Number of rows between two calls of `onProgress`. */
+const ROWS_TOGETHER = 96;
+
+/**
+ * Changes existing prospects. Returns a fault for each row whose prospect can no longer be changed, and the number of values that were left
+ * out. When it returns or throws, no change is still running. A repeated call does not change a prospect a second time.
+ */
+async function changeProspects(
+  context: ApiContext,
+  caller: Caller,
+  { plan, file: { matching } }: { readonly plan: ImportPlan; readonly file: OpenFile },
+  { changes }: Batch,
+  onProgress: (changed: number) => Promise<void>,
+): Promise<{ readonly faults: readonly FaultyRow[]; readonly warnings: number }> {
+  const faults: FaultyRow[] = [];
+  let warnings = 0;
+  if (matching === undefined) return { faults, warnings };
+  const ofImport = { importId: String(plan.importId), by: matching.by, ...plan.names };
+  for (let at = 0; at < changes.length; at += ROWS_TOGETHER) {
+    await onProgress(at - faults.length);
+    await mapConcurrently(changes.slice(at, at + ROWS_TOGETHER), changesAtOnce(), async ({ row, change }) => {
+      const { message, warnings: own } = await changeByRow(context, caller, ofImport, change);
+      if (message !== undefined) faults.push({ row, fault: message });
+      warnings += own;
+    });
   }
+  return { faults, warnings };
 }
 
-/** Call `store` when `isFull` is true. */
-class Chunk {
-  readonly #context: JobContext;
-  readonly #lease: ImportLease;
-  #rows: RowWithNotes[] = [];
-  #text = 0;
-  #number: number;
+/** Writes the items of one batch at a time. */
+class ItemWriter {
+  readonly #context: Pick<AppContext, "table" | "clock">;
+  readonly #job: ImportWork;
+  #running: Promise<void> = Promise.resolve();
+  /** Milliseconds of the slowest batch so far. The invocation stops if another one would not end in time. */
+  longestMs = 0;
 
-  constructor(context: JobContext, lease: ImportLease) {
+  constructor(context: Pick<AppContext, "table" | "clock">, job: ImportWork) {
     this.#context = context;
-    this.#lease = lease;
-    this.#number = lease.job.progress.stretches;
+    this.#job = job;
   }
 
-  get isFull(): boolean {
-    return this.#rows.length >= CHUNK_ROWS || this.#text >= CHUNK_TEXT;
+  begin(items: readonly (Key & Item)[]): void {
+    this.#running = this.#write(items);
+    // Prevents an unhandled rejection. `ended` throws the error.
+    this.#running.catch(() => undefined);
   }
 
-  get isEmpty(): boolean {
-    return this.#rows.length === 0;
+  ended(): Promise<void> {
+    return this.#running;
   }
 
-  add(entries: readonly RowWithNotes[]): void {
-    for (const entry of entries) {
-      this.#rows.push(entry);
-      this.#text += entry.row.text.length + entry.notes.reduce((sum, note) => sum + note.text.length, 0);
+  /** Renews the lease meanwhile, because a throttled table makes the writes slow. */
+  async #write(items: readonly (Key & Item)[]): Promise<void> {
+    const { table, clock } = this.#context;
+    const begunAt = clock.now();
+    for (let at = 0; at < items.length; at += ITEMS_PER_RENEWAL) {
+      await this.#job.heartbeat({}, LEASE_RENEWAL_MS);
+      await table.batchPut(items.slice(at, at + ITEMS_PER_RENEWAL));
     }
-  }
-
-  /** Stores the chunk before the checkpoint, which therefore never counts a missing chunk. */
-  async store(at: Pick<Progress, "done" | "row" | "newTags">): Promise<void> {
-    const { job } = this.#lease;
-    await storeChunk(this.#context.objects, this.#lease.stored, this.#number++, this.#rows);
-    this.#rows = [];
-    this.#text = 0;
-    const progress = { ...job.progress, ...at, stretches: this.#number };
-    await this.#lease.save({ job: { ...job, runs: 0, progress } });
+    this.longestMs = Math.max(this.longestMs, clock.now() - begunAt);
   }
 }
 
-const LENGTH_BYTES = 4;
+/** Upper bound for publishing a million rows. An invocation with less time leaves it to a new one. */
+const PUBLISH_MS = 300_000;
 
-/** Stores a chunk as compressed segments, sorted by geohash. The length of each of the three column groups is stored before it. */
-async function storeChunk(
-  objects: Objects,
-  { companyId, id }: JobId,
-  number: number,
-  rows: readonly RowWithNotes[],
-): Promise<void> {
-  const pieces = [...cutIntoSegments(sortedByGeohash(rows))].map(encodeSegment).flatMap((segment) =>
-    groups.flatMap((group) => {
-      const length = Buffer.alloc(LENGTH_BYTES);
-      length.writeUInt32LE(segment[group].length);
-      return [length, segment[group]];
-    }),
-  );
-  await objects.put(importKeys.chunk(companyId, id, number), Buffer.concat(pieces), "application/octet-stream");
+interface Checked {
+  readonly file: OpenFile;
+  /** Makes the prospects visible with the writes `moves`, and completes the import, in one transaction. */
+  readonly commit: Commit;
 }
 
-/** Merges the sorted chunks. Only one segment of each is decoded at a time. The result can be read only once. */
-export async function rowsAlongCurve(
-  objects: Objects,
-  { companyId, id }: JobId,
-  chunks: number,
-): Promise<Iterable<RowWithNotes>> {
-  const found = [];
-  for (let number = 0; number < chunks; number++) {
-    found.push(segmentsIn(await objects.get(importKeys.chunk(companyId, id, number))));
+/** Imports a checked file. Returns false if the time is too short for the rest. */
+export async function importRows(
+  context: ImportContext,
+  job: ImportWork,
+  caller: Caller,
+  { file, commit }: Checked,
+): Promise<boolean> {
+  const { total, changes, progress } = job.stored;
+  if (total === undefined) throw new Error("rows cannot be written before they are counted");
+  const mustWrite = progress.step === "write" && (total.prospect > 0 || changes !== 0);
+  if (mustWrite && !(await unlessReportLost(job, () => writeRows(context, job, caller, file)))) return false;
+  if (total.prospect === 0) {
+    await commit([]);
+    return true;
   }
-  return mergeSorted(found.map(decodedRows));
+  if (job.isLate(PUBLISH_MS)) return false;
+  await publishRows(context, job, commit);
+  return true;
 }
 
-function segmentsIn(bytes: Uint8Array): Record<Group, Uint8Array>[] {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  const segments: Record<Group, Uint8Array>[] = [];
-  let at = 0;
-  const next = (): Uint8Array => {
-    const from = at + LENGTH_BYTES;
-    at = from + view.readUInt32LE(at);
-    return view.subarray(from, at);
-  };
-  while (at < view.length) segments.push({ main: next(), geo: next(), text: next() });
-  return segments;
+/** Merges the sorted chunks of index rows, and stores them in the company index. */
+async function publishRows(context: ImportContext, job: ImportWork, commit: Commit): Promise<void> {
+  const { companyId, id, createdBy, total, first, progress } = job.stored;
+  if (total === undefined || first === undefined) throw new Error("rows cannot be published before they are counted");
+  const newId = pieceNames(id);
+  const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.chunks);
+  const range = { from: first.prospect, to: first.prospect + total.prospect - 1 };
+  const collector = new ImportCollector(createdBy, range.from, range.to);
+  const passing = collector.passing(rows);
+  const segments = await storeSegments(context.table, companyId, passing, newId, () => job.heartbeat({}));
+  const noOverrides = { prospects: [], notes: [], looseNotes: [] };
+  const part = await completePart(context.table, companyId, segments, noOverrides, newId);
+  // Throws if another invocation has taken the job. That invocation stores the same index rows under the same names.
+  await job.heartbeat({});
+  const others = (version: number) => [importedWrite(companyId, version, collector.facts)];
+  await addPart(context, companyId, part, { range, others }, commit);
 }

@@ -73,18 +73,18 @@ interface Fault {
   readonly plain?: string;
 }
 
-/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. Absent if there are none. */
-type Read<T> = T & { readonly warnings?: number };
+/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
+type Read<T> = T & { readonly warnings: number };
 
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Read<Draft> | Fault =>
-  read(cells, header, Draft, (cell, faults) => {
+  read(cells, header, Draft, (cell, report) => {
     const address = addressOf(cell);
     const hasPoint = point.every((column) => cell(column) !== "");
     if (address === null && !hasPoint) {
       const message = `must have address1, city, state and zip, or both lat and lng${lacking(cellsOf(cells, header), header)}`;
-      faults.push({ message });
+      report({ message });
     }
-    return { ...fieldsOf(cell, header, names, faults), address };
+    return { ...fieldsOf(cell, header, names, report), address };
   });
 
 /** Says which part is missing of an address, or else of coordinates, of which the row has another part. */
@@ -112,7 +112,7 @@ export const filledCellsOf = (
   all: Names,
   active: Names,
 ): Read<FilledCells> | Fault =>
-  read(cells, header, FilledCells, (cell, faults) => {
+  read(cells, header, FilledCells, (cell, report) => {
     const isExact = (column: Column) => !header.lenient.has(column);
     const names = {
       ...active,
@@ -120,7 +120,7 @@ export const filledCellsOf = (
       users: (isExact(assigneeColumn(cell)) ? all : active).users,
     };
     return {
-      ...fieldsOf(cell, header, names, faults),
+      ...fieldsOf(cell, header, names, report),
       address: Object.fromEntries(addressColumns.flatMap((part) => (cell(part) === "" ? [] : [[part, cell(part)]]))),
     };
   });
@@ -136,12 +136,14 @@ interface CellFault {
   readonly item?: number;
 }
 
+type Report = (fault: CellFault) => void;
+
 /** A faulty value below a synonym is left empty, and the row is read again without it. */
 function read<S extends z.ZodMiniType<object>>(
   cells: readonly string[],
   header: Header,
   schema: S,
-  inputOf: (cell: Cell, faults: CellFault[]) => z.input<S>,
+  inputOf: (cell: Cell, report: Report) => z.input<S>,
 ): Read<z.output<S>> | Fault {
   if (isTooLong(cells, header)) {
     return { fault: `must have at most ${header.width} cells like the header, but has ${cells.length}` };
@@ -153,11 +155,14 @@ function read<S extends z.ZodMiniType<object>>(
     const faults: CellFault[] = [];
     const parsed = z.safeParse(
       schema,
-      inputOf((column) => (left.has(column) ? "" : cell(column)), faults),
+      inputOf(
+        (column) => (left.has(column) ? "" : cell(column)),
+        (fault) => faults.push(fault),
+      ),
     );
     faults.push(...(parsed.error?.issues ?? []).map(faultOf));
     if (parsed.success && faults.length === 0) {
-      return left.size === 0 ? parsed.data : { ...parsed.data, warnings: left.size };
+      return { ...parsed.data, warnings: left.size };
     }
     ofPlace.push(...faults.filter(({ column }) => placeColumns.some((part) => part === column)));
     const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
@@ -234,23 +239,23 @@ function joined(faults: readonly string[]): string {
 const andMore = (count: number): string => (count === 0 ? "" : `; and ${count} more`);
 
 /** Reads all cells except those of the address. An empty cell means no value. `name`, `phone`, `notes` and `source` keep outer spaces. */
-function fieldsOf(cell: Cell, { positions, lenient, hasDecimalComma }: Header, names: Names, faults: CellFault[]) {
+function fieldsOf(cell: Cell, { positions, lenient, hasDecimalComma }: Header, names: Names, report: Report) {
   const exact = (column: Column): string | null => cell(column) || null;
   const degrees = (column: Column): number | null => {
     const given = cell(column).trim();
-    return degreesOf(column, hasDecimalComma ? given.replace(",", ".") : given, faults);
+    return degreesOf(column, hasDecimalComma ? given.replace(",", ".") : given, report);
   };
   const assignee = assigneeColumn(cell);
   const source = exact("source");
   return {
     name: exact("name"),
-    phoneNumber: phoneOf("phone", cell, faults),
-    secondaryPhoneNumber: phoneOf("secondaryPhoneNumber", cell, faults),
+    phoneNumber: phoneOf("phone", cell, report),
+    secondaryPhoneNumber: phoneOf("secondaryPhoneNumber", cell, report),
     emailAddress: cell("email").trim() || null,
     lat: degrees("lat"),
     lng: degrees("lng"),
-    statusId: idOf("status", cell("status"), names, faults),
-    assignedToUserId: idOf(assignee, cell(assignee), names, faults),
+    statusId: idOf("status", cell("status"), names, report),
+    assignedToUserId: idOf(assignee, cell(assignee), names, report),
     tags: tagsOf(cell("tags")),
     note: exact("notes"),
     sourceId: cell("sourceId").trim() || null,
@@ -262,10 +267,10 @@ function fieldsOf(cell: Cell, { positions, lenient, hasDecimalComma }: Header, n
 /** A spreadsheet program shows a long number so, and has lost its last digits. */
 const exponential = /^\s*[+-]?\d+(?:[.,]\d*)?e[+-]?\d+\s*$/i;
 
-function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, faults: CellFault[]): string | null {
+function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, report: Report): string | null {
   const phone = cell(column);
   if (exponential.test(phone)) {
-    faults.push({
+    report({
       column,
       message: "must have all its digits and no exponent (format the column as text and save again)",
     });
@@ -275,11 +280,11 @@ function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, faults: C
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 
-function degreesOf(column: Column, given: string, faults: CellFault[]): number | null {
+function degreesOf(column: Column, given: string, report: Report): number | null {
   if (given === "") return null;
   // zod would report Infinity, the result for too large numbers, as a type error.
   if (decimal.test(given) && Number.isFinite(Number(given))) return Number(given);
-  faults.push({ column, message: "must be a number" });
+  report({ column, message: "must be a number" });
   return null;
 }
 
@@ -301,14 +306,14 @@ function addressOf(cell: Cell): NewAddress | null {
  */
 const assigneeColumn = (cell: Cell): Column => (cell("assignedToEmail") === "" ? "assignedTo" : "assignedToEmail");
 
-function idOf(column: Column, cell: string, { statuses, users, nearest }: Names, faults: CellFault[]): number | null {
+function idOf(column: Column, cell: string, { statuses, users, nearest }: Names, report: Report): number | null {
   const name = folded(cell);
   if (name === "") return null;
   const isStatus = column === "status";
   const id = (isStatus ? statuses : users).get(name);
   if (id !== undefined) return id;
   const message = isStatus ? "must be the value of an active status" : "must be the e-mail of an active user";
-  faults.push({ column, message, nearest: nearest?.(isStatus ? "status" : "user", cell) });
+  report({ column, message, nearest: nearest?.(isStatus ? "status" : "user", cell) });
   return null;
 }
 

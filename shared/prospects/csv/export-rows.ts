@@ -42,16 +42,18 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a reader of the next prospects, undefined for one without a row. `left` is the number of remaining prospects by block, which the
- * reader reduces. `isWhole` keeps the custom fields, which may be large. It first reads with eventual consistency, and rows that are missing or older than the index again with strong
- * consistency.
+ * Returns a reader of the next prospects, undefined for one without a row. `counts` is the number of prospects by block. `isWhole` keeps
+ * the custom fields, which may be large. The reader first reads with eventual consistency, and then rows that are missing or older than the
+ * index again with strong consistency.
  */
 export function exportRows(
   table: Reads,
   companyId: number,
-  left: Map<number, number>,
+  counts: ReadonlyMap<number, number>,
   isWhole = false,
 ): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
+  /** The remaining prospects of each block. */
+  const left = new Map(counts);
   const cache = new Map<number, Rows>();
   let cachedBytes = 0;
 
@@ -87,8 +89,11 @@ export function exportRows(
     const ids = batch.map(({ id }) => id);
     const blocks = await inLanes([...Map.groupBy(ids, blockOf)], ([block, own]) => rowsOf(block, own));
     for (const rows of blocks.flat()) for (const [id, row] of rows) found.set(id, row);
-    const stale = batch.filter(({ id, version }) => (found.get(id)?.prospect.version ?? 0) < version);
-    const staleIds = stale.map(({ id }) => id);
+    const isStale = ({ id, version }: Wanted): boolean => {
+      const row = found.get(id);
+      return row === undefined || row.prospect.version < version;
+    };
+    const staleIds = batch.filter(isStale).map(({ id }) => id);
     for (const [id, row] of await readSome(table, companyId, staleIds, "strong", isWhole)) found.set(id, row);
     return ids.map((id) => found.get(id));
   };
@@ -117,17 +122,17 @@ async function readBlock(table: Reads, companyId: number, block: number, isWhole
     consistency: "eventual",
   } as const;
   const items: Item[] = [];
-  const counts = new Map<number, number>();
+  const manyNotes = new Set<number>();
   for await (const item of table.query(spec)) {
     if (item.type === "prospect") {
       items.push(item);
     } else {
       const { prospectId, notes } = NoteCount.parse(item);
-      counts.set(prospectId, notes);
+      if (notes > FEW_NOTES) manyNotes.add(prospectId);
     }
   }
   const ids = items.map(({ id }) => Id.parse(id));
-  const reads = noteReads(companyId, ids, (id) => (counts.get(id) ?? 0) > FEW_NOTES);
+  const reads = noteReads(companyId, ids, (id) => manyNotes.has(id));
   const notes = await inLanes(reads, (read) => notesIn(table, read, "eventual"));
   return rowsFrom(items, notes.flat(), isWhole);
 }

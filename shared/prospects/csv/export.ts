@@ -1,5 +1,6 @@
 /** The CSV export of all matching prospects, in the order of the list. The file is never in memory as a whole. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { at } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { isBlank } from "#shared/blank.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -52,9 +53,9 @@ export function encodeOrder({ ids, versions }: Order): Uint8Array {
   const into = new ByteWriter();
   into.integer(ids.length);
   let last = 0;
-  for (const [at, id] of ids.entries()) {
+  for (const [i, id] of ids.entries()) {
     into.signed(id - last);
-    into.integer(versions[at] ?? 0);
+    into.integer(at(versions, i));
     last = id;
   }
   return zstdCompressSync(into.finish());
@@ -65,10 +66,10 @@ export function decodeOrder(bytes: Uint8Array): Order {
   const count = from.integer();
   const [ids, versions] = [new Float64Array(count), new Float64Array(count)];
   let last = 0;
-  for (let at = 0; at < count; at++) {
+  for (let i = 0; i < count; i++) {
     last += from.signed();
-    ids[at] = last;
-    versions[at] = from.integer();
+    ids[i] = last;
+    versions[i] = from.integer();
   }
   return { ids, versions };
 }
@@ -102,8 +103,12 @@ export async function* exportPieces(
   from = 0,
 ): AsyncGenerator<Piece> {
   const columns = columnsIn(form);
-  const left = countsByBlock(order, from);
-  const rowsOf = exportRows(context.table, caller.companyId, left, columns.includes("customFieldData"));
+  const rowsOf = exportRows(
+    context.table,
+    caller.companyId,
+    countsByBlock(order, from),
+    columns.includes("customFieldData"),
+  );
   const batches = batchesOf(order, from);
   const readNext = (): Promise<(ExportRow | undefined)[]> | undefined => {
     const next = batches.next();
@@ -126,9 +131,8 @@ export async function* exportPieces(
 const BATCH = 500;
 
 function* batchesOf({ ids, versions }: Order, from: number): Generator<Wanted[], undefined> {
-  for (let at = from; at < ids.length; at += BATCH) {
-    const batch = ids.subarray(at, at + BATCH);
-    yield Array.from(batch, (id, i) => ({ id, version: versions[at + i] ?? 0 }));
+  for (let first = from; first < ids.length; first += BATCH) {
+    yield Array.from(ids.subarray(first, first + BATCH), (id, i) => ({ id, version: at(versions, first + i) }));
   }
   return undefined;
 }
@@ -173,5 +177,5 @@ function cellsOf(
     customFieldData: prospect.customFieldData,
   };
   // An import reads a blank cell as an empty one, so a text of blanks alone, which older releases stored, is left out.
-  return columns.map((column) => cells[column] ?? "").map((cell) => (isBlank(cell) ? "" : cell));
+  return columns.map((column) => cells[column]).map((cell) => (cell == null || isBlank(cell) ? "" : cell));
 }

@@ -1,5 +1,6 @@
 /** The header row of an imported CSV file. */
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { isBlank } from "#shared/blank.ts";
 import { folded } from "#shared/caseless.ts";
 import * as limits from "#shared/limits.ts";
@@ -173,7 +174,7 @@ function exactColumns(cells: readonly string[], titles: readonly string[], mappi
     if (given.column === null) continue;
     const [other] = exact[given.column] ?? [];
     if (other !== undefined) {
-      const headers = `"${shortened(titles[other] ?? "")}" and "${shortened(title)}"`;
+      const headers = `"${shortened(at(titles, other))}" and "${shortened(title)}"`;
       throw new BadFile(`The mapping gives two headers to the column ${given.column}: ${headers}. Map one of them.`);
     }
     exact[given.column] = [position];
@@ -214,8 +215,12 @@ function winnersOver(field: Field): readonly Field[] {
 const fieldsOf = (positions: Positions): Field[] => fields.filter((field) => positions[field] !== undefined);
 const fields: readonly Field[] = [...knownColumns, "firstName", "lastName"];
 
+/** A row may have fewer cells than the header. */
+const cellAt = (cells: readonly string[], position: number): string => cells[position] ?? "";
+export const textAt = (cells: readonly string[], position: number): string => textOf(cellAt(cells, position));
+
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
-  unnamed.some((position) => !isBlank(cells[position] ?? ""));
+  unnamed.some((position) => !isBlank(cellAt(cells, position)));
 
 /** The values of such a row are probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
@@ -255,7 +260,7 @@ export type Cell = (column: Column) => string;
 
 function firstValue(cells: readonly string[], positions: readonly number[] = []): string {
   for (const position of positions) {
-    const value = textOf(cells[position] ?? "");
+    const value = textAt(cells, position);
     if (!isBlank(value)) return value;
   }
   return "";

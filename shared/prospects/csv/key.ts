@@ -29,4 +29,7 @@ export const isId = (key: string): boolean => /^[1-9]\d{0,15}$/.test(key) && Num
 
 export type Keyed = Pick<StoredProspect, "id" | "sourceId" | "emailAddress">;
 
-export const keyOf = (by: MatchBy, prospect: Keyed): string | undefined => keyIn(by, String(prospect[by] ?? ""));
+export function keyOf(by: MatchBy, prospect: Keyed): string | undefined {
+  const key = prospect[by];
+  return key === null ? undefined : keyIn(by, String(key));
+}

@@ -15,22 +15,23 @@ export class Utf8Counts {
 
   add(chunk: Uint8Array): void {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    let at = 0;
+    let position = 0;
     for (;;) {
-      while (at < bytes.length && (bytes[at] ?? 0) < 0x80) at++;
-      if (at >= bytes.length) break;
-      const length = lengthAt(bytes, at);
+      let lead = bytes[position];
+      while (lead !== undefined && lead < 0x80) lead = bytes[++position];
+      if (lead === undefined) break;
+      const length = lengthAt(bytes, position, lead);
       if (length === undefined) break;
       if (length === 0) {
         this.invalid++;
-        at++;
+        position++;
         continue;
       }
       this.characters++;
-      if (this.invalid === 0 && REPLACEMENT.every((byte, i) => bytes[at + i] === byte)) this.replacements++;
-      at += length;
+      if (this.invalid === 0 && REPLACEMENT.every((byte, i) => bytes[position + i] === byte)) this.replacements++;
+      position += length;
     }
-    this.#rest = bytes.slice(at);
+    this.#rest = bytes.slice(position);
   }
 
   /** Call it after the last chunk. */
@@ -41,8 +42,7 @@ export class Utf8Counts {
 }
 
 /** Returns the length of the character that begins here with a byte above 0x7F, 0 if it is invalid, or undefined if the chunk ends in it. */
-function lengthAt(bytes: Uint8Array, at: number): number | undefined {
-  const lead = bytes[at] ?? 0;
+function lengthAt(bytes: Uint8Array, at: number, lead: number): number | undefined {
   const length = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   for (let i = 1; i < length; i++) {
     const byte = bytes[at + i];

@@ -6,7 +6,7 @@ import { unpacked } from "#shared/db/packed.ts";
 import type { Table } from "#shared/db/table.ts";
 import { presentJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
+import { RowFaults, StoredImport } from "#shared/jobs/import/stored.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentAppointment, presentNote, presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
@@ -238,10 +238,10 @@ const State = z.object({ state: z.string() });
 function importEvents(before: unknown, after: unknown): DomainEvent[] {
   const row = ImportRow.parse(after);
   const was = before === undefined ? undefined : State.parse(before).state;
-  if (row.state !== "completed" || was === "completed" || row.dryRun === true) return [];
+  if (row.state !== "completed" || was === "completed" || row.dryRun) return [];
   const { id, imported, updated, skipped } = row;
-  const errors = unpacked(z.array(RowFault), row.errors).slice(0, IMPORT_ERRORS);
-  return [eventOf(row, "prospect.import_completed", { id, imported, updated, skipped, errors })];
+  const errors = unpacked(RowFaults, row.errors).slice(0, IMPORT_ERRORS);
+  return [eventOf({ ...row, version: 1 }, "prospect.import_completed", { id, imported, updated, skipped, errors })];
 }
 
 /**

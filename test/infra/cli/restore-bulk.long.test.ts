@@ -10,7 +10,7 @@ import { pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
+import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { updateProspect } from "#shared/prospects/write.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";

@@ -1,8 +1,15 @@
-/** The records of a bulk job. The bucket stores their ids in pieces, because a million of them do not fit into memory. */
+/**
+ * The files of a bulk job in the bucket: the ids of its records in pieces, because a million do not fit into memory, and the results of each
+ * chunk.
+ */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Objects } from "#shared/aws/s3.ts";
+import type { JobId } from "#shared/aws/sqs.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
+import { packed, unpacked } from "#shared/db/packed.ts";
+import { StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
 
 /** Records whose results are stored together. After a crash, at most this number is handled again. */
@@ -15,13 +22,8 @@ const PARALLEL = 8;
 
 export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
 
-interface Job {
-  readonly companyId: number;
-  readonly id: number;
-}
-
 /** Returns the number of ids. */
-export async function storeMembers(objects: Objects, { companyId, id }: Job, ids: Iterable<number>): Promise<number> {
+export async function storeMembers(objects: Objects, { companyId, id }: JobId, ids: Iterable<number>): Promise<number> {
   let total = 0;
   let piece = 0;
   let batch: { key: string; bytes: Uint8Array }[] = [];
@@ -47,7 +49,7 @@ export async function storeMembers(objects: Objects, { companyId, id }: Job, ids
 }
 
 /** Returns a reader of chunks, which keeps only the last piece in memory. Read the chunks in ascending order. */
-export function memberReader(objects: Objects, { companyId, id }: Job): (chunk: number) => Promise<number[]> {
+export function memberReader(objects: Objects, { companyId, id }: JobId): (chunk: number) => Promise<number[]> {
   let read: { piece: number; ids: number[] } | undefined;
   return async (chunk) => {
     const piece = Math.floor(chunk / CHUNKS_PER_PIECE);
@@ -83,3 +85,14 @@ function decoded(bytes: Uint8Array): number[] {
   }
   return ids;
 }
+
+/** Stores the results of a chunk. Storing them again replaces them. */
+export const storeResults = (
+  objects: Objects,
+  { companyId, id }: JobId,
+  chunk: number,
+  results: readonly StoredResult[],
+): Promise<void> => objects.put(bulkKeys.results(companyId, id, chunk), packed(results), "application/octet-stream");
+
+export const readResults = async (objects: Objects, { companyId, id }: JobId, chunk: number): Promise<StoredResult[]> =>
+  unpacked(z.array(StoredResult), await objects.get(bulkKeys.results(companyId, id, chunk)));

@@ -1,0 +1,91 @@
+/** The index rows of an import until it is published: sorted chunks in the bucket, each small enough for the memory. */
+import type { Objects } from "#shared/aws/s3.ts";
+import type { JobId } from "#shared/aws/sqs.ts";
+import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
+import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
+import { importKeys } from "#shared/jobs/s3-keys.ts";
+
+/** Characters of the search texts in one chunk. */
+const CHUNK_TEXT = 8_000_000;
+
+/** Collects the index rows of a chunk. */
+export class Chunk {
+  readonly #objects: Objects;
+  readonly #job: JobId;
+  #rows: RowWithNotes[] = [];
+  #text = 0;
+  #number: number;
+
+  constructor(objects: Objects, job: JobId, number: number) {
+    this.#objects = objects;
+    this.#job = job;
+    this.#number = number;
+  }
+
+  get isFull(): boolean {
+    return this.#text >= CHUNK_TEXT;
+  }
+
+  add(entries: readonly RowWithNotes[]): void {
+    for (const entry of entries) {
+      this.#rows.push(entry);
+      this.#text += entry.row.text.length + entry.notes.reduce((sum, note) => sum + note.text.length, 0);
+    }
+  }
+
+  /**
+   * Stores the chunk, unless it is empty, and returns the number of chunks. Call it before the checkpoint, which must not count a missing
+   * chunk.
+   */
+  async store(): Promise<number> {
+    if (this.#rows.length > 0) await storeChunk(this.#objects, this.#job, this.#number++, this.#rows);
+    this.#rows = [];
+    this.#text = 0;
+    return this.#number;
+  }
+}
+
+const LENGTH_BYTES = 4;
+
+/** Stores a chunk as compressed segments, sorted by geohash. The length of each of the three column groups is stored before it. */
+async function storeChunk(
+  objects: Objects,
+  { companyId, id }: JobId,
+  number: number,
+  rows: readonly RowWithNotes[],
+): Promise<void> {
+  const pieces = [...cutIntoSegments(sortedByGeohash(rows))].map(encodeSegment).flatMap((segment) =>
+    groups.flatMap((group) => {
+      const length = Buffer.alloc(LENGTH_BYTES);
+      length.writeUInt32LE(segment[group].length);
+      return [length, segment[group]];
+    }),
+  );
+  await objects.put(importKeys.chunk(companyId, id, number), Buffer.concat(pieces), "application/octet-stream");
+}
+
+/** Merges the sorted chunks. Only one segment of each is decoded at a time. The result can be read only once. */
+export async function rowsAlongCurve(
+  objects: Objects,
+  { companyId, id }: JobId,
+  chunks: number,
+): Promise<Iterable<RowWithNotes>> {
+  const found = [];
+  for (let number = 0; number < chunks; number++) {
+    found.push(segmentsIn(await objects.get(importKeys.chunk(companyId, id, number))));
+  }
+  return mergeSorted(found.map(decodedRows));
+}
+
+function segmentsIn(bytes: Uint8Array): Record<Group, Uint8Array>[] {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const segments: Record<Group, Uint8Array>[] = [];
+  let at = 0;
+  const next = (): Uint8Array => {
+    const from = at + LENGTH_BYTES;
+    at = from + view.readUInt32LE(at);
+    return view.subarray(from, at);
+  };
+  while (at < view.length) segments.push({ main: next(), geo: next(), text: next() });
+  return segments;
+}

@@ -1,0 +1,261 @@
+/**
+ * What imports, exports and bulk jobs share: the row of a job, its lease, its invocations, and the sweep, which replaces lost messages. A
+ * kind of job adds its own attributes and its work.
+ */
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobId, JobMessage } from "#shared/aws/sqs.ts";
+import { type Clock, iso } from "#shared/clock.ts";
+import type { AppContext, JobContext } from "#shared/context.ts";
+import { all, type Condition, equals, type Item, missing } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import { acquire, Held, LeaseLost } from "#shared/db/lease.ts";
+import { ConditionFailed, isDeploymentFault, isTransient } from "#shared/errors.ts";
+import { errorFields, log } from "#shared/log.ts";
+import { Id, Timestamp } from "#shared/schema.ts";
+
+/** No single call of a job takes this long, so a working invocation can always renew its lease. */
+export const LEASE_MS = 120_000;
+/** The time between two writes of a job's progress is short enough for clients, and adds few writes to those of the prospects. */
+const HEARTBEAT_MS = 3_000;
+/** An invocation stops when less than this remains before its time-out. A new one continues the job. */
+const RESERVE_MS = 60_000;
+/** A job fails after this number of consecutive invocations without progress, except for transient errors and faults of the deployment. */
+export const MAX_FRUITLESS_RUNS = 10;
+
+/** The attributes of each job's row. */
+export const jobFields = {
+  id: Id,
+  companyId: Id,
+  createdBy: Id,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+  /** The end of the lease. Absent until the first invocation. */
+  runsUntil: z.optional(Timestamp),
+  /** Invocations since the last checkpoint. If there are too many, the job fails. */
+  runs: z.int(),
+  failure: z.optional(z.string()),
+};
+const JobRow = z.object(jobFields);
+export type JobRow = z.infer<typeof JobRow>;
+
+export function newJobRow({ companyId, userId }: Caller, id: number, nowMs: number): JobRow {
+  const now = iso(nowMs);
+  return { id, companyId, createdBy: userId, createdAt: now, updatedAt: now, runs: 0 };
+}
+
+/** The attributes with which the sweep finds a job whose message was lost, at the given time. */
+export const due = (ms: number) => ({ dueShard: keys.jobShard, dueAt: iso(ms) });
+export const notDue: readonly string[] = ["dueShard", "dueAt"];
+
+/** No invocation has written the row since it was read. */
+export const isUntouched = ({ runsUntil }: Pick<JobRow, "runsUntil">): Condition =>
+  runsUntil === undefined ? missing("runsUntil") : equals("runsUntil", runsUntil);
+
+/**
+ * As `runsUntil`, it takes the lease from its holder. The next invocation still begins only after the last write of the holder has ended.
+ */
+export const revoked = ({ runsUntil }: Pick<JobRow, "runsUntil">): string | undefined =>
+  runsUntil === undefined ? undefined : iso(Date.parse(runsUntil) + 1);
+
+/** Sends the message of a job that may run. Ignores a failure, because the sweep sends the message within two minutes. */
+export async function announce(jobs: Pick<AppContext["jobs"], "send">, message: JobMessage): Promise<void> {
+  await jobs.send(message).catch((error: unknown) => {
+    log.warn("job not queued", { kind: message.kind, id: message.id, ...errorFields(error) });
+  });
+}
+
+/** The lease of one invocation on a job. Each write throws LeaseLost if another one has taken the job, or if the job has ended. */
+export class RunningJob<Row extends JobRow> {
+  readonly #clock: Clock;
+  readonly #held: Held<Row>;
+  readonly #endMs: () => number;
+  #renewedAt: number;
+
+  /** `endMs` returns the time at which the invocation must have stopped. */
+  constructor(clock: Clock, held: Held<Row>, endMs: () => number) {
+    this.#clock = clock;
+    this.#held = held;
+    this.#endMs = endMs;
+    this.#renewedAt = clock.now();
+  }
+
+  get stored(): Row {
+    return this.#held.row;
+  }
+
+  get isHeld(): Condition {
+    return this.#held.isHeld;
+  }
+
+  get heldUntilMs(): number {
+    return Date.parse(this.#held.until);
+  }
+
+  /** `forMs` is the time that the next step of the work takes. */
+  isLate(forMs = 0): boolean {
+    return this.#clock.now() + forMs > this.#endMs();
+  }
+
+  async save(set: Partial<Row>): Promise<void> {
+    const now = this.#clock.now();
+    await this.#held.renew({ set: { ...set, updatedAt: iso(now), ...due(now + LEASE_MS) } });
+    this.#renewedAt = now;
+  }
+
+  /** Like `save`, unless the last write was within the last `everyMs` milliseconds. */
+  async heartbeat(set: Partial<Row>, everyMs = HEARTBEAT_MS): Promise<void> {
+    if (this.#clock.now() - this.#renewedAt >= everyMs) await this.save(set);
+  }
+
+  /** Lets another invocation continue the job now. */
+  release(): Promise<void> {
+    return this.#release({});
+  }
+
+  /**
+   * If the fault is in AWS or in the deployment, the invocation does not count. Such a job waits until the fault is repaired, first by its
+   * message in the queue, and then by the sweep.
+   */
+  releaseAfter(error: unknown): Promise<void> {
+    const { runs } = this.stored;
+    return this.#release({ runs: isTransient(error) || isDeploymentFault(error) ? Math.max(0, runs - 1) : runs });
+  }
+
+  async end(set: Partial<Row>): Promise<void> {
+    await this.#held.end({ set: { ...set, updatedAt: iso(this.#clock.now()) }, remove: notDue });
+  }
+
+  async #release(set: Item): Promise<void> {
+    const now = this.#clock.now();
+    await this.#held.release(now, { set: { ...set, updatedAt: iso(now), ...due(now) } });
+  }
+}
+
+/** The lease of the function that has written the row itself, with `runsUntil`. Each renewal lasts `ms`. */
+export function heldJob<Row extends JobRow>(
+  { schema, keyOf }: Pick<JobKind<Row>, "schema" | "keyOf">,
+  source: Pick<AppContext, "table" | "clock">,
+  stored: Row & { readonly runsUntil: string },
+  ms: number,
+): RunningJob<Row> {
+  const lease = { key: keyOf(stored), schema, attribute: "runsUntil", ms };
+  return new RunningJob(
+    source.clock,
+    new Held(source, lease, stored, stored.runsUntil),
+    () => Number.POSITIVE_INFINITY,
+  );
+}
+
+/** What the steps of a job need. An import within a request has no row before its file is checked. */
+export type JobWork<Row extends JobRow> = Pick<RunningJob<Row>, "stored" | "isLate" | "save" | "heartbeat">;
+
+/** What an invocation sets when it begins, and the condition under which it begins. */
+interface Begun<Row> {
+  readonly set: Partial<Row>;
+  readonly when: Condition;
+}
+
+export interface JobKind<Row extends JobRow> {
+  readonly name: JobMessage["kind"];
+  readonly schema: z.ZodMiniType<Row>;
+  readonly keyOf: (id: JobId) => Key;
+  /** An invocation that works for longer leaves the rest to another one. SQS is fair between companies, so that others get their turn. */
+  readonly turnMs?: number;
+  /** Returns undefined if the job needs no work now. */
+  readonly begin: (context: JobContext, stored: Row) => Promise<Begun<Row> | undefined>;
+  /** Returns true if the job has ended, and false to continue it in another invocation. `found` is the row before `begin`. */
+  readonly work: (context: JobContext, job: RunningJob<Row>, found: Row) => Promise<boolean>;
+  /** Ends a job after too many invocations without progress. */
+  readonly giveUp: (context: JobContext, job: RunningJob<Row>, found: Row) => Promise<void>;
+}
+
+/** Executes a job for one invocation. It may be interrupted and called again, and two calls may overlap. */
+export async function runJob<Row extends JobRow>(
+  kind: JobKind<Row>,
+  context: JobContext,
+  id: JobId,
+  remainingMs: () => number,
+): Promise<void> {
+  try {
+    await run(kind, context, id, remainingMs);
+  } catch (error) {
+    // Another invocation is working on the job or has ended it, so a retry would do nothing.
+    if (!(error instanceof LeaseLost)) throw error;
+  }
+}
+
+async function run<Row extends JobRow>(
+  kind: JobKind<Row>,
+  context: JobContext,
+  { companyId, id }: JobId,
+  remainingMs: () => number,
+): Promise<void> {
+  const item = await context.table.get(kind.keyOf({ companyId, id }));
+  if (item === undefined) return;
+  const found = kind.schema.parse(item);
+  const begun = await kind.begin(context, found);
+  const held = begun === undefined ? undefined : await take(kind, context, found, begun);
+  if (held === undefined) return;
+  const { clock } = context;
+  const turnEndMs = clock.now() + (kind.turnMs ?? Number.POSITIVE_INFINITY);
+  const job = new RunningJob(clock, held, () => Math.min(clock.now() + remainingMs() - RESERVE_MS, turnEndMs));
+  try {
+    if (found.runs >= MAX_FRUITLESS_RUNS) return await kind.giveUp(context, job, found);
+    if (await kind.work(context, job, found)) return;
+    await job.release();
+    await context.jobs.send({ kind: kind.name, companyId, id });
+  } catch (error) {
+    // A retry can then start before the lease would expire.
+    if (!(error instanceof LeaseLost)) await job.releaseAfter(error).catch(() => undefined);
+    throw error;
+  }
+}
+
+function take<Row extends JobRow>(
+  { keyOf, schema }: JobKind<Row>,
+  context: JobContext,
+  found: Row,
+  { set, when }: Begun<Row>,
+): Promise<Held<Row> | undefined> {
+  const now = context.clock.now();
+  const lease = {
+    key: keyOf(found),
+    schema,
+    attribute: "runsUntil",
+    ms: LEASE_MS,
+    isOpen: all(when, isUntouched(found)),
+  };
+  return acquire(context, lease, {
+    set: { ...set, runs: found.runs + 1, updatedAt: iso(now), ...due(now + LEASE_MS) },
+  });
+}
+
+/** A job's own message is probably still in the queue if `dueAt` passed less than this time ago. */
+const GRACE_MS = 15_000;
+const RESEND_MS = 5 * 60_000;
+
+const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
+
+/** Returns the number of messages. */
+export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table" | "clock" | "jobs">): Promise<number> {
+  const now = clock.now();
+  let sent = 0;
+  for await (const item of table.query({ pk: keys.jobShard, index: "due", upTo: iso(now - GRACE_MS) })) {
+    const { pk, sk, dueAt } = DueRow.parse(item);
+    const job = keys.jobAt({ pk, sk });
+    if (job === undefined) continue;
+    // Another sweep has sent the message, or an invocation has renewed its lease since the query.
+    const postponed = { set: { dueAt: iso(now + RESEND_MS) } };
+    try {
+      await table.write({ update: { pk, sk }, change: postponed, when: equals("dueAt", dueAt) });
+    } catch (error) {
+      if (error instanceof ConditionFailed) continue;
+      throw error;
+    }
+    await jobs.send(job);
+    sent++;
+  }
+  return sent;
+}
