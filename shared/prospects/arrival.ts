@@ -19,7 +19,3 @@ export async function requireBase({ baseVersion }: Arrival, current: Versioned, 
   if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
   throw new Outdated(current, await present());
 }
-
-/** Returns the field `occurredAt` for the row that stores a change. Returns an empty object if the change was made online. */
-export const occurred = ({ occurredAt }: Arrival): { occurredAt?: string } =>
-  occurredAt === undefined ? {} : { occurredAt };

@@ -10,7 +10,7 @@ import type { Condition, Write } from "#shared/db/expression.ts";
 import { type AgendaEntry, agendaRemoval, agendaWrites } from "#shared/prospects/agenda.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
 import { type BulkFields, type BulkMark, StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
-import { changeWrites } from "#shared/prospects/write.ts";
+import { nextVersion } from "#shared/prospects/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 /** The `source` of status changes that a bulk job makes. */
@@ -107,7 +107,7 @@ async function writesOf(
     const entries = await appointmentTimes(context, current);
     return [...replaceProspect(current, next), ...(entries.length === 0 ? [] : agendaWrites(next, next, entries))];
   }
-  return changeWrites(context, current, next, () => [], dictionary, {}, BULK_SOURCE);
+  return (await nextVersion(context, current, next, { dictionary, source: BULK_SOURCE })).writes;
 }
 
 /** Reads the appointments of a deleted prospect, whose agenda was deleted with it. No appointment can have changed since. */

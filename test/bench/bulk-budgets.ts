@@ -7,7 +7,7 @@ import { metered, type Usage } from "#shared/db/meter.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { bulkRunner } from "#shared/jobs/bulk/run.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import { createProspect, updateProspect } from "../harness/verbs.ts";
 import { memoryBucket } from "../jobs/faulty-jobs.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { makeProspect } from "./prospects.ts";

@@ -15,9 +15,9 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { pageProspect } from "#shared/prospects/stored.ts";
-import { updateProspect } from "#shared/prospects/write.ts";
 import { type Stage, setStage } from "../bench/stage.ts";
 import { type BenchTable, startBenchTable } from "../bench/table.ts";
+import { updateProspect } from "../harness/verbs.ts";
 
 const COUNT = Number(process.env.BULK_RECORDS ?? 1_000_000);
 const CHANGED_ONE_IN = Number(process.env.BULK_CHANGED_ONE_IN ?? 20);

@@ -13,8 +13,8 @@ import { storeResults } from "#shared/jobs/bulk/results.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createTag } from "../harness/verbs.ts";
 import { endOf, newJob, newStage, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs, memoryBucket } from "./faulty-jobs.ts";
 

@@ -21,17 +21,25 @@ import { importFile } from "#shared/jobs/import/import.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
 import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
 import { JobLease, sweepJobs } from "#shared/jobs/lease.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createUser } from "#shared/reference/invite.ts";
-import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag, ensureTags, updateTag } from "#shared/reference/tags.ts";
+import { ensureTags } from "#shared/reference/tags.ts";
 import { importTerritories } from "#shared/territories/import.ts";
-import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
+import {
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  createTerritory,
+  createUser,
+  deleteTag,
+  deleteTerritory,
+  updateStatus,
+  updateTag,
+  updateTerritory,
+  updateUser,
+} from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
 import { identities, MAIL } from "./user-verbs.ts";

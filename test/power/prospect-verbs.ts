@@ -4,14 +4,24 @@ import { iso } from "#shared/clock.ts";
 import { all, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { packAddresses } from "#shared/prospects/address-rows.ts";
-import { createAddress, updateAddress } from "#shared/prospects/addresses.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { notesAttributes, storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { currentDictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import { createTag } from "#shared/reference/tags.ts";
+import {
+  createAddress,
+  createAppointment,
+  createNote,
+  createProspect,
+  createTag,
+  deleteAppointment,
+  deleteNote,
+  deleteProspect,
+  setTags,
+  updateAddress,
+  updateAppointment,
+  updateNote,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
 

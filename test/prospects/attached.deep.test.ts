@@ -10,20 +10,23 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
-import {
-  createAppointment,
-  deleteAppointment,
-  getAppointment,
-  updateAppointment,
-} from "#shared/prospects/appointments.ts";
+import { getAppointment } from "#shared/prospects/appointments.ts";
 import { listAppointments } from "#shared/prospects/calendar.ts";
-import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/prospects/notes.ts";
+import { getNote, listNotes } from "#shared/prospects/notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  deleteAppointment,
+  deleteNote,
+  updateAppointment,
+  updateNote,
+} from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

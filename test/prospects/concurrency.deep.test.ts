@@ -12,10 +12,10 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createStatus, deactivateStatus, getStatus, listStatuses } from "#shared/reference/statuses.ts";
+import { getStatus, listStatuses } from "#shared/reference/statuses.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
+import { createProspect, createStatus, deactivateStatus, updateProspect } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -4,9 +4,9 @@ import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

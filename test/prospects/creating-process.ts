@@ -6,8 +6,8 @@
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { createProspect } from "../harness/verbs.ts";
 
 const [endpoint = "", companyId, userId, count] = process.argv.slice(2);
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };

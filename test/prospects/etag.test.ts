@@ -12,22 +12,33 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { ANSWER_FORMAT, fingerprint, NotModified, type Validator, validatorOf } from "#shared/http/etag.ts";
-import { updateAddress } from "#shared/prospects/addresses.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { ProspectDetail } from "#shared/prospects/detail.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
-import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, updateTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  deleteAppointment,
+  deleteNote,
+  deleteProspect,
+  setTags,
+  updateAddress,
+  updateAppointment,
+  updateNote,
+  updateProspect,
+  updateStatus,
+  updateTag,
+  updateUser,
+} from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

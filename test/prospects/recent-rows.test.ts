@@ -5,15 +5,21 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { openRecentRows } from "#shared/prospects/list/recent-rows.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { createTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createTag,
+  deleteAppointment,
+  deleteProspect,
+  setTags,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

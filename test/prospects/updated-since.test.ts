@@ -7,18 +7,23 @@ import { expect, test } from "vitest";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { ApiError } from "#shared/errors.ts";
-import { updateAddress } from "#shared/prospects/addresses.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { createTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createTag,
+  deleteProspect,
+  setTags,
+  updateAddress,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -5,20 +5,36 @@ import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createUser } from "#shared/reference/invite.ts";
-import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
-import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  createTerritory,
+  createUser,
+  deactivateStatus,
+  deleteAppointment,
+  deleteNote,
+  deleteProspect,
+  deleteTag,
+  deleteTerritory,
+  disableOrWithdraw,
+  setTags,
+  updateAppointment,
+  updateNote,
+  updateProspect,
+  updateStatus,
+  updateTag,
+  updateTerritory,
+  updateUser,
+} from "../harness/verbs.ts";
 import { type CompanyModel, callerOf, noRights, type Rights } from "./company-model.ts";
 import { importProspects } from "./imported.ts";
 
