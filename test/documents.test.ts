@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { ApiError, problemBody, problems } from "#shared/errors.ts";
-import { requireKnown } from "#shared/http/query-parameters.ts";
+import { requireKnown } from "#shared/http/validate.ts";
 import * as limits from "#shared/limits.ts";
 import { ProblemCode } from "#shared/problem.ts";
 

@@ -7,9 +7,8 @@ import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { problemAnswer, TOOK_TOO_LONG } from "#shared/http/answer.ts";
 import type { Allow, Call, Contract, Parsed } from "#shared/http/contract.ts";
-import { parameterNames, requireKnown } from "#shared/http/query-parameters.ts";
 import { type ApiEvent, type Request, readRequest } from "#shared/http/request.ts";
-import { type Part, validate } from "#shared/http/validate.ts";
+import { type Part, parameterNames, requireKnown, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
 interface Setup<Services> {

@@ -58,10 +58,13 @@ export async function once(
   caller: Caller,
   request: Request,
   { holdsSecret = false }: Pick<Contract, "holdsSecret">,
-  work: (commit: Commit, requestKey?: string) => Promise<unknown>,
+  work: (commit: Commit, requestKey?: string) => Promise<Pick<Plan<unknown>, "answer">>,
 ): Promise<Once> {
   const given = keyOf(request);
-  if (given === undefined) return { value: await work(committing(context.table, async () => [])), replayed: false };
+  if (given === undefined) {
+    const { answer } = await work(committing(context.table, async () => []));
+    return { value: answer, replayed: false };
+  }
   const route = `${request.method} ${request.resource}`;
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
@@ -77,7 +80,8 @@ export async function once(
     const fingerprint = digest(request.path, queryOf(request), request.body);
     const earlier = await claim(context, row, run, fingerprint);
     if (earlier === undefined) {
-      return { value: await work(commit, digest(route, given, fingerprint)), replayed: false };
+      const { answer } = await work(commit, digest(route, given, fingerprint));
+      return { value: answer, replayed: false };
     }
     const { answer, sealed } = earlier;
     const text = sealed ? await context.secrets.open(caller.companyId, row, answer) : decrypt(secret, answer);
@@ -120,7 +124,7 @@ export const idempotently = <T>(
     };
     const value = await work({ ...context, requestKey, commit: own });
     if (!isStored) await commit({ writes: [], answer: value });
-    return value;
+    return { answer: value };
   });
 
 /** Tries several times, because the client's next attempt is refused while the claim exists (up to 30 seconds). */

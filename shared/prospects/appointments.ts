@@ -17,10 +17,10 @@ import {
   readAgenda,
   upcomingAfter,
 } from "#shared/prospects/agenda.ts";
-import { type Arrival, requireBase } from "#shared/prospects/arrival.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readProspectOfFact } from "#shared/prospects/read.ts";
+import { type Arrival, requireBase } from "#shared/prospects/record-version.ts";
 import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite, NOWHERE } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";

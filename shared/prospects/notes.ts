@@ -6,7 +6,6 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { failedAt, notFound } from "#shared/errors.ts";
-import type { Arrival } from "#shared/prospects/arrival.ts";
 import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
 import {
@@ -18,6 +17,7 @@ import {
   isVisible,
   readVisibleProspect,
 } from "#shared/prospects/read.ts";
+import type { Arrival } from "#shared/prospects/record-version.ts";
 import {
   findAttached,
   findNoteLocators,

@@ -8,13 +8,13 @@ import { carryOut, type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, badReference, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
-import { type Arrival, requireBase } from "#shared/prospects/arrival.ts";
 import { reassignedAt } from "#shared/prospects/assignments.ts";
 import { clientRecordWrites } from "#shared/prospects/client-records.ts";
 import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
 import { newNote } from "#shared/prospects/notes.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { changeOfNotes, readProspectOfFact, readVisibleProspect } from "#shared/prospects/read.ts";
+import { type Arrival, requireBase } from "#shared/prospects/record-version.ts";
 import {
   type AddressChoice,
   requireReferences,

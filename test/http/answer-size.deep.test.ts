@@ -48,7 +48,11 @@ test.each([[], ["key"]])(
     const company = keys.company(1 + key.length);
     const writes = [{ put: { ...company, type: "company", name: "X" } }];
     const caller = { companyId: 1, userId: 2, role: "owner", permissions: [] } as const;
-    const send = (answer: unknown) => once(context, caller, request, {}, (commit) => commit({ writes, answer }));
+    const send = (answer: unknown) =>
+      once(context, caller, request, {}, async (commit) => {
+        await commit({ writes, answer });
+        return { answer };
+      });
     // A quotation mark needs two bytes in the answer's JSON. Lambda puts this JSON into a JSON string, where it needs four bytes.
     await expect(send({ name: '"'.repeat(limits.bufferedAnswerBytes / 4) })).rejects.toMatchObject({
       code: "internal",
