@@ -60,7 +60,9 @@ export const contextOn = (
   ids: leaseIds(table),
   clock,
   secrets,
-  commit: (writes) => transactAny(table, writes),
+  commit(writes) {
+    return transactAny(this.table, writes);
+  },
 });
 
 /** Does nothing if there are no writes, because DynamoDB rejects an empty transaction. */

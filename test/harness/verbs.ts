@@ -66,5 +66,5 @@ export const updateUser = committing(
   ) => users.changeUser(context, nobody, caller, id, patch),
 );
 export const disableUser = committing((context, caller: Parameters<typeof users.changeUser>[2], id: number) =>
-  users.disableOrWithdraw(context, nobody, caller, id),
+  users.changeUser(context, nobody, caller, id, { isActive: false }),
 );

@@ -11,30 +11,7 @@ import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
-import {
-  createAppointment,
-  createNote,
-  createProspect,
-  createStatus,
-  createTag,
-  createTerritory,
-  createUser,
-  deactivateStatus,
-  deleteAppointment,
-  deleteNote,
-  deleteProspect,
-  deleteTag,
-  deleteTerritory,
-  disableOrWithdraw,
-  setTags,
-  updateAppointment,
-  updateNote,
-  updateProspect,
-  updateStatus,
-  updateTag,
-  updateTerritory,
-  updateUser,
-} from "../harness/verbs.ts";
+import * as verbs from "../harness/verbs.ts";
 import { type CompanyModel, callerOf, noRights, type Rights } from "./company-model.ts";
 import { importProspects } from "./imported.ts";
 
@@ -132,7 +109,7 @@ export class CompanyWrites {
 
   async create(_: Choice, b: Choice): Promise<void> {
     const [name, assignee] = [this.#name("p"), this.#assigneeAt(b)];
-    const { id } = await createProspect(this.#context, this.#owner, { name, assignedToUserId: assignee });
+    const { id } = await verbs.createProspect(this.#context, this.#owner, { name, assignedToUserId: assignee });
     this.#model.prospects.set(id, { name, assignee, status: null, tags: [], isDeleted: false });
   }
 
@@ -140,7 +117,7 @@ export class CompanyWrites {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
     const name = this.#name("r");
-    await updateProspect(this.#context, this.#owner, id, { name });
+    await verbs.updateProspect(this.#context, this.#owner, id, { name });
     record.name = name;
   }
 
@@ -148,7 +125,7 @@ export class CompanyWrites {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
     const assignee = this.#assigneeAt(b);
-    await updateProspect(this.#context, this.#owner, id, { assignedToUserId: assignee });
+    await verbs.updateProspect(this.#context, this.#owner, id, { assignedToUserId: assignee });
     record.assignee = assignee;
   }
 
@@ -157,7 +134,7 @@ export class CompanyWrites {
     const active = [...this.#model.statuses].filter(([, { isActive }]) => isActive).map(([status]) => status);
     if (id === undefined || record === undefined) return;
     const status = chosen([null, ...active], b) ?? null;
-    await updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
+    await verbs.updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
     record.status = status;
   }
 
@@ -165,14 +142,14 @@ export class CompanyWrites {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
     const tags = [...this.#model.tags.keys()].filter((_, i) => ((b >> i) & 1) === 1);
-    await setTags(this.#context, this.#owner, id, { tagIds: tags });
+    await verbs.setTags(this.#context, this.#owner, id, { tagIds: tags });
     record.tags = tags;
   }
 
   async hide(a: Choice): Promise<void> {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
-    await deleteProspect(this.#context, this.#owner, id);
+    await verbs.deleteProspect(this.#context, this.#owner, id);
     record.isDeleted = true;
   }
 
@@ -196,7 +173,7 @@ export class CompanyWrites {
     const [prospect] = chosen(live, a) ?? [];
     if (prospect === undefined) return;
     const [writer, body] = [this.#writerOf(prospect, b), this.#name("note ")];
-    const { id } = await createNote(this.#context, writer, prospect, { body });
+    const { id } = await verbs.createNote(this.#context, writer, prospect, { body });
     this.#model.notes.set(id, { prospect, body, author: writer.userId });
   }
 
@@ -209,14 +186,14 @@ export class CompanyWrites {
     const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
     if (id === undefined || record === undefined) return;
     const body = this.#name("edited ");
-    await updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
+    await verbs.updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
     record.body = body;
   }
 
   async dropNote(a: Choice, b: Choice): Promise<void> {
     const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
     if (id === undefined || record === undefined) return;
-    await deleteNote(this.#context, this.#writerOf(record.prospect, b), id);
+    await verbs.deleteNote(this.#context, this.#writerOf(record.prospect, b), id);
     this.#model.notes.delete(id);
   }
 
@@ -227,7 +204,7 @@ export class CompanyWrites {
     const { startAt, startMs } = this.#startAt(b);
     const [title, assignee] = [this.#name("visit "), this.#assigneeAt(b) ?? this.#owner.userId];
     const input = { title, startAt, assignedToUserId: assignee };
-    const { id } = await createAppointment(this.#context, this.#writerOf(prospect, a), prospect, input);
+    const { id } = await verbs.createAppointment(this.#context, this.#writerOf(prospect, a), prospect, input);
     this.#model.appointments.set(id, { prospect, title, startMs, isScheduled: true, assignee });
   }
 
@@ -237,21 +214,21 @@ export class CompanyWrites {
     const { startAt, startMs } = this.#startAt(b);
     const isScheduled = b % 4 !== 0;
     const [title, status] = [this.#name("moved "), isScheduled ? "scheduled" : "completed"] as const;
-    await updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
+    await verbs.updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
     Object.assign(record, { title, startMs, isScheduled });
   }
 
   async cancel(a: Choice, b: Choice): Promise<void> {
     const [id, record] = this.#takeAttached("appointment", this.#model.appointments, a) ?? [];
     if (id === undefined || record === undefined) return;
-    await deleteAppointment(this.#context, this.#writerOf(record.prospect, b), id);
+    await verbs.deleteAppointment(this.#context, this.#writerOf(record.prospect, b), id);
     this.#model.appointments.delete(id);
   }
 
   async newTerritory(_: Choice, b: Choice): Promise<void> {
     const [name, assignee] = [this.#name("area "), this.#assigneeAt(b)];
     const input = { name, totalProperties: 0, assignedToUserId: assignee };
-    const { id } = await createTerritory(this.#context, this.#owner, input);
+    const { id } = await verbs.createTerritory(this.#context, this.#owner, input);
     this.#model.territories.set(id, { name, assignee });
   }
 
@@ -259,20 +236,20 @@ export class CompanyWrites {
     const [id] = this.#take("territory", this.#model.territories, a) ?? [];
     if (id === undefined) return;
     const [name, assignee] = [this.#name("zone "), this.#assigneeAt(b)];
-    await updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
+    await verbs.updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
     this.#model.territories.set(id, { name, assignee });
   }
 
   async dropTerritory(a: Choice): Promise<void> {
     const [id] = this.#take("territory", this.#model.territories, a) ?? [];
     if (id === undefined) return;
-    await deleteTerritory(this.#context, this.#owner, id);
+    await verbs.deleteTerritory(this.#context, this.#owner, id);
     this.#model.territories.delete(id);
   }
 
   async newStatus(): Promise<void> {
     const value = this.#name("status ");
-    const { id } = await createStatus(this.#context, this.#owner.companyId, { value });
+    const { id } = await verbs.createStatus(this.#context, this.#owner.companyId, { value });
     this.#model.statuses.set(id, { value, isActive: true });
   }
 
@@ -281,18 +258,18 @@ export class CompanyWrites {
     if (id === undefined || record === undefined) return;
     const { companyId } = this.#owner;
     if (b % 4 === 0 && record.isActive) {
-      await deactivateStatus(this.#context, companyId, id);
+      await verbs.deactivateStatus(this.#context, companyId, id);
       record.isActive = false;
       return;
     }
     const value = this.#name("state ");
-    await updateStatus(this.#context, companyId, id, { value });
+    await verbs.updateStatus(this.#context, companyId, id, { value });
     record.value = value;
   }
 
   async newTag(): Promise<void> {
     const value = this.#name("tag ");
-    const { id } = await createTag(this.#context, this.#owner.companyId, { value });
+    const { id } = await verbs.createTag(this.#context, this.#owner.companyId, { value });
     this.#model.tags.set(id, { value });
   }
 
@@ -300,14 +277,14 @@ export class CompanyWrites {
     const [id, record] = this.#take("tag", this.#model.tags, a) ?? [];
     if (id === undefined || record === undefined) return;
     const value = this.#name("label ");
-    await updateTag(this.#context, this.#owner.companyId, id, { value });
+    await verbs.updateTag(this.#context, this.#owner.companyId, id, { value });
     record.value = value;
   }
 
   async dropTag(a: Choice): Promise<void> {
     const [id] = this.#take("tag", this.#model.tags, a) ?? [];
     if (id === undefined) return;
-    await deleteTag(this.#context, this.#owner.companyId, id);
+    await verbs.deleteTag(this.#context, this.#owner.companyId, id);
     this.#model.tags.delete(id);
   }
 
@@ -316,7 +293,7 @@ export class CompanyWrites {
     const name = this.#name("Invited ");
     const email = `${name.replace(" ", "-")}-of-${companyId}@x.test`;
     const from = this.#context.clock.now();
-    const user = await createUser(this.#context, this.#identities, this.#owner, {
+    const user = await verbs.createUser(this.#context, this.#identities, this.#owner, {
       ...{ email, firstName: name, lastName: "B", role: "sales", permissions: [] },
     });
     // Steps that run at the same time may have advanced the clock, so any time since the beginning of the request is right.
@@ -334,7 +311,7 @@ export class CompanyWrites {
     );
     const [id, record] = this.#take("user", pending, a) ?? [];
     if (id === undefined || record === undefined) return;
-    await disableOrWithdraw(this.#context, this.#identities, this.#owner, id);
+    await verbs.disableOrWithdraw(this.#context, this.#identities, this.#owner, id);
     record.isWithdrawn = true;
   }
 
@@ -347,7 +324,7 @@ export class CompanyWrites {
     const [id, record] = this.#take("user", b % 4 === 0 ? this.#model.users : shown, a) ?? [];
     if (id === undefined || record === undefined) return;
     const firstName = this.#name("Named ");
-    await updateUser(this.#context, this.#owner, id, { firstName });
+    await verbs.updateUser(this.#context, this.#owner, id, { firstName });
     record.name = firstName;
   }
 
@@ -361,7 +338,7 @@ export class CompanyWrites {
       ) ?? [];
     if (id === undefined || record === undefined) return;
     const { role, permissions } = chosen(allRights, b) ?? noRights;
-    await updateUser(this.#context, this.#owner, id, { role, permissions: [...permissions] });
+    await verbs.updateUser(this.#context, this.#owner, id, { role, permissions: [...permissions] });
     record.rights = { role, permissions };
   }
 
