@@ -4,7 +4,7 @@ import { iso } from "#shared/clock.ts";
 import { all, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { packAddresses } from "#shared/prospects/address-rows.ts";
-import { writeByJob } from "#shared/prospects/bulk-write.ts";
+import { type JobWrite, writeByJob } from "#shared/prospects/bulk-write.ts";
 import { notesAttributes, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, freshDictionary } from "#shared/reference/dictionary.ts";
 import {
@@ -85,13 +85,13 @@ async function byJob(
   context: Process,
   { caller }: Pick<At, "caller">,
   id: number,
-  after: Parameters<typeof writeByJob>[3],
-  deletedIf?: Parameters<typeof writeByJob>[6],
+  after: JobWrite["after"],
+  deletedIf?: JobWrite["deletedIf"],
 ) {
   const { table } = context;
   const current = storedProspect(await table.get(keys.prospect(caller.companyId, id)));
   const dictionary = await currentDictionary(context, caller.companyId);
-  return writeByJob(context, caller, current, after, { jobId: 7, events: "each" }, dictionary, deletedIf);
+  return writeByJob(context, caller, current, { after, job: { jobId: 7, events: "each" }, dictionary, deletedIf });
 }
 
 const unnoted = all(...notesAttributes.map(missing));

@@ -228,9 +228,10 @@ test.each([true, false])(
     const [id = expect.fail()] = scattered;
     const { context, release } = delayedEntries(at());
     await deleteProspect(context, owner, id);
-    const names = await currentDictionary(at(), owner.companyId);
+    const dictionary = await currentDictionary(at(), owner.companyId);
     const deleted = storedProspect(await at().table.get(keys.prospect(owner.companyId, id)));
-    await writeByJob(at(), owner, deleted, { deletedAt: null }, { jobId: 1, events: "none" }, names);
+    const job = { jobId: 1, events: "none" } as const;
+    await writeByJob(at(), owner, deleted, { after: { deletedAt: null }, job, dictionary });
     if (isFlushed) await flush();
     expect(upserts((await pull(owner)).items, "prospects").has(id)).toBe(true);
     await release();

@@ -161,9 +161,10 @@ export class CompanyWrites {
     const { companyId } = this.#owner;
     const item = await this.#context.table.get(keys.prospect(companyId, id));
     if (item === undefined) throw new Error(`prospect ${id} has no row`);
-    const names = await freshDictionary(this.#context, companyId);
+    const dictionary = await freshDictionary(this.#context, companyId);
     const job = { jobId: 1, events: "none" } as const;
-    await writeByJob(this.#context, this.#owner, storedProspect(item), { deletedAt: null }, job, names);
+    const write = { after: { deletedAt: null }, job, dictionary };
+    await writeByJob(this.#context, this.#owner, storedProspect(item), write);
     await indexNotesAgain(this.#context.table, companyId, id);
     record.isDeleted = false;
   }
