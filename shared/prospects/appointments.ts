@@ -15,6 +15,7 @@ import {
   agendaAfter,
   prospectAppointmentWrites,
   readAgenda,
+  subjectOf,
   upcomingAfter,
 } from "#shared/prospects/agenda.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
@@ -143,14 +144,13 @@ async function prospectWrites(
   change: AppointmentChange,
   nowMs: number,
 ): Promise<Write[]> {
-  const { before, after } = change;
   const entries = await readAgenda(table, prospect);
   // A concurrent write has changed the agenda's key. The verb is then called again.
   if (entries === undefined) throw new ConditionFailed([]);
-  if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
+  if (change.before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
   }
-  const agenda = agendaAfter(entries, (before ?? after)?.id ?? 0, after);
+  const agenda = agendaAfter(entries, subjectOf(change).id, change.after);
   return prospectAppointmentWrites(
     prospect,
     change,
