@@ -113,13 +113,12 @@ async function withdrawal(
   if (isOurs && isPending) await identities.withdraw(email);
   const dates = { version: version + 1, updatedAt: iso(nowMs) };
   const next: StoredUser = { ...current, isActive: false, isWithdrawn: true, ...dates };
-  // After an expired invitation, another user may have these rows. They are deleted only if they still belong to this user.
-  const own = all(equals("userId", id), exists("invitedUntil"));
   return [
     userWrite(next, equals("version", version)),
     callerUnchanged(caller),
-    ...(isPending ? [{ remove: keys.identity(sub), when: own }] : []),
-    ...(isOurs ? [{ remove: claimKey, when: own }] : []),
+    // After an expired invitation, another user may have these rows. They are deleted only if they still belong to this user.
+    ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
+    ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId, changeOf(current, next)),
   ];
 }
