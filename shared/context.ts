@@ -6,6 +6,7 @@ import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
+import type { Plan, Written } from "#shared/db/plan.ts";
 import { openReads, type Reads } from "#shared/db/reads.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { oncePerInstance } from "#shared/instance.ts";
@@ -20,12 +21,7 @@ export interface AppContext {
   readonly wait: (ms: number) => Promise<void>;
   readonly ids: Ids;
   readonly secrets: Secrets;
-  /**
-   * Commits the writes of a request in one transaction. If the request has an idempotency key, the same transaction stores `answer` with
-   * the key. A repeated request therefore finds either no effect or the complete answer. `written` is the record that the writes create or
-   * change. If a device has sent the request as an operation (offline sync), the operation's receipt contains the id and version of
-   * `written`. If `writes` is empty, only `answer` or the receipt is stored.
-   */
+  /** For verbs of jobs and webhooks, which do not return a Plan yet: commits what a Plan would contain. */
   readonly commit: (writes: readonly Write[], answer: unknown, written?: Written) => Promise<void>;
   /** Identifies the request: all repetitions of the request have the same value. Undefined if the request has no idempotency key. */
   readonly requestKey?: string | undefined;
@@ -37,12 +33,6 @@ export interface AppContext {
   readonly savePoisonRecord: (record: DynamoDBRecord, reason: string) => Promise<void>;
   readonly timeScale: number;
   readonly senders: number;
-}
-
-/** The version grows with each write of the record. */
-export interface Written {
-  readonly id: number;
-  readonly version: number;
 }
 
 export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit" | "requestKey">;
@@ -70,13 +60,21 @@ export const contextOn = (
   ids: leaseIds(table),
   clock,
   secrets,
-  commit: (writes) => transactAny(table, writes),
+  commit(writes) {
+    return transactAny(this.table, writes);
+  },
 });
 
 /** Does nothing if there are no writes, because DynamoDB rejects an empty transaction. */
 export const transactAny = async (table: Pick<Table, "transact">, writes: readonly Write[]): Promise<void> => {
   if (writes.length > 0) await table.transact(writes);
 };
+
+/** Commits a plan whose answer need not be stored. */
+export const commitTo =
+  (table: Pick<Table, "transact">) =>
+  ({ writes }: Plan<unknown>): Promise<void> =>
+    transactAny(table, writes);
 
 /** Opens no connection, so that importing the module costs nothing. */
 export const apiContext = /* @__PURE__ */ oncePerInstance(

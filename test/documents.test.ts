@@ -2,9 +2,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { ApiError } from "#shared/errors.ts";
-import { problemBody, problems } from "#shared/http/problem.ts";
-import { requireKnown } from "#shared/http/query-parameters.ts";
+import { ApiError, problemBody, problems } from "#shared/errors.ts";
+import { requireKnown } from "#shared/http/validate.ts";
 import * as limits from "#shared/limits.ts";
 import { ProblemCode } from "#shared/problem.ts";
 

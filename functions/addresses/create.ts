@@ -1,11 +1,11 @@
 /** POST /api/addresses: creates an address. */
 
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Address } from "#shared/prospects/address.ts";
 import { NewAddress } from "#shared/prospects/address-input.ts";
 import { createAddress } from "#shared/prospects/addresses.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Create an address",
     description:

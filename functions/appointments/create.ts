@@ -1,13 +1,13 @@
 /** POST /api/prospects/{id}/appointments: creates an appointment with a prospect. */
 
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import * as limits from "#shared/limits.ts";
 import { createAppointment } from "#shared/prospects/appointments.ts";
 import { NewAppointment } from "#shared/prospects/input.ts";
 import { Appointment } from "#shared/prospects/schema.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Make an appointment with a prospect",
     description: `\`endAt\` must not be before \`startAt\`. \`Location\` is the path below \`/api/appointments\`. A prospect may have ${limits.appointmentsPerProspect} appointments. Above that the answer is 409.`,

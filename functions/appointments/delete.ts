@@ -1,10 +1,10 @@
 /** DELETE /api/appointments/{id}: deletes an appointment. The row stays in the table, but no request returns the appointment. */
 
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteAppointment } from "#shared/prospects/appointments.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Delete an appointment",
     description: "No later request returns the appointment. Emits `appointment.cancelled`.",
@@ -14,8 +14,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deleteAppointment(context, caller, path.id);
-    return { id: path.id };
-  },
+  ({ context, caller, path }) => deleteAppointment(context, caller, path.id),
 );

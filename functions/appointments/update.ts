@@ -1,12 +1,12 @@
 /** PATCH /api/appointments/{id}: changes an appointment. Fields that the request does not contain keep their values. */
 
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { updateAppointment } from "#shared/prospects/appointments.ts";
 import { AppointmentPatch } from "#shared/prospects/input.ts";
 import { Appointment } from "#shared/prospects/schema.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Change an appointment",
     description: "Only sent fields change; null clears a field. The status `cancelled` cancels the appointment.",

@@ -1,13 +1,13 @@
 /** GET /api/jobs/{id}/results.csv: streams the results of a job as CSV, one line for each record. */
 import * as z from "zod/mini";
 import { openObjects } from "#shared/aws/s3.ts";
-import { streamFile } from "#shared/http/streaming.ts";
+import { streamText } from "#shared/http/streaming.ts";
 import { csv, resultFile, resultsAs } from "#shared/jobs/bulk/result-files.ts";
 import { named } from "#shared/schema.ts";
 
 const objects = openObjects();
 
-export const handler = streamFile(
+export const handler = streamText(
   {
     ...resultFile,
     summary: "Export results of a job as CSV",

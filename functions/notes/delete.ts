@@ -1,9 +1,9 @@
 /** DELETE /api/notes/{id}: deletes a note. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteNote } from "#shared/prospects/notes.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Delete a note",
     description: "Deletes the note permanently.",
@@ -13,8 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deleteNote(context, caller, path.id);
-    return { id: path.id };
-  },
+  ({ context, caller, path }) => deleteNote(context, caller, path.id),
 );

@@ -1,10 +1,10 @@
 /** POST /api/prospects: creates a prospect. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { NewProspect } from "#shared/prospects/input.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { createProspect } from "#shared/prospects/write.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Create a prospect",
     description:

@@ -1,9 +1,9 @@
 /** DELETE /api/prospects/{id}: deletes a prospect. The row stays in the table, but no request returns the prospect. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteProspect } from "#shared/prospects/write.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Delete a prospect",
     description: "No later request returns the prospect. The service keeps its data.",
@@ -13,8 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deleteProspect(context, caller, path.id);
-    return { id: path.id };
-  },
+  ({ context, caller, path }) => deleteProspect(context, caller, path.id),
 );

@@ -1,12 +1,12 @@
 /** GET /api/prospects/export: streams all prospects that match the filters as a CSV file. */
 import * as z from "zod/mini";
-import { streamFile } from "#shared/http/streaming.ts";
+import { streamText } from "#shared/http/streaming.ts";
 import { ExportQuery } from "#shared/jobs/export/schema.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { paging } from "#shared/prospects/filter.ts";
 import { named } from "#shared/schema.ts";
 
-export const handler = streamFile(
+export const handler = streamText(
   {
     summary: "Export prospects as CSV",
     description:

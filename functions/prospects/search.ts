@@ -19,5 +19,5 @@ export const handler = streamPage(
   },
   ({ context, caller, body: { filter, ...pages } }) =>
     listProspects(context, caller, { ...filter, ...pages }, unconditional),
-  jsonBody(),
+  { body: jsonBody() },
 );

@@ -1,10 +1,10 @@
 /** GET /api/prospects/import/template.csv: returns an empty CSV file with the columns of an import. */
 import * as z from "zod/mini";
-import { streamFile } from "#shared/http/streaming.ts";
+import { streamText } from "#shared/http/streaming.ts";
 import { templateText } from "#shared/prospects/csv/format.ts";
 import { named } from "#shared/schema.ts";
 
-export const handler = streamFile(
+export const handler = streamText(
   {
     summary: "Get a template for imports",
     description:

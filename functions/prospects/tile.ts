@@ -20,5 +20,5 @@ export const handler = streamBytes(
     response: VectorTile,
   },
   ({ context, caller, path, query, validator }) => prospectTile(context, caller, path, query, validator),
-  TILE_GZIP_LEVEL,
+  { gzipLevel: TILE_GZIP_LEVEL },
 );

@@ -1,9 +1,9 @@
 /** DELETE /api/statuses/{id}: deactivates a lead status. Prospects that have the status keep it. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deactivateStatus } from "#shared/reference/statuses.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Deactivate a lead status",
     description:
@@ -14,8 +14,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deactivateStatus(context, caller.companyId, path.id);
-    return { id: path.id };
-  },
+  ({ context, caller, path }) => deactivateStatus(context, caller.companyId, path.id),
 );

@@ -1,11 +1,11 @@
 /** PATCH /api/statuses/{id}: changes a lead status. All prospects that have the status show the change. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { StatusPatch } from "#shared/reference/input.ts";
 import { Status } from "#shared/reference/schema.ts";
 import { updateStatus } from "#shared/reference/statuses.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Change a lead status",
     description:

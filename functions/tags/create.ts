@@ -1,11 +1,11 @@
 /** POST /api/tags: creates a tag. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { NewTag } from "#shared/reference/input.ts";
 import { Tag } from "#shared/reference/schema.ts";
 import { createTag } from "#shared/reference/tags.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Create a tag",
     description: `Values are unique in a company, ignoring case. A second tag with the same value is a conflict. A company may have ${limits.tagsPerCompany} tags.`,

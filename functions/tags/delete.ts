@@ -1,9 +1,9 @@
 /** DELETE /api/tags/{id}: deletes a tag. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteTag } from "#shared/reference/tags.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Delete a tag",
     description: "Removes the tag from the list and from every prospect. Its value may be used for a new tag.",
@@ -13,8 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deleteTag(context, caller.companyId, path.id);
-    return { id: path.id };
-  },
+  ({ context, caller, path }) => deleteTag(context, caller.companyId, path.id),
 );

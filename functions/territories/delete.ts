@@ -1,9 +1,9 @@
 /** DELETE /api/territories/{id}: deletes a territory. The row stays in the table, but no request returns the territory. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteTerritory } from "#shared/territories/territories.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Delete a territory",
     description: "No later request returns the territory. The service keeps its data.",
@@ -13,8 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deleteTerritory(context, caller, path.id);
-    return { id: path.id };
-  },
+  ({ context, caller, path }) => deleteTerritory(context, caller, path.id),
 );

@@ -1,9 +1,9 @@
 /** PATCH /api/territories/{id}: changes a territory. Fields that the request does not contain keep their values. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Territory, TerritoryPatch, updateTerritory } from "#shared/territories/territories.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Change a territory",
     description:

@@ -1,11 +1,11 @@
 /** DELETE /api/users/{id}: disables a user, or withdraws the invitation of a user who has not signed in yet. */
 import { identityProvider } from "#shared/auth/identity-provider.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { disableOrWithdraw } from "#shared/reference/change-user.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Disable a user",
     description:
@@ -17,12 +17,14 @@ export const handler = endpoint(
     response: Deleted,
   },
   async ({ context, caller, path }) => {
+    const settled = () => untilJobsHaveRights(context, caller.companyId, path.id);
     try {
-      await disableOrWithdraw(context, identityProvider(), caller, path.id);
-    } finally {
-      // Wait even if `disableOrWithdraw` throws `not_found`: after an earlier request, a job may still write with the user's old rights.
-      await untilJobsHaveRights(context, caller.companyId, path.id);
+      const plan = await disableOrWithdraw(context, identityProvider(), caller, path.id);
+      return { ...plan, after: () => Promise.all([plan.after?.(), settled()]) };
+    } catch (error) {
+      // Wait also after `not_found`: after an earlier request, a job may still write with the user's old rights.
+      await settled();
+      throw error;
     }
-    return { id: path.id };
   },
 );

@@ -1,13 +1,12 @@
 /** PATCH /api/users/{id}: changes a user's name, role or permissions, or enables or disables the user. */
 import { identityProvider } from "#shared/auth/identity-provider.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { changeUser } from "#shared/reference/change-user.ts";
-import { presentUser } from "#shared/reference/invite.ts";
 import { User, UserPatch } from "#shared/reference/user.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Change a user",
     description:
@@ -20,8 +19,10 @@ export const handler = endpoint(
     response: User,
   },
   async ({ context, caller, path, body }) => {
-    const user = await changeUser(context, identityProvider(), caller, path.id, body);
-    await untilJobsHaveRights(context, user.companyId, user.id);
-    return presentUser(user, context.clock.now());
+    const plan = await changeUser(context, identityProvider(), caller, path.id, body);
+    return {
+      ...plan,
+      after: () => Promise.all([plan.after?.(), untilJobsHaveRights(context, caller.companyId, path.id)]),
+    };
   },
 );

@@ -1,6 +1,6 @@
 /** Builds the error responses of the OpenAPI document: one component for each status, with headers and an example. */
 
-import { problemBody, problems } from "#shared/http/problem.ts";
+import { problemBody, problems } from "#shared/errors.ts";
 import { type Fault, ProblemCode } from "#shared/problem.ts";
 import type { JsonSchema } from "./portable.ts";
 

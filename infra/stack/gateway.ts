@@ -1,5 +1,5 @@
 /** The responses that API Gateway sends without invoking a function: its own errors, and CORS preflights. */
-import { problems } from "#shared/http/problem.ts";
+import { problems } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Method } from "../routes/route.ts";

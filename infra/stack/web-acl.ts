@@ -3,7 +3,7 @@ import type { SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import { Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { problems } from "#shared/http/problem.ts";
+import { problems } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import { WITHOUT_TOKEN } from "../routes/route.ts";

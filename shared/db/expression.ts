@@ -31,11 +31,15 @@ export interface Change {
 /** Parse it with its schema before you read a field. */
 export type Item = Record<string, unknown>;
 
-export type Write =
+export type Write = (
   | { readonly put: Key & Item; readonly when?: Condition }
   | { readonly update: Key; readonly change: Change; readonly when?: Condition }
   | { readonly remove: Key; readonly when?: Condition }
-  | { readonly check: Key; readonly when: Condition };
+  | { readonly check: Key; readonly when: Condition }
+) & {
+  /** The error of a request whose plan has this write, if only conditions with such errors fail. */
+  readonly orThrow?: () => Error;
+};
 
 export class Placeholders {
   readonly names: Record<string, string> = {};

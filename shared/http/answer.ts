@@ -1,9 +1,15 @@
 /** Makes the responses of endpoints, within Lambda's size limit. */
 import type { APIGatewayProxyResult } from "aws-lambda";
-import type { ApiContext } from "#shared/context.ts";
 import { usageSoFar } from "#shared/db/meter.ts";
-import { ApiError, ConditionFailed, DeadlinePassed, isTransient, TableBusy } from "#shared/errors.ts";
-import { problemBody, problems } from "#shared/http/problem.ts";
+import {
+  ApiError,
+  ConditionFailed,
+  DeadlinePassed,
+  isTransient,
+  problemBody,
+  problems,
+  TableBusy,
+} from "#shared/errors.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
@@ -123,12 +129,3 @@ export function assertAnswerFits(body: string): void {
     cause: new Error(`the answer has ${bytes} bytes and Lambda's limit is ${room}: bound the answer or stream it`),
   });
 }
-
-/** Returns a context whose `commit` throws if the answer is too large, so that the request changes nothing. */
-export const rejectingLargeAnswers = (context: ApiContext): ApiContext => ({
-  ...context,
-  commit: async (writes, answer, written) => {
-    assertAnswerFits(JSON.stringify(answer) ?? "");
-    await context.commit(writes, answer, written);
-  },
-});

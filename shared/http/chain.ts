@@ -3,24 +3,13 @@ import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Caller, CallerContext, isAdmin, may } from "#shared/auth/caller.ts";
-import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { problemAnswer, TOOK_TOO_LONG } from "#shared/http/answer.ts";
-import type { Allow, Contract } from "#shared/http/contract.ts";
-import { parameterNames, requireKnown } from "#shared/http/query-parameters.ts";
+import type { Allow, Call, Contract, Parsed } from "#shared/http/contract.ts";
 import { type ApiEvent, type Request, readRequest } from "#shared/http/request.ts";
-import { type Part, validate } from "#shared/http/validate.ts";
+import { type Part, parameterNames, requireKnown, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
-
-export interface Call<Path, Query, Body, Context = ApiContext> {
-  readonly context: Context;
-  readonly caller: Caller;
-  readonly requestId: string;
-  readonly path: Path;
-  readonly query: Query;
-  readonly body: Body;
-}
 
 interface Setup<Services> {
   readonly reserveMs: number;
@@ -31,16 +20,10 @@ interface Setup<Services> {
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
 /** The client gets a problem body if `succeed` throws, or still runs `reserveMs` before Lambda stops the function. */
-export function requestChain<
-  Path extends z.ZodMiniType,
-  Query extends z.ZodMiniType,
-  Body extends z.ZodMiniType,
-  Answer,
-  Services,
->(
-  contract: Contract<Path, Query, Body>,
+export function requestChain<C extends Contract, Answer, Services>(
+  contract: C,
   { reserveMs, services, body = [] }: Setup<Services>,
-  succeed: (request: Request, call: Call<z.output<Path>, z.output<Query>, z.output<Body>, Services>) => Promise<Answer>,
+  succeed: (request: Request, call: Call<C, Services>) => Promise<Answer>,
 ): Chain<Answer> {
   return middy<ApiEvent, Answer | APIGatewayProxyResult, Error, Context>({
     timeoutEarlyInMillis: reserveMs,
@@ -61,9 +44,9 @@ export function requestChain<
         context: services(),
         caller,
         requestId: request.requestId,
-        path: parse("path", contract.path, request.pathParameters),
-        query: parse("query", contract.query, joinedValues(request.queryParameters)),
-        body: parse("body", contract.body, payload),
+        path: parse(contract, "path", request.pathParameters),
+        query: parse(contract, "query", joinedValues(request.queryParameters)),
+        body: parse(contract, "body", payload),
       });
     });
 }
@@ -131,8 +114,9 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
 }
 
 /** Returns an empty object without a schema, so that an endpoint never receives input that was not validated. */
-function parse<S extends z.ZodMiniType>(part: Part, schema: S | undefined, value: unknown): z.output<S>;
-function parse(part: Part, schema: z.ZodMiniType | undefined, value: unknown): unknown {
+function parse<C extends Contract, P extends Part>(contract: C, part: P, value: unknown): Parsed<C[P]>;
+function parse(contract: Contract, part: Part, value: unknown): unknown {
+  const schema = contract[part];
   return schema === undefined ? {} : validate(part, schema, value);
 }
 

@@ -1,41 +1,36 @@
 /** The contract of an endpoint, for validation and for the OpenAPI document. */
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 
 /** Everyone who is signed in, admins and owners, or users with a permission. A `public` endpoint needs no token. */
 export type Allow = "public" | "everyone" | "admin" | Permission;
 
-export interface Contract<
-  Path extends z.ZodMiniType = z.ZodMiniType,
-  Query extends z.ZodMiniType = z.ZodMiniType,
-  Body extends z.ZodMiniType = z.ZodMiniType,
-  Response extends z.ZodMiniType = z.ZodMiniType,
-  DryRun extends z.ZodMiniType = z.ZodMiniType,
-> {
+export interface Contract {
   readonly summary: string;
   /** Markdown for the API reference: rules, limits and side effects. */
   readonly description?: string;
   /** The section of the API reference. */
   readonly tag: string;
   readonly allow: Allow;
-  readonly path?: Path;
+  readonly path?: z.ZodMiniType;
   /** The schema of the query parameters, which are all strings before validation. */
-  readonly query?: Query;
+  readonly query?: z.ZodMiniType;
   /** Names of query parameters that are accepted without effect, whatever their values are. All other names need to be in `query`. */
   readonly ignoredQuery?: readonly string[];
   /** The schema of the JSON body. An empty request body is read as `{}`. */
-  readonly body?: Body;
+  readonly body?: z.ZodMiniType;
   /** A media type that the body may have instead of `application/json`. */
   readonly bodyMediaType?: "application/geo+json";
   /** Middleware that reads a form with one file instead of JSON. The schema in `body` must then be UploadedFile. */
   readonly upload?: MiddlewareObj<ApiEvent>;
   /** A response with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status: 200 | 201 | 202;
-  readonly response: Response;
+  readonly response: z.ZodMiniType;
   /** Has the status 200. `applies` returns true for the result of a dry run. */
-  readonly dryRun?: { readonly response: DryRun; readonly applies: (answer: unknown) => boolean };
+  readonly dryRun?: { readonly response: z.ZodMiniType; readonly applies: (answer: unknown) => boolean };
   /** True if the response contains a secret. The stored copy is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;
   /** True if the response has an ETag, and may be 304. */
@@ -55,3 +50,26 @@ export interface Contract<
   /** The `Location` header is this path and the record's id. The default is the path of the request. */
   readonly collection?: string;
 }
+
+/** The type of a contract without fields that `Contract` does not know. */
+export type Known<C> = C & { readonly [Field in Exclude<keyof C, keyof Contract>]: never };
+
+/** The type that a schema of a contract makes of the request. */
+export type Parsed<Schema> = Schema extends z.ZodMiniType ? z.output<Schema> : unknown;
+
+/** A request that fits its contract. */
+export interface Call<C extends Contract, Context> {
+  readonly context: Context;
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly path: Parsed<C["path"]>;
+  readonly query: Parsed<C["query"]>;
+  readonly body: Parsed<C["body"]>;
+}
+
+/** What an endpoint may return. */
+export type Answer<C extends Contract> =
+  | z.input<C["response"]>
+  | (C extends { readonly dryRun: { readonly response: infer Schema extends z.ZodMiniType } }
+      ? z.input<Schema>
+      : never);

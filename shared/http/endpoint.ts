@@ -1,14 +1,13 @@
 /** Makes the Lambda handler of an endpoint whose response is at most 6 MB large and is sent as a whole. */
 import type { MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
-import type * as z from "zod/mini";
-import type { ApiContext } from "#shared/context.ts";
-import { apiContext } from "#shared/context.ts";
+import { type ApiContext, apiContext } from "#shared/context.ts";
+import { carryOut, type Plan } from "#shared/db/plan.ts";
 import { stoppedAt } from "#shared/deadline.ts";
-import { answer, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/answer.ts";
-import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
-import type { Contract } from "#shared/http/contract.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
+import { answer, assertAnswerFits } from "#shared/http/answer.ts";
+import { answering, checked, requestChain } from "#shared/http/chain.ts";
+import type { Answer, Call, Contract, Known } from "#shared/http/contract.ts";
+import { idempotently, once } from "#shared/http/idempotency.ts";
 import type { ApiEvent, Request } from "#shared/http/request.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 
@@ -20,35 +19,41 @@ export interface Endpoint {
   readonly contract: Contract;
 }
 
-export function endpoint<
-  Response extends z.ZodMiniType,
-  Path extends z.ZodMiniType,
-  Query extends z.ZodMiniType,
-  Body extends z.ZodMiniType,
-  DryRun extends z.ZodMiniType = z.ZodMiniType<never, never>,
->(
-  contract: Contract<Path, Query, Body, Response, DryRun>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>>) => Promise<z.input<Response> | z.input<DryRun>>,
+/** Answers what `work` returns. */
+export const endpoint = <C extends Contract>(
+  contract: Known<C>,
+  work: (call: Call<C, ApiContext>) => Promise<Answer<C>>,
+): Endpoint =>
+  buffered<C>(contract, (request, call) =>
+    idempotently(call.context, call.caller, request, (context) => work({ ...call, context }), contract),
+  );
+
+/**
+ * Commits the plan that `verb` returns, and answers the plan's answer. If the request has an idempotency key, the same transaction stores
+ * the answer. `verb` is called again if a record has changed since it was read, so it must only read.
+ */
+export const command = <C extends Contract>(
+  contract: Known<C>,
+  verb: (call: Call<C, ApiContext>) => Promise<Plan<Answer<C>>>,
+): Endpoint =>
+  buffered<C>(contract, (request, call) =>
+    once(call.context, call.caller, request, contract, (commit, requestKey) =>
+      carryOut(() => verb({ ...call, context: { ...call.context, requestKey } }), commit),
+    ),
+  );
+
+interface Result {
+  readonly value: unknown;
+  readonly replayed: boolean;
+}
+
+function buffered<C extends Contract>(
+  contract: C,
+  work: (request: Request, call: Call<C, ApiContext>) => Promise<Result>,
 ): Endpoint {
   const setup = { reserveMs: DEADLINE_RESERVE_MS, services: apiContext, body: bodyReader(contract) };
   const chain = requestChain(contract, setup, async (request, call) => {
-    const run = (context: ApiContext) => work({ ...call, context });
-    const { value, replayed } = await idempotently(
-      rejectingLargeAnswers(call.context),
-      call.caller,
-      request,
-      run,
-      contract,
-    );
-    const { collection, dryRun } = contract;
-    const isDryRun = dryRun?.applies(value) === true;
-    const status = isDryRun ? 200 : contract.status;
-    const headers = {
-      ...((status === 201 || (status === 202 && collection !== undefined)) && location(request, collection, value)),
-      ...(replayed && { "Idempotency-Replayed": "true" }),
-    };
-    const schema = isDryRun ? dryRun.response : contract.response;
-    const answered = answer(request, status, checked(schema, value), headers);
+    const answered = success(contract, request, await work(request, call));
     assertAnswerFits(answered.body);
     return answered;
   });
@@ -60,6 +65,15 @@ export function endpoint<
       ),
     );
   return Object.assign(handle, { contract });
+}
+
+function success(contract: Contract, request: Request, { value, replayed }: Result): APIGatewayProxyResult {
+  const { collection, dryRun, status } = contract;
+  const again = replayed ? { "Idempotency-Replayed": "true" } : {};
+  if (dryRun?.applies(value) === true) return answer(request, 200, checked(dryRun.response, value), again);
+  const isCreated = status === 201 || (status === 202 && collection !== undefined);
+  const headers = { ...(isCreated && location(request, collection, value)), ...again };
+  return answer(request, status, checked(contract.response, value), headers);
 }
 
 function bodyReader({ body, bodyMediaType, upload }: Contract): MiddlewareObj<ApiEvent> | [] {

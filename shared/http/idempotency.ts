@@ -6,12 +6,15 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, ra
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { ApiContext } from "#shared/context.ts";
+import { type ApiContext, transactAny } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import type { Plan } from "#shared/db/plan.ts";
+import type { Table } from "#shared/db/table.ts";
+import { ApiError, ConditionFailed, failedAt, TableBusy } from "#shared/errors.ts";
+import { assertAnswerFits } from "#shared/http/answer.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
@@ -37,65 +40,98 @@ export const StoredClaim = z.object({
   expiresAt: z.int(),
 });
 
-export interface Idempotent<T> {
-  readonly value: T | unknown;
+/** Stores the answer of a plan in the transaction of its writes. Throws `internal` if the answer is too large, before anything is written. */
+type Commit = (plan: Pick<Plan<unknown>, "writes" | "answer">) => Promise<void>;
+
+interface Once {
+  readonly value: unknown;
+  /** An earlier request with the same idempotency key has committed the value. */
   readonly replayed: boolean;
 }
 
 /**
- * Runs `work`, or returns the stored answer of a success with the same idempotency key. `work` must commit its effect through the context
- * that it receives, so that it has this effect only once.
+ * Runs `work`, or returns the stored answer of a success with the same idempotency key. `work` must commit its last transaction through
+ * the function that it receives, so that it has its effect only once. `requestKey` is the same for all repetitions of a request.
  */
-export async function idempotently<T>(
-  context: ApiContext,
+export async function once(
+  context: Pick<ApiContext, "table" | "clock" | "secrets">,
   caller: Caller,
   request: Request,
-  work: (context: ApiContext) => Promise<T>,
-  { holdsSecret = false }: Pick<Contract, "holdsSecret"> = {},
-): Promise<Idempotent<T>> {
+  { holdsSecret = false }: Pick<Contract, "holdsSecret">,
+  work: (commit: Commit, requestKey?: string) => Promise<Pick<Plan<unknown>, "answer">>,
+): Promise<Once> {
   const given = keyOf(request);
-  if (given === undefined) return { value: await work(context), replayed: false };
+  if (given === undefined) {
+    const { answer } = await work(committing(context.table, async () => []));
+    return { value: answer, replayed: false };
+  }
   const route = `${request.method} ${request.resource}`;
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
   const run = randomUUID();
   const ownClaim = all(equals("run", run), unanswered);
-  const answered = async (answer: unknown): Promise<Write> => {
+  const commit = committing(context.table, async (answer) => {
     const set = holdsSecret
-      ? { sealedAnswer: await context.secrets.seal(caller.companyId, row, JSON.stringify(answer)) }
+      ? { sealedAnswer: await context.secrets.seal(caller.companyId, row, answer) }
       : { answer: encrypt(secret, answer) };
-    return { update: row, change: { set }, when: ownClaim };
-  };
-  let committed = false;
-  const commit: ApiContext["commit"] = async (writes, answer, written) => {
-    await context.commit([...writes, await answered(answer)], answer, written);
-    committed = true;
-  };
+    return [{ update: row, change: { set }, when: ownClaim }];
+  });
   try {
     const fingerprint = digest(request.path, queryOf(request), request.body);
     const earlier = await claim(context, row, run, fingerprint);
-    if (earlier !== undefined) {
-      const { answer, sealed } = earlier;
-      const value = sealed
-        ? JSON.parse(await context.secrets.open(caller.companyId, row, answer))
-        : decrypt(secret, answer);
-      return { value, replayed: true };
+    if (earlier === undefined) {
+      const { answer } = await work(commit, digest(route, given, fingerprint));
+      return { value: answer, replayed: false };
     }
-    const value = await work({ ...context, commit, requestKey: digest(route, given, fingerprint) });
-    if (!committed) await context.table.transact([await answered(value)]);
-    return { value, replayed: false };
+    const { answer, sealed } = earlier;
+    const text = sealed ? await context.secrets.open(caller.companyId, row, answer) : decrypt(secret, answer);
+    return { value: JSON.parse(text), replayed: true };
   } catch (error) {
     // A late commit of the failed request requires the claim, so it fails after this.
-    await release(context, { remove: row, when: ownClaim });
+    await release(context.table, { remove: row, when: ownClaim });
     throw error;
   }
 }
 
+const committing =
+  (table: Table, stored: (answer: string) => Promise<Write[]>): Commit =>
+  async ({ writes, answer }) => {
+    // JSON has no text for undefined.
+    const text = JSON.stringify(answer ?? null);
+    assertAnswerFits(text);
+    const more = await stored(text);
+    await transactAny(table, [...writes, ...more]).catch((error: unknown) => {
+      const isTakenOver = more.length > 0 && failedAt(error, writes.length) !== undefined;
+      throw isTakenOver
+        ? new TableBusy("another execution has taken over the idempotency key", { cause: error })
+        : error;
+    });
+  };
+
+/** For endpoints whose verbs still call `context.commit`. */
+export const idempotently = <T>(
+  context: ApiContext,
+  caller: Caller,
+  request: Request,
+  work: (context: ApiContext) => Promise<T>,
+  contract: Pick<Contract, "holdsSecret"> = {},
+): Promise<Once> =>
+  once(context, caller, request, contract, async (commit, requestKey) => {
+    let isStored = false;
+    const own: ApiContext["commit"] = async (writes, answer) => {
+      await commit({ writes, answer });
+      isStored = true;
+    };
+    const value = await work({ ...context, requestKey, commit: own });
+    if (!isStored) await commit({ writes: [], answer: value });
+    return { answer: value };
+  });
+
 /** Tries several times, because the client's next attempt is refused while the claim exists (up to 30 seconds). */
-async function release(context: ApiContext, removal: Write): Promise<void> {
+async function release(table: Table, removal: Write): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await context.table.transact([removal]);
+      return await table.transact([removal]);
     } catch (error) {
       if (error instanceof ConditionFailed) return;
       if (attempt === RELEASE_TRIES) return log.warn("idempotency key not released", errorFields(error));
@@ -113,12 +149,12 @@ interface EarlierAnswer {
 
 /** Returns undefined, or the stored answer of an earlier request. */
 async function claim(
-  context: ApiContext,
+  { table, clock }: Pick<ApiContext, "table" | "clock">,
   row: Key,
   run: string,
   fingerprint: string,
 ): Promise<EarlierAnswer | undefined> {
-  const now = context.clock.now();
+  const now = clock.now();
   const stored: z.infer<typeof StoredClaim> = {
     type: "idempotency",
     fingerprint,
@@ -130,7 +166,7 @@ async function claim(
   const abandoned = all(unanswered, atMost("runsUntil", now), equals("fingerprint", fingerprint));
   const free = any(missing("pk"), atMost("forgottenAt", now), abandoned);
   try {
-    await context.table.write({ put: { ...row, ...stored }, when: free });
+    await table.write({ put: { ...row, ...stored }, when: free });
     return undefined;
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
@@ -187,18 +223,18 @@ const TAG_BYTES = 16;
  * AES-256-GCM with a secret from the idempotency key. An attacker who can read the table and guesses the key can decrypt the answer, so set
  * `holdsSecret` in the contract if the answer contains a secret.
  */
-function encrypt(secret: Buffer, answer: unknown): Uint8Array {
+function encrypt(secret: Buffer, answer: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
   // The list of faults of a large import could be larger than a row (400 KB).
-  const sealed = Buffer.concat([cipher.update(zstdCompressSync(JSON.stringify(answer))), cipher.final()]);
+  const sealed = Buffer.concat([cipher.update(zstdCompressSync(answer)), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-function decrypt(secret: Buffer, stored: Uint8Array): unknown {
+function decrypt(secret: Buffer, stored: Uint8Array): string {
   const bytes = Buffer.from(stored);
   const decipher = createDecipheriv("aes-256-gcm", secret, bytes.subarray(0, NONCE_BYTES));
   decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
   const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
-  return JSON.parse(zstdDecompressSync(opened).toString("utf8"));
+  return zstdDecompressSync(opened).toString("utf8");
 }

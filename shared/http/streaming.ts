@@ -7,8 +7,8 @@ import type * as z from "zod/mini";
 import { type ReadContext, readContext } from "#shared/context.ts";
 import { beginningBefore } from "#shared/deadline.ts";
 import { commonHeaders } from "#shared/http/answer.ts";
-import { answering, type Call, checked, requestChain } from "#shared/http/chain.ts";
-import type { Contract } from "#shared/http/contract.ts";
+import { answering, checked, requestChain } from "#shared/http/chain.ts";
+import type { Call, Contract, Known } from "#shared/http/contract.ts";
 import { NotModified, type Validator, validatorOf } from "#shared/http/etag.ts";
 import { copied, gzipped, type Piece } from "#shared/http/gzip.ts";
 import type { ApiEvent, Request } from "#shared/http/request.ts";
@@ -17,7 +17,7 @@ import { errorFields, log } from "#shared/log.ts";
 
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
-interface StreamedCall<Path, Query, Body> extends Call<Path, Query, Body, ReadContext> {
+interface StreamedCall<C extends Contract> extends Call<C, ReadContext> {
   /** The headers are sent with the first item. */
   readonly header: (name: "Link", value: string) => void;
   /** Checks and sets the response's ETag, for endpoints whose contract sets `revalidated`. */
@@ -28,62 +28,41 @@ export interface StreamEndpoint {
   readonly contract: Contract;
 }
 
-/**
- * Streams one JSON value, which is whole in memory before its first byte is sent. `body` reads the request body. Other endpoints omit it,
- * so that their bundles do not contain it.
- */
-export function streamEndpoint<
-  Response extends z.ZodMiniType,
-  Path extends z.ZodMiniType,
-  Query extends z.ZodMiniType,
-  Body extends z.ZodMiniType,
->(
-  contract: Contract<Path, Query, Body, Response>,
-  work: (
-    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<z.input<Response> | NotModified>,
-  body?: MiddlewareObj<ApiEvent>,
-): StreamEndpoint {
-  return streaming(
-    contract,
-    async function* (call) {
-      const result = await work(call);
-      if (result instanceof NotModified) return result;
-      yield JSON.stringify(checked(contract.response, result));
-      return undefined;
-    },
-    body,
-  );
+type Pieces = Iterable<Piece> | AsyncIterable<Piece>;
+
+interface Options {
+  /** Reads the request body. Other endpoints omit it, so that their bundles do not contain it. */
+  readonly body?: MiddlewareObj<ApiEvent>;
+  /** For bytes for which another level than usual is better. */
+  readonly gzipLevel?: number | undefined;
 }
+
+/** Streams one JSON value, which is whole in memory before its first byte is sent. */
+export const streamEndpoint = <C extends Contract>(
+  contract: Known<C>,
+  work: (call: StreamedCall<C>) => Promise<z.input<C["response"]> | NotModified>,
+): StreamEndpoint =>
+  streaming<C, unknown>(contract, work, (value) => [JSON.stringify(checked(contract.response, value))]);
+
+type PageContract = Contract & {
+  readonly response: z.ZodMiniObject<{ readonly items: z.ZodMiniArray<z.ZodMiniType> }>;
+};
 
 /**
  * Streams a page of stored records. The schema validates only a sample and removes no field, so `work` must return exactly the documented
- * fields. `body` is as in `streamEndpoint`.
+ * fields.
  */
-export function streamPage<
-  Item extends z.ZodMiniType,
-  Shape extends { readonly items: z.ZodMiniArray<Item> },
-  Path extends z.ZodMiniType,
-  Query extends z.ZodMiniType,
-  Body extends z.ZodMiniType,
->(
-  contract: Contract<Path, Query, Body, z.ZodMiniObject<Shape>>,
-  work: (
-    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<(z.output<z.ZodMiniObject<Shape>> & Page) | NotModified>,
-  body?: MiddlewareObj<ApiEvent>,
-): StreamEndpoint {
-  return streaming(
+export const streamPage = <C extends PageContract>(
+  contract: Known<C>,
+  work: (call: StreamedCall<C>) => Promise<(z.output<C["response"]> & Page) | NotModified>,
+  options: Options = {},
+): StreamEndpoint =>
+  streaming<C, Page>(
     contract,
-    async function* (call) {
-      const page = await work(call);
-      if (page instanceof NotModified) return page;
-      yield pageText(contract.response.def.shape.items.def.element, page);
-      return undefined;
-    },
-    body,
+    work,
+    (page) => [pageText(contract.response.def.shape.items.def.element, page)],
+    options,
   );
-}
 
 interface Page {
   readonly items: readonly unknown[];
@@ -98,75 +77,41 @@ export function pageText(item: z.ZodMiniType, page: Page): string {
   return JSON.stringify(page);
 }
 
+type ListContract = Contract & { readonly response: z.ZodMiniArray<z.ZodMiniType> };
+type Items<C extends ListContract> = z.input<C["response"]["def"]["element"]>;
+
 /** Each item is validated and serialized as soon as it arrives. */
-export function streamItems<
-  Item extends z.ZodMiniType,
-  Path extends z.ZodMiniType,
-  Query extends z.ZodMiniType,
-  Body extends z.ZodMiniType,
->(
-  contract: Contract<Path, Query, Body, z.ZodMiniArray<Item>>,
-  work: (
-    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<Iterable<z.input<Item>> | AsyncIterable<z.input<Item>>>,
-): StreamEndpoint {
-  return streaming(contract, async function* (call) {
-    yield* jsonArray(contract.response.def.element, await work(call));
-    return undefined;
-  });
-}
+export const streamItems = <C extends ListContract>(
+  contract: Known<C>,
+  work: (call: StreamedCall<C>) => Promise<Iterable<Items<C>> | AsyncIterable<Items<C>>>,
+): StreamEndpoint =>
+  streaming<C, Iterable<Items<C>> | AsyncIterable<Items<C>>>(contract, work, (items) =>
+    jsonArray(contract.response.def.element, items),
+  );
 
-/** No schema checks the JSON, so the tests of `work` must. */
-export function streamText<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
-  contract: Contract<Path, Query, Body>,
-  work: (
-    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<Iterable<Piece> | AsyncIterable<Piece> | NotModified>,
-): StreamEndpoint {
-  return streaming(contract, async function* (call) {
-    const pieces = await work(call);
-    if (pieces instanceof NotModified) return pieces;
-    yield* pieces;
-    return undefined;
-  });
-}
+/** No schema checks the text, so the tests of `work` must. */
+export const streamText = <C extends Contract>(
+  contract: Known<C>,
+  work: (call: StreamedCall<C>) => Promise<Pieces | NotModified>,
+): StreamEndpoint => streaming<C, Pieces>(contract, work, (pieces) => pieces);
 
-/** Streams bytes, or answers 204 for undefined. `gzipLevel` is for bytes for which another level than usual is better. */
-export function streamBytes<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
-  contract: Contract<Path, Query, Body> & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>,
-  work: (
-    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<Uint8Array | NotModified | undefined>,
-  gzipLevel?: number,
-): StreamEndpoint {
-  const bytesOf = async function* (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) {
-    const bytes = await work(call);
-    if (bytes instanceof NotModified) return bytes;
-    if (bytes !== undefined) yield bytes;
-    return undefined;
-  };
-  return streaming(contract, bytesOf, undefined, gzipLevel);
-}
+/** Streams bytes, or answers 204 for undefined. */
+export const streamBytes = <C extends Contract & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>>(
+  contract: Known<C>,
+  work: (call: StreamedCall<C>) => Promise<Uint8Array | NotModified | undefined>,
+  options: Options = {},
+): StreamEndpoint =>
+  streaming<C, Uint8Array | undefined>(contract, work, (bytes) => (bytes === undefined ? [] : [bytes]), options);
 
-export function streamFile<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
-  contract: Contract<Path, Query, Body> & Required<Pick<Contract, "file">>,
-  work: (call: Call<z.output<Path>, z.output<Query>, z.output<Body>, ReadContext>) => Promise<AsyncIterable<string>>,
-): StreamEndpoint {
-  return streaming(contract, async function* (call) {
-    yield* await work(call);
-    return undefined;
-  });
-}
-
-/** The pieces of a response body. Without pieces, the generator may return NotModified. */
-type Pieces = AsyncGenerator<Piece, NotModified | undefined>;
-
-/** An error before the first byte gives a problem body. A later one closes the connection. */
-function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body extends z.ZodMiniType>(
-  contract: Contract<Path, Query, Body>,
-  piecesOf: (call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>) => Pieces,
-  body?: MiddlewareObj<ApiEvent>,
-  gzipLevel?: number,
+/**
+ * The one pipeline of streamed responses: `piecesOf` makes the body of what `work` returns. An error before the first byte gives a problem
+ * body. A later one closes the connection.
+ */
+function streaming<C extends Contract, Result>(
+  contract: C,
+  work: (call: StreamedCall<C>) => Promise<Result | NotModified>,
+  piecesOf: (result: Result) => Pieces,
+  { body, gzipLevel }: Options = {},
 ): StreamEndpoint {
   const setup = { reserveMs: limits.streamBodyMs, services: readContext, ...(body !== undefined && { body }) };
   const chain = requestChain(contract, setup, async (request, call): Promise<StreamedAnswer> => {
@@ -177,24 +122,17 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
     const validator = validatorOf(request, (etag) => {
       added.ETag = etag;
     });
-    const generated = piecesOf({ ...call, header, validator });
-    const first = await generated.next();
-    if (request.method === "HEAD") await generated.return(undefined);
+    const result = await work({ ...call, header, validator });
     const common = { ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) };
-    const withoutBody = (statusCode: number, headers: Readonly<Record<string, string>>): StreamedAnswer => ({
-      ...{ statusCode, headers: { ...headers, ...varyOnEncoding(headers) } },
-      // Lambda sends the headers together with the first piece.
-      pieces: [""],
-    });
-    if (first.value instanceof NotModified) return withoutBody(304, { ...common, ETag: first.value.etag });
-    if (first.done === true) return withoutBody(204, { ...contentHeaders(contract), ...added, ...common });
+    if (result instanceof NotModified) return withoutBody(304, { ...common, ETag: result.etag });
+    const pieces = allOf(piecesOf(result));
+    const first = await pieces.next();
     const headers = { ...contentHeaders(contract), ...added, ...common };
-    return {
-      statusCode: contract.status,
-      headers: { ...headers, ...encodingHeaders(request, headers) },
-      pieces: request.method === "HEAD" ? [""] : allOf(first, generated),
-      gzipLevel,
-    };
+    if (first.done === true) return withoutBody(204, headers);
+    const answered = { statusCode: contract.status, headers: { ...headers, ...encodingHeaders(request, headers) } };
+    if (request.method !== "HEAD") return { ...answered, pieces: continued(first.value, pieces), gzipLevel };
+    await pieces.return(undefined);
+    return { ...answered, pieces: NO_BODY };
   });
   const handle: StreamHandler = async (event, stream, context) => {
     await answering(event, async (received) => {
@@ -208,6 +146,15 @@ function streaming<Path extends z.ZodMiniType, Query extends z.ZodMiniType, Body
   };
   return Object.assign(streamified(handle), { contract });
 }
+
+/** Lambda sends the headers together with the first piece. */
+const NO_BODY = [""];
+
+const withoutBody = (statusCode: number, headers: Readonly<Record<string, string>>): StreamedAnswer => ({
+  statusCode,
+  headers: { ...headers, ...varyOnEncoding(headers) },
+  pieces: NO_BODY,
+});
 
 function contentHeaders({ file, mediaType }: Contract): Record<string, string> {
   if (file === undefined) return { "Content-Type": mediaType ?? "application/json" };
@@ -252,7 +199,7 @@ const PIECE_CHARACTERS = 64 * 1024;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
   /** Each piece is valid only until the next one is requested, because pieces may share memory. */
-  readonly pieces: Iterable<Piece> | AsyncIterable<Piece>;
+  readonly pieces: Pieces;
   readonly gzipLevel?: number | undefined;
 }
 
@@ -275,15 +222,16 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
 
 /** If the first piece fails, the client can still get a problem body, because nothing has been sent yet. */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
-  return allOf(await pieces.next(), pieces);
+  const { value, done } = await pieces.next();
+  return done === true ? pieces : continued(value, pieces);
 }
 
-async function* allOf(
-  first: IteratorResult<Piece, unknown>,
-  others: AsyncGenerator<Piece, unknown>,
-): AsyncGenerator<Piece> {
-  if (first.done === true) return;
-  yield first.value;
+async function* allOf(pieces: Pieces): AsyncGenerator<Piece, undefined> {
+  yield* pieces;
+}
+
+async function* continued(first: Piece, others: AsyncIterable<Piece>): AsyncGenerator<Piece> {
+  yield first;
   yield* others;
 }
 

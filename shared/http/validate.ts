@@ -1,6 +1,11 @@
-/** Validates the path, query and body of a request. Each fault names the value and the reason. */
+/**
+ * Validates the path, query and body of a request. Each fault names the value and the reason. An unknown query parameter is refused, because
+ * a misspelt filter would select all records.
+ */
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
+import type { Contract } from "#shared/http/contract.ts";
+import { nearestOf } from "#shared/nearest.ts";
 import type { Fault } from "#shared/problem.ts";
 
 /** Maximum number of faults in a response. Twenty are enough to correct a form, and the response to a hostile body stays small. */
@@ -33,6 +38,36 @@ function fault(part: Part, issue: z.core.$ZodIssue): Fault {
 /** RFC 6901. An empty pointer means the whole body. */
 function pointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+/** Maximum number of unknown parameters that an error names, and maximum characters of each name. */
+const [NAMED, NAME] = [10, 64];
+
+export const parameterNames = ({ query, ignoredQuery = [] }: Pick<Contract, "query" | "ignoredQuery">): string[] => [
+  ...Object.keys(query instanceof z.ZodMiniObject ? query.shape : {}),
+  ...ignoredQuery,
+];
+
+/** Names that begin with `_` are free for clients, for example to bypass a cache. Throws `validation_failed`. */
+export function requireKnown(sent: Iterable<string>, known: readonly string[]): void {
+  const unknown = [...sent].filter((name) => !name.startsWith("_") && !known.includes(name));
+  if (unknown.length === 0) return;
+  const faults = unknown.slice(0, NAMED).map((name) => {
+    const parameter = [...name].slice(0, NAME).join("");
+    return { parameter, code: "unknown_parameter", message: `is not known${helpFor(parameter, known)}` };
+  });
+  const texts = faults.map(({ parameter, message }) => `${parameter} ${message}`.replace(/\.$/, "")).join("; ");
+  const detail = `The query of the request is not valid: ${texts}`;
+  throw new ApiError("validation_failed", detail.endsWith("?") ? detail : `${detail}.`, { faults });
+}
+
+/** The beginning of a known name is similar too, for example `tag` for `tagId`. */
+function helpFor(name: string, known: readonly string[]): string {
+  const begun = (other: string): boolean => name.length > 2 && other.toLowerCase().startsWith(name.toLowerCase());
+  const similar = nearestOf(name, known) ?? known.find(begun);
+  if (similar !== undefined) return `. Did you mean ${similar}?`;
+  const nearest = nearestOf(name, known, Number.POSITIVE_INFINITY);
+  return nearest === undefined ? "" : `. The nearest known name is ${nearest}.`;
 }
 
 const nouns: Readonly<Record<string, string>> = {

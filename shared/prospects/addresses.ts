@@ -11,6 +11,7 @@ import type { Write } from "#shared/db/expression.ts";
 import { absent, all, equals, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
@@ -118,10 +119,9 @@ type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
 /** The holders of a missing address are read like those of a hidden one. Otherwise, the calls would show which of both it is. */
 const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
-export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Address> {
+export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Plan<Address>> {
   const address = addressFrom(await context.ids.nextAddress(companyId), input);
-  await context.commit([newAddressWrite(companyId, address, iso(context.clock.now()))], address);
-  return address;
+  return { writes: [newAddressWrite(companyId, address, iso(context.clock.now()))], answer: address };
 }
 
 interface Holders {
@@ -157,19 +157,7 @@ export async function updateAddress(
   caller: Caller,
   id: number,
   patch: AddressPatch,
-): Promise<Address> {
-  const { address, isSpreading } = await optimistic(() => change(context, caller, id, patch));
-  for (let isLeft = isSpreading; isLeft; ) isLeft = await optimistic(() => spread(context, caller, id));
-  return address;
-}
-
-interface Changed {
-  readonly address: Address;
-  /** True if some holders may still have an outdated copy. */
-  readonly isSpreading: boolean;
-}
-
-async function change(context: ApiContext, caller: Caller, id: number, patch: AddressPatch): Promise<Changed> {
+): Promise<Plan<Address>> {
   const { companyId } = caller;
   const stored = await findAddress(context, companyId, id);
   const holders = await holdersOf(context.table, stored ?? nobodys(companyId, id));
@@ -178,12 +166,13 @@ async function change(context: ApiContext, caller: Caller, id: number, patch: Ad
   if (stored === undefined || !isSeen) throw notFound("address");
   const current = presentAddress(stored);
   const address = patched(current, patch);
-  if (isSame(current, address)) return { address, isSpreading: stored.isSpreading === true };
+  const after = () => spreadAll(context, caller, id);
+  if (isSame(current, address)) return { writes: [], answer: address, ...(stored.isSpreading === true && { after }) };
   const isSpreading = live.length > limits.prospectsChangedAtOnce;
   const now = iso(context.clock.now());
   const copies = isSpreading ? [] : live.flatMap((prospect) => copyWrites(prospect, address, caller, now));
-  await context.table.transact([addressWrite(stored, address, holders, { isSpreading, now }), ...copies]);
-  return { address, isSpreading };
+  const write = addressWrite(stored, address, holders, { isSpreading, now });
+  return { writes: [write, ...copies], answer: address, ...(isSpreading && { after }) };
 }
 
 /**
@@ -210,6 +199,11 @@ function addressWrite(
     change: { set: { ...fields, isSpreading, prospectIds, updatedAt: now }, remove: gone, add: { version: 1 } },
     when: unchanged(stored),
   };
+}
+
+async function spreadAll(context: ApiContext, caller: Caller, id: number): Promise<void> {
+  let isLeft = true;
+  while (isLeft) isLeft = await optimistic(() => spread(context, caller, id));
 }
 
 /** Changes outdated copies, or removes `isSpreading` if there are none. Returns true if another call is needed. */

@@ -112,10 +112,13 @@ type UpcomingFields = Pick<StoredProspect, "upcoming" | "later">;
 export const nothingUpcoming: UpcomingFields = { upcoming: [], later: [] };
 
 /** `before` is undefined for a new appointment, and `after` is undefined for a deleted one. */
-export interface AppointmentChange {
-  readonly before: StoredAppointment | undefined;
-  readonly after: StoredAppointment | undefined;
-}
+export type AppointmentChange =
+  | { readonly before: undefined; readonly after: StoredAppointment }
+  | { readonly before: StoredAppointment; readonly after: StoredAppointment | undefined };
+
+/** The appointment as it was before the change, or the new one. */
+export const subjectOf = (change: AppointmentChange): StoredAppointment =>
+  change.before === undefined ? change.after : change.before;
 
 /** Copies the soonest upcoming appointments, within the limits `COPIES` and `COPIES_BYTES`. */
 export const upcomingFields = (appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields =>
@@ -205,7 +208,7 @@ const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: nu
 /** Every change of an appointment must include these writes. They fail if the prospect's row has changed since `current` was read. */
 export function prospectAppointmentWrites(
   current: StoredProspect,
-  { before: earlier, after }: AppointmentChange,
+  change: AppointmentChange,
   upcoming: UpcomingFields,
   agenda: readonly AgendaEntry[],
   nowMs: number,
@@ -214,10 +217,12 @@ export function prospectAppointmentWrites(
   const until = agendaUntil(agenda, before);
   const changed = { ...others, ...upcoming, appointmentsChangedAt: nowMs, version: current.version + 1 };
   const next = until === undefined ? changed : { ...changed, agendaUntil: until, appointments: agenda.length };
-  const { id = 0, version = 0 } = after ?? earlier ?? {};
-  const isDeleted = after === undefined;
-  const heldBy = isDeleted && earlier !== undefined ? holdersOf(current, earlier, nowMs) : undefined;
-  const appointment = { id, version: isDeleted ? version + 1 : version, isDeleted, ...(heldBy && { heldBy }) };
-  const fact = earlier === undefined && after !== undefined ? factOfAppointment(after) : undefined;
+  const subject = subjectOf(change);
+  const { id } = subject;
+  const appointment =
+    change.after === undefined
+      ? { id, version: subject.version + 1, isDeleted: true, heldBy: holdersOf(current, subject, nowMs) }
+      : { id, version: change.after.version, isDeleted: false };
+  const fact = change.before === undefined ? factOfAppointment(change.after) : undefined;
   return [...replaceProspect(current, next, undefined, { appointment, fact }), ...agendaWrites(current, next, agenda)];
 }

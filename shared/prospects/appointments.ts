@@ -4,10 +4,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { equals } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import {
@@ -15,12 +15,13 @@ import {
   agendaAfter,
   prospectAppointmentWrites,
   readAgenda,
+  subjectOf,
   upcomingAfter,
 } from "#shared/prospects/agenda.ts";
-import { type Arrival, occurred, requireBase } from "#shared/prospects/arrival.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { readProspectOfFact } from "#shared/prospects/read.ts";
+import { type Arrival, requireBase } from "#shared/prospects/record-version.ts";
 import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite, NOWHERE } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
@@ -38,33 +39,33 @@ export async function createAppointment(
   prospectId: number,
   input: NewAppointment,
   arrival: Arrival = {},
-): Promise<Appointment> {
+): Promise<Plan<Appointment>> {
   const { companyId, userId } = caller;
   const [id, dictionary] = await Promise.all([context.ids.next(), currentDictionary(context, companyId)]);
   if (input.assignedToUserId != null) requireUser(dictionary, "assignedToUserId", input.assignedToUserId);
   requireOrder(input.startAt, input.endAt ?? null, "endAt");
-  return optimistic(async () => {
-    const { prospect } = await readProspectOfFact(context, caller, prospectId, arrival.occurredAt);
-    const { assignedToUserId = prospect.assignedToUserId ?? userId } = input;
-    const nowMs = context.clock.now();
-    const now = iso(nowMs);
-    const appointment: StoredAppointment = {
-      type: "appointment",
-      id,
-      companyId,
-      prospectId,
-      ...givenFields(input, { ...emptyFields, title: input.title, startAt: input.startAt, assignedToUserId }),
-      createdAt: now,
-      updatedAt: now,
-      ...occurred(arrival),
-      createdBy: userId,
-      version: 1,
-    };
-    const made = presentAppointment(appointment, dictionary);
-    const writes = await prospectWrites(context, prospect, { before: undefined, after: appointment }, nowMs);
-    await context.commit([...writes, ...newAppointmentWrites(appointment)], made, appointment);
-    return made;
-  });
+  const { prospect } = await readProspectOfFact(context, caller, prospectId, arrival.occurredAt);
+  const { assignedToUserId = prospect.assignedToUserId ?? userId } = input;
+  const nowMs = context.clock.now();
+  const now = iso(nowMs);
+  const appointment: StoredAppointment = {
+    type: "appointment",
+    id,
+    companyId,
+    prospectId,
+    ...givenFields(input, { ...emptyFields, title: input.title, startAt: input.startAt, assignedToUserId }),
+    createdAt: now,
+    updatedAt: now,
+    occurredAt: arrival.occurredAt,
+    createdBy: userId,
+    version: 1,
+  };
+  const rows = await prospectWrites(context, prospect, { before: undefined, after: appointment }, nowMs);
+  return {
+    writes: [...rows, ...newAppointmentWrites(appointment)],
+    answer: presentAppointment(appointment, dictionary),
+    written: appointment,
+  };
 }
 
 /** The rows of the appointment: in the partition of its prospect, in the calendar, and the locator. */
@@ -92,49 +93,48 @@ export async function updateAppointment(
   id: number,
   patch: AppointmentPatch,
   arrival: Arrival = {},
-): Promise<Appointment> {
-  const dictionary = await currentDictionary(context, caller.companyId);
-  return optimistic(async () => {
-    const { appointment: current, prospect } = await findAppointment(context, caller, id);
-    await requireBase(arrival, current, () => presentAppointment(current, dictionary));
-    const same = { ...current, ...givenFields(patch, current) };
-    if (JSON.stringify(same) === JSON.stringify(current)) {
-      const shown = presentAppointment(current, dictionary);
-      await context.commit([], shown, current);
-      return shown;
-    }
-    requirePossible(current, same, patch, dictionary);
-    const nowMs = context.clock.now();
-    const { occurredAt: _, ...fields } = same;
-    const next = { ...fields, ...occurred(arrival), updatedAt: iso(nowMs), version: current.version + 1 };
-    const shown = presentAppointment(next, dictionary);
-    const writes: Write[] = [
-      ...(await prospectWrites(context, prospect, { before: current, after: next }, nowMs)),
-      { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
-      { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
-      ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
-    ];
-    await context.commit(writes, shown, next);
-    return shown;
-  });
+): Promise<Plan<Appointment>> {
+  const [{ appointment: current, prospect }, dictionary] = await Promise.all([
+    findAppointment(context, caller, id),
+    currentDictionary(context, caller.companyId),
+  ]);
+  await requireBase(arrival, current, () => presentAppointment(current, dictionary));
+  const same = { ...current, ...givenFields(patch, current) };
+  if (JSON.stringify(same) === JSON.stringify(current)) {
+    return { writes: [], answer: presentAppointment(current, dictionary), written: current };
+  }
+  requirePossible(current, same, patch, dictionary);
+  const nowMs = context.clock.now();
+  const { occurredAt } = arrival;
+  const next = { ...same, occurredAt, updatedAt: iso(nowMs), version: current.version + 1 };
+  const writes: Write[] = [
+    ...(await prospectWrites(context, prospect, { before: current, after: next }, nowMs)),
+    { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
+    { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
+    ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
+  ];
+  return { writes, answer: presentAppointment(next, dictionary), written: next };
 }
 
 /** Moves the row to a key that no request reads. The stream record of the moved row becomes the event `appointment.cancelled`. */
-export function deleteAppointment(context: ApiContext, caller: Caller, id: number): Promise<void> {
-  return optimistic(async () => {
-    const { appointment: current, prospect } = await findAppointment(context, caller, id);
-    const nowMs = context.clock.now();
-    const now = iso(nowMs);
-    const version = current.version + 1;
-    const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
-    await context.table.transact([
-      ...(await prospectWrites(context, prospect, { before: current, after: undefined }, nowMs)),
-      { remove: keyOf(current), when: equals("version", current.version) },
-      { put: { ...attachedKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone } },
-      { remove: entryOf(current) },
-      { remove: attachedKeys.appointmentLocator(caller.companyId, id) },
-    ]);
-  });
+export async function deleteAppointment(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+): Promise<Plan<{ id: number }>> {
+  const { appointment: current, prospect } = await findAppointment(context, caller, id);
+  const nowMs = context.clock.now();
+  const now = iso(nowMs);
+  const version = current.version + 1;
+  const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
+  const writes: Write[] = [
+    ...(await prospectWrites(context, prospect, { before: current, after: undefined }, nowMs)),
+    { remove: keyOf(current), when: equals("version", current.version) },
+    { put: { ...attachedKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone } },
+    { remove: entryOf(current) },
+    { remove: attachedKeys.appointmentLocator(caller.companyId, id) },
+  ];
+  return { writes, answer: { id } };
 }
 
 /** The writes of the prospect's row and of its agenda. */
@@ -144,14 +144,13 @@ async function prospectWrites(
   change: AppointmentChange,
   nowMs: number,
 ): Promise<Write[]> {
-  const { before, after } = change;
   const entries = await readAgenda(table, prospect);
-  // A concurrent write has changed the agenda's key. `optimistic` then reads the prospect again.
+  // A concurrent write has changed the agenda's key. The verb is then called again.
   if (entries === undefined) throw new ConditionFailed([]);
-  if (before === undefined && entries.length >= limits.appointmentsPerProspect) {
+  if (change.before === undefined && entries.length >= limits.appointmentsPerProspect) {
     throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
   }
-  const agenda = agendaAfter(entries, (before ?? after)?.id ?? 0, after);
+  const agenda = agendaAfter(entries, subjectOf(change).id, change.after);
   return prospectAppointmentWrites(
     prospect,
     change,

@@ -9,82 +9,66 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Condition, Write } from "#shared/db/expression.ts";
 import { type AgendaEntry, agendaRemoval, agendaWrites } from "#shared/prospects/agenda.ts";
 import { replaceProspect } from "#shared/prospects/rows.ts";
-import { type BulkFields, type BulkMark, StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
-import { changeWrites } from "#shared/prospects/write.ts";
+import { BulkFields, type BulkMark, StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
+import { nextVersion } from "#shared/prospects/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 /** The `source` of status changes that a bulk job makes. */
 const BULK_SOURCE = "bulk";
 
-function sameFields(prospect: StoredProspect, like: BulkFields): BulkFields {
-  const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt = null } = prospect;
-  return {
-    ...(like.statusId !== undefined && { statusId }),
-    ...(like.assignedToUserId !== undefined && { assignedToUserId }),
-    ...(like.assignedByUserId !== undefined && { assignedByUserId }),
-    ...(like.tagIds !== undefined && { tagIds }),
-    ...(like.deletedAt !== undefined && { deletedAt }),
-  };
-}
+type Field = keyof BulkFields;
+const all: readonly Field[] = ["statusId", "assignedToUserId", "assignedByUserId", "tagIds", "deletedAt"];
+
+const picked = (from: BulkFields, isWanted: (field: Field) => boolean): BulkFields =>
+  BulkFields.parse(Object.fromEntries(all.filter(isWanted).map((field) => [field, from[field]])));
+
+/** The fields of `from` that `like` also has. */
+export const commonFields = (from: BulkFields, like: BulkFields): BulkFields =>
+  picked(from, (field) => like[field] !== undefined);
+
+const ownFields = (prospect: StoredProspect): BulkFields => ({ ...prospect, deletedAt: prospect.deletedAt ?? null });
+
+const isEqual = (prospect: StoredProspect, wanted: BulkFields, field: Field): boolean =>
+  JSON.stringify(wanted[field]) === JSON.stringify(ownFields(prospect)[field]);
 
 export const differing = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
-  chosen(wanted, sameFields(prospect, wanted), (a, b) => a !== b);
+  picked(wanted, (field) => wanted[field] !== undefined && !isEqual(prospect, wanted, field));
 
 export const equalling = (prospect: StoredProspect, wanted: BulkFields): BulkFields =>
-  chosen(wanted, sameFields(prospect, wanted), (a, b) => a === b);
-
-function chosen(wanted: BulkFields, actual: BulkFields, test: (a: string, b: string) => boolean): BulkFields {
-  const passes = (field: keyof BulkFields): boolean =>
-    wanted[field] !== undefined && test(JSON.stringify(wanted[field]), JSON.stringify(actual[field]));
-  const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt } = wanted;
-  return {
-    ...(passes("statusId") && { statusId }),
-    ...(passes("assignedToUserId") && { assignedToUserId }),
-    ...(passes("assignedByUserId") && { assignedByUserId }),
-    ...(passes("tagIds") && { tagIds }),
-    ...(passes("deletedAt") && { deletedAt }),
-  };
-}
-
-export function commonFields(from: BulkFields, like: BulkFields): BulkFields {
-  const { statusId, assignedToUserId, assignedByUserId, tagIds, deletedAt } = from;
-  return {
-    ...(like.statusId !== undefined && { statusId }),
-    ...(like.assignedToUserId !== undefined && { assignedToUserId }),
-    ...(like.assignedByUserId !== undefined && { assignedByUserId }),
-    ...(like.tagIds !== undefined && { tagIds }),
-    ...(like.deletedAt !== undefined && { deletedAt }),
-  };
-}
+  picked(wanted, (field) => wanted[field] !== undefined && isEqual(prospect, wanted, field));
 
 export const isEmpty = (fields: BulkFields): boolean => Object.keys(fields).length === 0;
 
+export interface JobWrite {
+  /** All fields must differ from the prospect's. */
+  readonly after: BulkFields;
+  readonly job: Pick<BulkMark, "jobId" | "events">;
+  readonly dictionary: Dictionary;
+  readonly deletedIf?: Condition | undefined;
+}
+
 /**
- * Writes the fields `after` and the mark of the job in one transaction. All fields must differ from the prospect's. Throws
- * `ConditionFailed` if the row has changed since `current` was read, or does not meet `deletedIf` for a deletion. Returns the mark.
+ * Writes the fields `after` and the mark of the job in one transaction. Throws `ConditionFailed` if the row has changed since `current` was
+ * read, or does not meet `deletedIf` for a deletion. Returns the mark.
  */
 export async function writeByJob(
   context: ApiContext,
   caller: Caller,
   current: StoredProspect,
-  after: BulkFields,
-  job: Pick<BulkMark, "jobId" | "events">,
-  dictionary: Dictionary,
-  deletedIf?: Condition,
+  { after, job, dictionary, deletedIf }: JobWrite,
 ): Promise<BulkMark> {
   const version = current.version + 1;
-  const bulk: BulkMark = { ...job, version, before: sameFields(current, after), after };
-  const { deletedAt: deletedBefore = null, ...others } = current;
-  const { deletedAt = deletedBefore, tagIds = current.tagIds } = after;
+  const bulk: BulkMark = { ...job, version, before: commonFields(ownFields(current), after), after };
+  const { deletedAt = current.deletedAt, tagIds = current.tagIds } = after;
   const { statusId = current.statusId, assignedToUserId = current.assignedToUserId } = after;
   const { assignedByUserId = current.assignedByUserId } = after;
   const next: StoredProspect = {
-    ...others,
+    ...current,
     statusId,
     assignedToUserId,
     assignedByUserId,
     tagIds,
-    ...(deletedAt !== null && { deletedAt }),
+    deletedAt: deletedAt ?? undefined,
     updatedAt: iso(context.clock.now()),
     updatedBy: caller.userId,
     version,
@@ -107,7 +91,7 @@ async function writesOf(
     const entries = await appointmentTimes(context, current);
     return [...replaceProspect(current, next), ...(entries.length === 0 ? [] : agendaWrites(next, next, entries))];
   }
-  return changeWrites(context, current, next, () => [], dictionary, {}, BULK_SOURCE);
+  return (await nextVersion(context, current, next, { dictionary, source: BULK_SOURCE })).writes;
 }
 
 /** Reads the appointments of a deleted prospect, whose agenda was deleted with it. No appointment can have changed since. */

@@ -18,7 +18,7 @@ export const StoredClientRecord = z.object({
 const keyOf = ({ companyId, userId }: Pick<Caller, "companyId" | "userId">, clientRecordId: string) =>
   keys.clientRecord(companyId, userId, clientRecordId.toLowerCase());
 
-/** The write fails if the same user has used the id before. */
+/** The write fails with `conflict` if the same user has used the id before. */
 export function clientRecordWrites({ companyId, createdBy: userId, id, clientRecordId }: StoredProspect): Write[] {
   if (clientRecordId === undefined) return [];
   const row: z.infer<typeof StoredClientRecord> = {
@@ -26,10 +26,12 @@ export function clientRecordWrites({ companyId, createdBy: userId, id, clientRec
     clientRecordId: clientRecordId.toLowerCase(),
     prospectId: id,
   };
-  return [{ put: { ...keyOf({ companyId, userId }, clientRecordId), ...row }, when: absent }];
+  return [
+    { put: { ...keyOf({ companyId, userId }, clientRecordId), ...row }, when: absent, orThrow: clientRecordInUse },
+  ];
 }
 
-export function clientRecordInUse(): ApiError {
+function clientRecordInUse(): ApiError {
   const message = "is already the id of another prospect that you have created";
   const faults = [{ pointer: "/clientRecordId", code: "duplicate", message }];
   return new ApiError("conflict", `clientRecordId: ${message}.`, { faults });

@@ -3,11 +3,9 @@ import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { ApiError, failedAt, notFound } from "#shared/errors.ts";
-import * as limits from "#shared/limits.ts";
-import { type Arrival, occurred } from "#shared/prospects/arrival.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
+import { failedAt, notFound } from "#shared/errors.ts";
 import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
 import {
@@ -19,6 +17,7 @@ import {
   isVisible,
   readVisibleProspect,
 } from "#shared/prospects/read.ts";
+import type { Arrival } from "#shared/prospects/record-version.ts";
 import {
   findAttached,
   findNoteLocators,
@@ -55,16 +54,20 @@ export async function newNote(
   const id = await ids.next();
   const now = iso(clock.now());
   const dated = { createdAt: now, updatedAt: now, createdBy: userId };
-  return { type: "note", id, companyId, prospectId, body, ...dated, ...occurred(arrival), version: 1 };
+  return { type: "note", id, companyId, prospectId, body, ...dated, occurredAt: arrival.occurredAt, version: 1 };
 }
 
+/**
+ * The first try needs no strongly consistent read. If it fails, the error contains the prospect's current row, from which `secondTry` makes
+ * another plan.
+ */
 export async function createNote(
   context: ApiContext,
   caller: Caller,
   prospectId: number,
   { body }: NewNote,
   arrival: Arrival = {},
-): Promise<Note> {
+): Promise<Plan<Note>> {
   const { companyId } = caller;
   const own = visibleAssignee(caller);
   const [note, dictionary, prospect] = await Promise.all([
@@ -72,58 +75,43 @@ export async function createNote(
     currentDictionary(context, companyId),
     own === undefined ? glimpse(context, companyId, prospectId) : undefined,
   ]);
-  const made = presentNote(note, dictionary);
-  const nowMs = Date.parse(note.updatedAt);
-  const commit = (first: Write, assignee?: number | null) =>
-    context.commit([first, ...insertNote(note, assignee)], made, note);
-  const first = changeOfNotes(caller, prospectId, nowMs, prospect);
-  await commit(first, own ?? prospect?.assignedToUserId).catch(async (error: unknown) => {
-    const again = await secondTry(context, caller, error, nowMs, arrival);
-    const failed = again === undefined ? error : await failureOf(commit(again.first, again.assignee));
-    if (failed !== undefined)
-      throw isInvisible(failed) ? notFound("prospect") : isOneTooMany(failed) ? tooManyNotes() : failed;
+  const plan = (counted: Write, assignee?: number | null): Plan<Note> => ({
+    writes: [counted, ...insertNote(note, assignee)],
+    answer: presentNote(note, dictionary),
+    written: note,
   });
-  return made;
-}
-
-/** Undefined if the transaction does not check the assignee. */
-interface SecondTry {
-  readonly first: Write;
-  readonly assignee: number | null | undefined;
+  const counted = changeOfNotes(caller, prospectId, Date.parse(note.updatedAt), prospect);
+  return {
+    ...plan(counted, own ?? prospect?.assignedToUserId),
+    refused: (error) => {
+      const failure = failedAt(error, 0);
+      return failure === undefined
+        ? undefined
+        : secondTry(context, caller, failure.item, note).then((again) => plan(...again));
+    },
+  };
 }
 
 /**
- * Returns the first write of the second try of `createNote`, with the assignee that it checks, or undefined if a second try cannot succeed.
- * The error of the first try contains the current row of the prospect. It shows whether the caller may see it, now or when the note was
- * written, and whether an import must be completed. If the caller sees all prospects, the second try does not check the assignee, so that a
- * reassignment cannot make it fail.
+ * Returns the write that replaces the failed `changeOfNotes`, and the assignee that it checks. `item` shows whether the caller may see the
+ * prospect, now or when the note was written, and whether an import must be completed. If the caller sees all prospects, the second try does
+ * not check the assignee, so that a reassignment cannot make it fail. Throws `not_found`.
  */
 async function secondTry(
   { table }: ApiContext,
   caller: Caller,
-  error: unknown,
-  nowMs: number,
-  { occurredAt }: Arrival,
-): Promise<SecondTry | undefined> {
-  const item = failedAt(error, 0)?.item;
-  if (item === undefined) return undefined;
-  const prospect = storedProspect(item);
-  const { id, companyId, importId } = prospect;
-  if (!acceptsFact(caller, prospect, occurredAt)) return undefined;
-  if (!(await isPublished(table, companyId, importId))) return undefined;
+  item: Item | undefined,
+  { updatedAt, occurredAt }: StoredNote,
+): Promise<[counted: Write, assignee: number | null | undefined]> {
+  const prospect = item === undefined ? undefined : storedProspect(item);
+  if (prospect === undefined || !acceptsFact(caller, prospect, occurredAt)) throw notFound("prospect");
+  const { id, companyId, importId, assignedToUserId } = prospect;
+  if (!(await isPublished(table, companyId, importId))) throw notFound("prospect");
+  const nowMs = Date.parse(updatedAt);
   return isVisible(caller, prospect)
-    ? {
-        first: changeOfNotes(caller, id, nowMs, importId === undefined ? {} : { importId }),
-        assignee: visibleAssignee(caller),
-      }
-    : { first: changeOfNotesOf(prospect, nowMs), assignee: prospect.assignedToUserId };
+    ? [changeOfNotes(caller, id, nowMs, { importId }), visibleAssignee(caller)]
+    : [changeOfNotesOf(prospect, nowMs), assignedToUserId];
 }
-
-const failureOf = (work: Promise<void>): Promise<unknown> =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
 
 export async function getNote(context: ApiContext, caller: Caller, id: number): Promise<Note> {
   const [{ note }, dictionary] = await Promise.all([
@@ -133,28 +121,30 @@ export async function getNote(context: ApiContext, caller: Caller, id: number): 
   return presentNote(note, dictionary);
 }
 
-export async function updateNote(context: ApiContext, caller: Caller, id: number, patch: NotePatch): Promise<Note> {
-  const dictionary = await currentDictionary(context, caller.companyId);
-  return optimistic(async () => {
-    const { note: current, prospect } = await findNote(context, caller, id);
-    const { body = current.body } = patch;
-    if (body === current.body) return presentNote(current, dictionary);
-    const next = { ...current, body, updatedAt: iso(context.clock.now()), version: current.version + 1 };
-    await context.table.transact([
-      changeOfNotes(caller, current.prospectId, Date.parse(next.updatedAt), prospect),
-      ...replaceNote(current, next, prospect.assignedToUserId),
-    ]);
-    return presentNote(next, dictionary);
-  });
+export async function updateNote(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  { body }: NotePatch,
+): Promise<Plan<Note>> {
+  const [{ note: current, prospect }, dictionary] = await Promise.all([
+    findNote(context, caller, id),
+    currentDictionary(context, caller.companyId),
+  ]);
+  if (body === undefined || body === current.body) return unchanged(presentNote(current, dictionary));
+  const next = { ...current, body, updatedAt: iso(context.clock.now()), version: current.version + 1 };
+  const counted = changeOfNotes(caller, current.prospectId, Date.parse(next.updatedAt), prospect);
+  return {
+    writes: [counted, ...replaceNote(current, next, prospect.assignedToUserId)],
+    answer: presentNote(next, dictionary),
+  };
 }
 
 /** A note can be removed, because no other record refers to it. */
-export function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<void> {
-  return optimistic(async () => {
-    const { note: current, prospect } = await findNote(context, caller, id);
-    const nowMs = context.clock.now();
-    await context.table.transact([changeOfNotesOf(prospect, nowMs), ...removeNote(current, prospect, nowMs)]);
-  });
+export async function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<Plan<{ id: number }>> {
+  const { note: current, prospect } = await findNote(context, caller, id);
+  const nowMs = context.clock.now();
+  return { writes: [changeOfNotesOf(prospect, nowMs), ...removeNote(current, prospect, nowMs)], answer: { id } };
 }
 
 interface FoundNote {
@@ -175,14 +165,3 @@ async function findNote(context: ApiContext, caller: Caller, id: number): Promis
   if (found === undefined) throw notFound("note");
   return { note: StoredNote.parse(found.item), prospect: found.prospect };
 }
-
-/**
- * In each transaction of this file, the first write checks that the caller sees the prospect, and the second write of an insert counts the
- * notes.
- */
-const isInvisible = (error: unknown): boolean => failsAt(error, 0);
-const isOneTooMany = (error: unknown): boolean => failsAt(error, 1);
-export const failsAt = (error: unknown, at: number): boolean => failedAt(error, at) !== undefined;
-
-export const tooManyNotes = (): ApiError =>
-  new ApiError("conflict", `A prospect may have at most ${limits.notesPerProspect} notes.`);

@@ -1,8 +1,9 @@
 /**
  * The version of a record as devices see it. It also grows without a write of the record's own row: if a name that the record shows
- * changes, if an appointment begins, or if the user may see the record again.
+ * changes, if an appointment begins, or if the user may see the record again. A device sends it with a change.
  */
 import type { Ahead, IndexRow } from "#shared/company-index/record.ts";
+import { Outdated } from "#shared/errors.ts";
 import { laterOf, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
@@ -47,3 +48,22 @@ export const prospectLow = (
   { statusId, assignedToUserId, tagIds, ahead }: Shown,
   { ofStatus, ofUser, ofTags, ofAhead }: ReturnType<typeof lowsOf>,
 ): number => ofStatus(statusId) + ofUser(assignedToUserId) + ofTags(tagIds) + ofAhead(ahead);
+
+/** How a change arrives: online, or later from a device that was offline. */
+export interface Arrival {
+  /** The time of the change on the device. It is neither in the future nor too old. */
+  readonly occurredAt?: string | undefined;
+  /** The version that the user changed. If the record has another version now, nothing is written. */
+  readonly baseVersion?: number | undefined;
+}
+
+interface Versioned {
+  readonly id: number;
+  readonly version: number;
+}
+
+/** Throws `Outdated` with the current record. */
+export async function requireBase({ baseVersion }: Arrival, current: Versioned, present: () => unknown): Promise<void> {
+  if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
+  throw new Outdated(current, await present());
+}

@@ -16,6 +16,7 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf, type Key } from "#shared/db/keys.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import type { Reads } from "#shared/db/reads.ts";
+import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
@@ -89,7 +90,7 @@ const loggedNote = (note: StoredNote, assignee: number | null | undefined): Note
 });
 
 /**
- * The condition of the first write fails if the prospect has too many notes. Pass `assignee` only if a condition of the same transaction
+ * Throws `conflict` if the prospect has too many notes. Pass `assignee` only if a condition of the same transaction
  * ensures that it is the assignee of the prospect.
  */
 export const insertNote = (note: StoredNote, assignee?: number | null): Write[] => [
@@ -97,11 +98,15 @@ export const insertNote = (note: StoredNote, assignee?: number | null): Write[] 
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
     change: { set: { type: "noteCount", prospectId: note.prospectId }, add: { notes: 1 } },
     when: any(missing("notes"), below("notes", limits.notesPerProspect)),
+    orThrow: tooManyNotes,
   },
   { put: { ...keyOfNote(note), ...note } },
   ...noteDelta(note.companyId, indexNote(note), { ...loggedNote(note, assignee), fact: factOfNote(note) }),
   noteLocatorWrite(note),
 ];
+
+const tooManyNotes = (): ApiError =>
+  new ApiError("conflict", `A prospect may have at most ${limits.notesPerProspect} notes.`);
 
 export const replaceNote = (current: StoredNote, next: StoredNote, assignee?: number | null): Write[] => [
   { put: { ...keyOfNote(next), ...next }, when: equals("version", current.version) },

@@ -1,18 +1,20 @@
-/** Creates, changes, tags and deletes prospects. Each write is one transaction over all rows that it changes. */
+/** Creates, changes, tags and deletes prospects. Each verb plans one transaction over all rows that it changes. */
 import { type Caller, may } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { type ApiContext, transactAny } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { badReference, ConditionFailed, notFound } from "#shared/errors.ts";
+import { type ApiContext, commitTo } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import { absent, type Write } from "#shared/db/expression.ts";
+import { carryOut, type Plan, unchanged } from "#shared/db/plan.ts";
+import { ApiError, badReference, notFound } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
-import { type Arrival, requireBase } from "#shared/prospects/arrival.ts";
 import { reassignedAt } from "#shared/prospects/assignments.ts";
-import { clientRecordInUse, clientRecordWrites } from "#shared/prospects/client-records.ts";
+import { clientRecordWrites } from "#shared/prospects/client-records.ts";
 import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
-import { failsAt, newNote, tooManyNotes } from "#shared/prospects/notes.ts";
-import { presentProspect } from "#shared/prospects/present.ts";
+import { newNote } from "#shared/prospects/notes.ts";
+import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import { changeOfNotes, readProspectOfFact, readVisibleProspect } from "#shared/prospects/read.ts";
+import { type Arrival, requireBase } from "#shared/prospects/record-version.ts";
 import {
   type AddressChoice,
   requireReferences,
@@ -20,10 +22,9 @@ import {
   requireUser,
   resolveAddress,
 } from "#shared/prospects/references.ts";
-import { insertNote, insertProspect, replaceProspect } from "#shared/prospects/rows.ts";
+import { insertNote, insertProspect, pastFact, replaceProspect } from "#shared/prospects/rows.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
-import { entriesBeforeNext, historyWrite, pastStatusChange, statusChange } from "#shared/prospects/status-changes.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
+import type { LastStatusChange, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary, forgetDictionary } from "#shared/reference/dictionary.ts";
 import type { TagChoice } from "#shared/reference/input.ts";
 
@@ -32,25 +33,16 @@ const DEFAULT_SOURCE = "api";
 /** The `source` of prospects and status changes that come from an import. */
 export const IMPORT_SOURCE = "csv-import";
 
-/** Tries again if the requested status, user or address changes at the same time. */
-export const createProspect = (
-  context: ApiContext,
-  caller: Caller,
-  input: NewProspect,
-  arrival: Arrival = {},
-): Promise<Prospect> =>
-  optimistic(() =>
-    create(context, caller, input, arrival).catch((error: unknown) => {
-      if (error instanceof ConditionFailed) forgetDictionary(context, caller.companyId);
-      throw error;
-    }),
-  );
-
 /**
  * With a supply of ids, a cached dictionary and no `addressId`, no read is needed before the transaction. It checks itself that the
  * requested status and user have not changed since the dictionary was read.
  */
-async function create(context: ApiContext, caller: Caller, input: NewProspect, arrival: Arrival): Promise<Prospect> {
+export async function createProspect(
+  context: ApiContext,
+  caller: Caller,
+  input: NewProspect,
+  arrival: Arrival = {},
+): Promise<Plan<Prospect>> {
   const { companyId, userId } = caller;
   const { currentStatusId: statusId = null } = input;
   const [{ dictionary, checks }, id, changeId, { address = null, links }] = await Promise.all([
@@ -62,7 +54,7 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
   // A user who sees only assigned prospects must be able to see the new prospect.
   const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(context.clock.now());
-  const prospect: StoredProspect = {
+  const fields: StoredProspect = {
     type: "prospect",
     id,
     companyId,
@@ -80,37 +72,48 @@ async function create(context: ApiContext, caller: Caller, input: NewProspect, a
     createdBy: userId,
     updatedBy: userId,
     version: 1,
-    ...(input.clientRecordId !== undefined && { clientRecordId: input.clientRecordId }),
+    clientRecordId: input.clientRecordId,
   };
-  const origin = { ...arrival, source: DEFAULT_SOURCE };
-  if (changeId !== null) prospect.lastStatusChange = statusChange(changeId, prospect, null, dictionary, origin);
-  // This write must be the last one. If the transaction fails at its index, another prospect already has the `clientRecordId`.
-  const others = [...insertProspect(prospect), ...checks, ...links(id, now)];
-  const made = presentProspect(prospect, undefined, dictionary);
-  await context.commit([...others, ...clientRecordWrites(prospect)], made, prospect).catch((error: unknown) => {
-    throw prospect.clientRecordId !== undefined && failsAt(error, others.length) ? clientRecordInUse() : error;
-  });
-  return made;
+  const origin = { dictionary, source: DEFAULT_SOURCE, occurredAt: arrival.occurredAt };
+  const prospect =
+    changeId === null ? fields : { ...fields, lastStatusChange: statusChange(changeId, fields, null, origin) };
+  return {
+    writes: [...insertProspect(prospect), ...checks, ...links(id, now), ...clientRecordWrites(prospect)],
+    answer: presentProspect(prospect, undefined, dictionary),
+    written: prospect,
+    refused: () => {
+      forgetDictionary(context, companyId);
+      return undefined;
+    },
+  };
 }
 
-export function updateProspect(
+export async function updateProspect(
   context: ApiContext,
   caller: Caller,
   id: number,
   patch: ProspectPatch,
   arrival: Arrival = {},
-): Promise<Prospect> {
-  return optimistic(async () => {
-    const [{ prospect: current, isPast }, dictionary] = await Promise.all([
-      readProspectOfFact(context, caller, id, arrival.occurredAt),
-      currentDictionary(context, caller.companyId),
-    ]);
-    const shown = (prospect: StoredProspect) => presentCurrent(context, prospect, dictionary);
-    if (isPast) return shown(await writePastStatus(context, caller, current, patch, dictionary, arrival));
-    await requireBase(arrival, current, () => shown(current));
-    return shown(await writeChange(context, caller, current, { patch, arrival }, dictionary));
-  });
+): Promise<Plan<Prospect>> {
+  const [{ prospect: current, isPast }, dictionary] = await Promise.all([
+    readProspectOfFact(context, caller, id, arrival.occurredAt),
+    currentDictionary(context, caller.companyId),
+  ]);
+  const origin = { dictionary, source: DEFAULT_SOURCE, occurredAt: arrival.occurredAt };
+  if (isPast) return shown(context, await pastStatus(context, caller, current, patch, origin), dictionary);
+  await requireBase(arrival, current, () => presentCurrent(context, current, dictionary));
+  return shown(context, await change(context, caller, current, { patch }, origin), dictionary);
 }
+
+/** Replaces the stored prospect of a plan by the form that the API shows. */
+const shown = async (
+  context: ApiContext,
+  plan: Plan<StoredProspect>,
+  dictionary: Dictionary,
+): Promise<Plan<Prospect>> => {
+  const { writes, answer: prospect } = plan;
+  return { writes, answer: await presentCurrent(context, prospect, dictionary), written: prospect };
+};
 
 const presentCurrent = async (
   { table, clock }: ApiContext,
@@ -118,24 +121,33 @@ const presentCurrent = async (
   dictionary: Dictionary,
 ): Promise<Prospect> => presentProspect(prospect, await nextAppointment(table, prospect, clock.now()), dictionary);
 
+/** Where a status change comes from. */
+interface Origin extends Pick<Arrival, "occurredAt"> {
+  readonly dictionary: Dictionary;
+  readonly source: string;
+}
+
 /**
- * Adds a status change that the caller made while the prospect was assigned to the caller. Throws `not_found` if the patch has no status or
- * any other field, because the caller may not see the prospect now.
+ * Adds a status change that the caller made while the prospect was assigned to the caller. The present status stays, and the previous one is
+ * null, because it is not known. Throws `not_found` if the patch has no status or any other field, because the caller may not see the
+ * prospect now. Throws `conflict` if the history is full.
  */
-async function writePastStatus(
-  context: ApiContext,
+async function pastStatus(
+  { ids, clock }: ApiContext,
   { userId }: Caller,
   current: StoredProspect,
   { currentStatusId: statusId, ...others }: ProspectPatch,
-  dictionary: Dictionary,
-  { occurredAt }: Arrival,
-): Promise<StoredProspect> {
+  origin: Origin,
+): Promise<Plan<StoredProspect>> {
   if (statusId === undefined || Object.values(others).some((value) => value !== undefined)) throw notFound("prospect");
-  if (statusId !== null) requireStatus(dictionary, statusId);
-  const origin = { occurredAt, source: DEFAULT_SOURCE };
-  const { next, writes } = await pastStatusChange(context, userId, current, statusId, dictionary, origin);
-  await context.commit(writes, undefined, next);
-  return next;
+  if (statusId !== null) requireStatus(origin.dictionary, statusId);
+  entriesBeforeNext(current);
+  const { pastStatusChanges = 0 } = current;
+  const moved = { updatedAt: iso(clock.now()), version: current.version + 1 };
+  const next = { ...current, ...moved, pastStatusChanges: pastStatusChanges + 1 };
+  const entry = statusChange(await ids.next(), { ...next, statusId, updatedBy: userId }, null, origin);
+  const row = replaceProspect(current, next, undefined, { fact: pastFact(entry) });
+  return { writes: [...row, historyWrite(next, entry)], answer: next };
 }
 
 export interface Change {
@@ -143,73 +155,66 @@ export interface Change {
   /** All tags that the prospect has after the change. Each must exist in the company. */
   readonly tagIds?: readonly number[] | undefined;
   readonly note?: string | undefined;
-  readonly arrival?: Arrival;
   /** The id of the import that makes the change. */
   readonly importId?: string;
 }
 
 /**
  * Changes a prospect for an import. Does nothing if this import has already changed it, so a repeated import does not undo later changes.
- * Throws ApiError if the caller cannot see the prospect or the prospect has reached a limit.
+ * Throws ApiError if the caller cannot see the prospect or the prospect has reached a limit. Returns the prospect before the change.
  */
-export const changeByImport = (
+export async function changeByImport(
   context: ApiContext,
   caller: Caller,
   id: number,
-  importId: string,
-  dictionary: Dictionary,
+  { importId, dictionary }: { readonly importId: string; readonly dictionary: Dictionary },
   changeOf: (current: StoredProspect) => Promise<Change>,
-): Promise<StoredProspect> =>
-  optimistic(async () => {
+): Promise<StoredProspect> {
+  const plan = async (): Promise<Plan<StoredProspect>> => {
     const current = await readVisibleProspect(context, caller, id);
-    if (current.changedByImport === importId) return current;
-    const change = { ...(await changeOf(current)), importId };
-    // `context.commit` also stores the response for a repetition of the request. Only the last transaction of an import may store it.
-    const commit: ApiContext["commit"] = (writes) => transactAny(context.table, writes);
-    await writeChange({ ...context, commit }, caller, current, change, dictionary);
-    return current;
-  });
+    if (current.changedByImport === importId) return unchanged(current);
+    const wanted = { ...(await changeOf(current)), importId };
+    const { writes } = await change(context, caller, current, wanted, { dictionary, source: IMPORT_SOURCE });
+    return { writes, answer: current };
+  };
+  return (await carryOut(plan, commitTo(context.table))).answer;
+}
 
-/** Returns `current` if no field changes. */
-async function writeChange(
+/** Writes nothing if no field changes. */
+async function change(
   context: ApiContext,
   caller: Caller,
   current: StoredProspect,
-  change: Change,
-  dictionary: Dictionary,
-): Promise<StoredProspect> {
-  const { next, links } = await changed(context, caller, current, change, dictionary);
-  const isSame = next === current;
-  const note = change.note === undefined ? undefined : await newNote(context, caller, current.id, change.note);
-  if (isSame && note === undefined) {
-    await context.commit([], undefined, current);
-    return current;
+  wanted: Change,
+  origin: Origin,
+): Promise<Plan<StoredProspect>> {
+  const { fields, links } = await changed(context, caller, current, wanted, origin.dictionary);
+  const note = wanted.note === undefined ? undefined : await newNote(context, caller, current.id, wanted.note);
+  const noteWrites = note === undefined ? [] : insertNote(note, fields.assignedToUserId);
+  if (fields !== current) {
+    const { next, writes } = await nextVersion(context, current, fields, origin);
+    return { writes: [...noteWrites, ...writes, ...links(next.id, next.updatedAt)], answer: next };
   }
-  const own = isSame
-    ? [changeOfNotes(caller, current.id, context.clock.now(), current)]
-    : await changeWrites(context, current, next, links, dictionary, change.arrival);
-  // The first write of `insertNote` must come first. A failure at index 0 is reported as too many notes.
-  const writes = note === undefined ? own : [...insertNote(note, next.assignedToUserId), ...own];
-  await context.commit(writes, undefined, next).catch((error: unknown) => {
-    throw note !== undefined && failsAt(error, 0) ? tooManyNotes() : error;
-  });
-  return next;
+  if (note === undefined) return unchanged(current);
+  const counted = changeOfNotes(caller, current.id, context.clock.now(), current);
+  return { writes: [...noteWrites, counted], answer: current };
 }
 
+/** Returns `current` if no field changes. */
 async function changed(
   context: ApiContext,
   caller: Caller,
   current: StoredProspect,
   { patch = {}, tagIds, importId }: Change,
   dictionary: Dictionary,
-): Promise<{ next: StoredProspect; links: AddressChoice["links"] }> {
+): Promise<{ fields: StoredProspect; links: AddressChoice["links"] }> {
   const { currentStatusId: statusId = current.statusId, assignedToUserId = current.assignedToUserId } = patch;
   if (statusId !== null && statusId !== current.statusId) requireStatus(dictionary, statusId);
   const reassigned = assignedToUserId !== current.assignedToUserId;
   if (assignedToUserId !== null && reassigned) requireUser(dictionary, "assignedToUserId", assignedToUserId);
   if (patch.assignedByUserId !== undefined) requireUser(dictionary, "assignedByUserId", patch.assignedByUserId);
   const { address = current.address, links } = await resolveAddress(context, caller, patch, current.address);
-  const next: StoredProspect = {
+  const fields: StoredProspect = {
     ...current,
     ...givenFields(patch, current),
     address,
@@ -218,51 +223,114 @@ async function changed(
     assignedByUserId: patch.assignedByUserId ?? (reassigned ? caller.userId : current.assignedByUserId),
     tagIds: tagIds === undefined || isShown(current, tagIds, dictionary) ? current.tagIds : [...tagIds],
   };
-  if (sameProspect(current, next)) return { next: current, links };
+  if (sameProspect(current, fields)) return { fields: current, links };
   const moved = { updatedAt: iso(context.clock.now()), updatedBy: caller.userId, version: current.version + 1 };
-  return { next: { ...next, ...moved, ...(importId !== undefined && { changedByImport: importId }) }, links };
+  return { fields: { ...fields, ...moved, changedByImport: importId ?? current.changedByImport }, links };
 }
 
 /**
- * Also changes `next`. If the status changes, `next` gets the new status change, and the previous one moves to a separate row. If the
- * assignee changes, `next` gets the previous assignment as a past one.
+ * Everything that a change of a prospect's own fields writes. If the status changes, the row gets the new status change, and the previous
+ * one moves to a row of the history. If the assignee changes, the row gets the previous assignment as a past one, and the agenda moves.
  */
-export async function changeWrites(
-  context: ApiContext,
+export async function nextVersion(
+  { ids, table }: ApiContext,
   current: StoredProspect,
-  next: StoredProspect,
-  links: AddressChoice["links"],
-  dictionary: Dictionary,
-  arrival: Arrival = {},
-  source = next.changedByImport === current.changedByImport ? DEFAULT_SOURCE : IMPORT_SOURCE,
-): Promise<Write[]> {
-  const statusChanged = next.statusId !== current.statusId;
-  if (statusChanged) {
-    const pastChanges = entriesBeforeNext(current);
-    if (pastChanges > 0) next.pastStatusChanges = pastChanges;
-    const origin = { ...arrival, source };
-    next.lastStatusChange = statusChange(await context.ids.next(), next, current.statusId, dictionary, origin);
-  }
-  if (next.assignedToUserId !== current.assignedToUserId) {
-    Object.assign(next, reassignedAt(current, Date.parse(next.updatedAt)));
-  }
-  const writes = [...replaceProspect(current, next), ...(await agendaMoves(context.table, current, next))];
-  if (statusChanged && current.lastStatusChange !== null) writes.push(historyWrite(current, current.lastStatusChange));
-  return [...writes, ...links(next.id, next.updatedAt)];
+  fields: StoredProspect,
+  origin: Origin,
+): Promise<{ next: StoredProspect; writes: Write[] }> {
+  const { lastStatusChange: last, statusId } = current;
+  const isReassigned = fields.assignedToUserId !== current.assignedToUserId;
+  const assigned = isReassigned ? { ...fields, ...reassignedAt(current, Date.parse(fields.updatedAt)) } : fields;
+  if (fields.statusId === statusId) return replacing(table, current, assigned);
+  const pastStatusChanges = entriesBeforeNext(current) || undefined;
+  const lastStatusChange = statusChange(await ids.next(), fields, statusId, origin);
+  const { next, writes } = await replacing(table, current, { ...assigned, pastStatusChanges, lastStatusChange });
+  return { next, writes: last === null ? writes : [...writes, historyWrite(current, last)] };
+}
+
+const replacing = async (table: ApiContext["table"], current: StoredProspect, next: StoredProspect) => ({
+  next,
+  writes: [...replaceProspect(current, next), ...(await agendaMoves(table, current, next))],
+});
+
+/** Returns the history entry for the change from `previousStatusId` to the present status of this prospect. */
+function statusChange(
+  id: number,
+  { statusId, updatedBy, updatedAt, version }: StoredProspect,
+  previousStatusId: number | null,
+  { dictionary, source, occurredAt }: Origin,
+): LastStatusChange {
+  const summary = (of: number | null) => (of === null ? null : statusSummary(dictionary.statuses.get(of)));
+  return {
+    id,
+    status: summary(statusId),
+    previousStatus: summary(previousStatusId),
+    changedBy: updatedBy,
+    source,
+    createdAt: updatedAt,
+    occurredAt,
+    version,
+  };
+}
+
+/** The last status change is in the prospect's row, each earlier one in a separate row. */
+function historyWrite({ companyId, id: prospectId }: StoredProspect, change: LastStatusChange): Write {
+  const row: StoredStatusChange = { ...change, type: "history", prospectId };
+  return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
+}
+
+/** Throws `conflict` if the history is full. */
+function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: StoredProspect): number {
+  const entries = pastStatusChanges + (lastStatusChange === null ? 0 : 1);
+  if (entries < limits.statusChangesPerProspect) return entries;
+  throw new ApiError("conflict", `The status of a prospect may change ${limits.statusChangesPerProspect} times.`);
 }
 
 /** Hides the prospect from every read, but keeps its rows. */
-export function deleteProspect(context: ApiContext, caller: Caller, id: number, arrival: Arrival = {}): Promise<void> {
-  return optimistic(async () => {
-    const current = await readVisibleProspect(context, caller, id);
-    await requireBase(arrival, current, async () =>
-      presentCurrent(context, current, await currentDictionary(context, caller.companyId)),
-    );
-    const now = iso(context.clock.now());
-    const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
-    const gone = { ...current, ...moved, deletedAt: now };
-    await context.commit([...replaceProspect(current, gone), ...agendaRemoval(current)], undefined, gone);
-  });
+export async function deleteProspect(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  arrival: Arrival = {},
+): Promise<Plan<{ id: number }>> {
+  const current = await readVisibleProspect(context, caller, id);
+  await requireBase(arrival, current, async () =>
+    presentCurrent(context, current, await currentDictionary(context, caller.companyId)),
+  );
+  const now = iso(context.clock.now());
+  const moved = { updatedAt: now, updatedBy: caller.userId, version: current.version + 1 };
+  const gone = { ...current, ...moved, deletedAt: now };
+  return { writes: [...replaceProspect(current, gone), ...agendaRemoval(current)], answer: { id }, written: gone };
+}
+
+/** Writes nothing if the prospect already shows these tags in this order. */
+export async function setTags(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  { tagIds }: TagChoice,
+  arrival: Arrival = {},
+): Promise<Plan<Prospect>> {
+  const [current, dictionary] = await Promise.all([
+    readVisibleProspect(context, caller, id),
+    currentDictionary(context, caller.companyId),
+  ]);
+  await requireBase(arrival, current, () => presentCurrent(context, current, dictionary));
+  requireTags(dictionary, tagIds);
+  const wanted = { tagIds: [...new Set(tagIds)] };
+  const origin = { dictionary, source: DEFAULT_SOURCE };
+  return shown(context, await change(context, caller, current, wanted, origin), dictionary);
+}
+
+/** Throws `validation_failed` with a pointer to the first occurrence of each unknown tag. */
+function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
+  const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
+  if (unknown.length > 0) throw badReference("a tag", ...unknown);
+}
+
+/** The row may also contain ids of deleted tags, which are not shown. */
+function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
+  return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }
 
 const emptyFields = {
@@ -297,34 +365,3 @@ function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields)
 
 /** Rows are plain data with a fixed order of fields, so equal JSON texts mean equal content. */
 const sameProspect = (a: StoredProspect, b: StoredProspect): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-/** Writes nothing if the prospect already shows these tags in this order. */
-export function setTags(
-  context: ApiContext,
-  caller: Caller,
-  id: number,
-  { tagIds }: TagChoice,
-  arrival: Arrival = {},
-): Promise<Prospect> {
-  return optimistic(async () => {
-    const [current, dictionary] = await Promise.all([
-      readVisibleProspect(context, caller, id),
-      currentDictionary(context, caller.companyId),
-    ]);
-    await requireBase(arrival, current, () => presentCurrent(context, current, dictionary));
-    requireTags(dictionary, tagIds);
-    const next = await writeChange(context, caller, current, { tagIds: [...new Set(tagIds)] }, dictionary);
-    return presentCurrent(context, next, dictionary);
-  });
-}
-
-/** Throws `validation_failed` with a pointer to the first occurrence of each unknown tag. */
-function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
-  const unknown = [...new Set(tagIds)].flatMap((id) => (tags.has(id) ? [] : [`tagIds/${tagIds.indexOf(id)}`]));
-  if (unknown.length > 0) throw badReference("a tag", ...unknown);
-}
-
-/** The row may also contain ids of deleted tags, which are not shown. */
-function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
-  return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
-}

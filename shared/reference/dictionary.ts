@@ -10,7 +10,6 @@ import type { ReadContext } from "#shared/context.ts";
 import { any, equals, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import type { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 
@@ -61,9 +60,6 @@ export const namesChangeAfter = (
   const when = version === 0 ? any(missing("dictionaryVersion"), isSame) : isSame;
   return [{ ...raiseVersion(companyId), when }, ...loggedNamesChange(companyId, changes)];
 };
-
-/** Returns true if the first write of a transaction has failed. In the transaction, the writes of `namesChangeAfter` must be the first. */
-export const hasDictionaryChanged = ({ failed }: ConditionFailed): boolean => failed.some(({ index }) => index === 0);
 
 const raiseVersion = (companyId: number) => ({
   update: keys.company(companyId),

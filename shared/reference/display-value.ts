@@ -4,13 +4,12 @@
  */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
-import type { ApiContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import type { Plan } from "#shared/db/plan.ts";
+import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { changeOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
 import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
@@ -34,9 +33,11 @@ export type Kind = "STATUS" | "TAG";
 
 type ValuedRow = StoredStatus | StoredTag;
 
+/** Throws `conflict` if another status or tag has the value. */
 const claimValue = (companyId: number, kind: Kind, { id, value }: ValuedRow): Write => ({
   put: { ...keys.uniqueValue(companyId, kind, folded(value)), type: "uniqueValue", id },
   when: absent,
+  orThrow: () => new ApiError("conflict", `Another ${kind.toLowerCase()} already has this value.`),
 });
 
 export const releaseValue = (companyId: number, kind: Kind, { value }: ValuedRow): Write => ({
@@ -47,35 +48,19 @@ export function newValuedRow(companyId: number, kind: Kind, row: Key & Item & Va
   return [{ put: row, when: absent }, claimValue(companyId, kind, row)];
 }
 
-/** Writes nothing if `patched` returns its argument unchanged. Throws `conflict` if another status or tag has the new value. */
-export function changeValuedRow<Row extends ValuedRow>(
-  { table }: ApiContext,
+export function valuedRowChange<Row extends ValuedRow>(
   companyId: number,
   kind: Kind,
-  read: () => Promise<Row>,
-  patched: (current: Row) => Row,
-): Promise<Row> {
+  current: Row,
+  changed: Row,
+): Plan<Row> {
   const key = kind === "STATUS" ? keys.status : keys.tag;
-  const work = async (): Promise<Row> => {
-    const current = await read();
-    const changed = patched(current);
-    if (changed === current) return current;
-    const next = nextVersion(current, changed);
-    const writes: Write[] = [
-      { put: { ...key(companyId, next.id), ...next }, when: equals("version", current.version) },
-    ];
-    if (folded(next.value) !== folded(current.value)) {
-      writes.push(claimValue(companyId, kind, next), releaseValue(companyId, kind, current));
-    }
-    await table.transact([...writes, ...namesChange(companyId, changeOf(current, next))]);
-    return next;
-  };
-  return optimistic(work, (error) => error.failed.some(({ index }) => index === 0)).catch(duplicateValue(kind));
+  const next = nextVersion(current, changed);
+  const isRenamed = folded(next.value) !== folded(current.value);
+  const writes: Write[] = [
+    { put: { ...key(companyId, next.id), ...next }, when: equals("version", current.version) },
+    ...(isRenamed ? [claimValue(companyId, kind, next), releaseValue(companyId, kind, current)] : []),
+    ...namesChange(companyId, changeOf(current, next)),
+  ];
+  return { writes, answer: next };
 }
-
-export const duplicateValue =
-  (kind: Kind) =>
-  (error: unknown): never => {
-    if (!(error instanceof ConditionFailed)) throw error;
-    throw new ApiError("conflict", `Another ${kind.toLowerCase()} already has this value.`);
-  };

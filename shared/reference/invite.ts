@@ -11,11 +11,13 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, any, below, type Condition, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { changeOf, creationOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
 import type { InvitationState, NewUser, User } from "#shared/reference/user.ts";
 import {
+  addressTaken,
   CompanyEmail,
   claimWrite,
   companyEmailWrite,
@@ -25,7 +27,7 @@ import {
   isEnded,
   userWrite,
 } from "#shared/reference/user.ts";
-import { callerUnchanged, requireOwnerFor, roleChanged } from "#shared/reference/user-rules.ts";
+import { callerUnchanged, requireOwnerFor } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
 export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: number): InvitationState {
@@ -38,7 +40,10 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
-export function presentUser(user: StoredUser, nowMs: number): User {
+/** The row with the state of its invitation. The schema of the answer removes fields such as the token subject. */
+export type PresentedUser = StoredUser & Pick<User, "invitation" | "invitationExpiresAt">;
+
+export function presentUser(user: StoredUser, nowMs: number): PresentedUser {
   const invitation = invitationOf(user, nowMs);
   const { invitedUntil } = user;
   const endsAt = invitation === "pending" && invitedUntil !== undefined ? iso(invitedUntil) : null;
@@ -79,8 +84,6 @@ async function claimantsOf(
   return { isHeldElsewhere: isHeld && claim.companyId !== companyId, replaces };
 }
 
-const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail address is in use.");
-
 const DAY_MS = 24 * 3_600_000;
 
 /** A failed invitation counts too, because its mail may have been sent. Throws `rate_limited` above the daily maximum. */
@@ -102,10 +105,13 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
     });
 }
 
-/** A response before `answersAfterMs` would reveal that no mail was sent because another company has the address. */
-export async function inConstantTime<T>({ answersAfterMs }: IdentityProvider, work: () => Promise<T>): Promise<T> {
-  const [made] = await Promise.all([work(), wait(answersAfterMs)]);
-  return made;
+/**
+ * Begins to wait `answersAfterMs`. An earlier response would reveal that no mail was sent because another company has the address, so the
+ * response to a success waits for the rest of this time.
+ */
+export function constantTime({ answersAfterMs }: IdentityProvider): () => Promise<void> {
+  const waited = wait(answersAfterMs);
+  return () => waited;
 }
 
 /**
@@ -118,53 +124,47 @@ export async function createUser(
   identities: IdentityProvider,
   caller: Caller,
   { sub: named, ...input }: NewUser,
-): Promise<StoredUser> {
+): Promise<Plan<PresentedUser>> {
   requireOwnerFor(caller, input.role);
   if (named !== undefined && !identities.takesSubjects) throw subjectRefused();
-  return inConstantTime(identities, async () => {
-    const address = await claimantsOf(context, caller, input.email);
-    await countInvitation(context, caller.companyId);
-    const id = await context.ids.next();
-    const nowMs = context.clock.now();
-    const now = iso(nowMs);
-    const user: Unclaimed = {
-      type: "user",
-      id,
-      companyId: caller.companyId,
-      ...input,
-      isActive: true,
-      version: 1,
-      createdAt: now,
-      updatedAt: now,
-      invitedUntil: invitationEndsAt(nowMs),
-    };
-    return commitInvitation(context, identities, caller, { user, named, address, when: absent });
-  });
+  const after = constantTime(identities);
+  const address = await claimantsOf(context, caller, input.email);
+  await countInvitation(context, caller.companyId);
+  const nowMs = context.clock.now();
+  const now = iso(nowMs);
+  const user: Unclaimed = {
+    type: "user",
+    id: await context.ids.next(),
+    companyId: caller.companyId,
+    ...input,
+    isActive: true,
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+    invitedUntil: invitationEndsAt(nowMs),
+  };
+  const plan = await invitation(context, identities, caller, { user, named, address, when: absent });
+  return { ...plan, after };
 }
 
-/** Renews an ended invitation. Throws the errors of `createUser`, and ConditionFailed if the user was changed concurrently. */
-export function inviteAgain(
+/** Renews an ended invitation. Throws the errors of `createUser`. */
+export async function inviteAgain(
   context: ApiContext,
   identities: IdentityProvider,
   caller: Caller,
   current: StoredUser,
   next: StoredUser,
-): Promise<StoredUser> {
-  return inConstantTime(identities, async () => {
-    const address = await claimantsOf(context, caller, current.email, current.id);
-    await countInvitation(context, caller.companyId);
-    const nowMs = context.clock.now();
-    const { sub: known, isWithdrawn: _, ...fields } = next;
-    const dates = { updatedAt: iso(nowMs), invitedUntil: invitationEndsAt(nowMs) };
-    const user: Unclaimed = nextVersion(current, { ...fields, ...dates });
-    return commitInvitation(context, identities, caller, {
-      user,
-      before: current,
-      known,
-      address,
-      when: equals("version", current.version),
-    });
-  });
+): Promise<Plan<PresentedUser>> {
+  const after = constantTime(identities);
+  const address = await claimantsOf(context, caller, current.email, current.id);
+  await countInvitation(context, caller.companyId);
+  const nowMs = context.clock.now();
+  const { sub: known, isWithdrawn: _, ...fields } = next;
+  const dates = { updatedAt: iso(nowMs), invitedUntil: invitationEndsAt(nowMs) };
+  const user: Unclaimed = nextVersion(current, { ...fields, ...dates });
+  const when = equals("version", current.version);
+  const plan = await invitation(context, identities, caller, { user, before: current, known, address, when });
+  return { ...plan, after };
 }
 
 /** A user before the identity provider has assigned the token subject. */
@@ -182,64 +182,38 @@ interface Invitation {
   readonly when: Condition;
 }
 
-async function commitInvitation(
+async function invitation(
   context: ApiContext,
   identities: IdentityProvider,
   caller: Caller,
-  invitation: Invitation,
-): Promise<StoredUser> {
-  const { user: unclaimed, before, named, known, address, when } = invitation;
+  invited: Invitation,
+): Promise<Plan<PresentedUser>> {
+  const { user: unclaimed, before, named, known, address, when } = invited;
   const isOurs = !address.isHeldElsewhere;
   // If another company has the address, nobody can sign in with the random token subject.
-  const { sub } =
-    named !== undefined
-      ? { sub: named }
-      : isOurs
-        ? await identities.invite(unclaimed.email, known)
-        : { sub: randomUUID() };
-  const user: StoredUser = { ...unclaimed, sub };
+  const given = named ?? (isOurs ? (await identities.invite(unclaimed.email, known)).sub : randomUUID());
+  const user: StoredUser = { ...unclaimed, sub: given };
   const nowMs = context.clock.now();
-  const writes = [
-    userWrite(user, when),
-    callerUnchanged(caller),
-    identityWrite(user, isOurs, nowMs),
-    companyEmailWrite(user, address.replaces),
-    ...(isOurs ? [claimWrite(user, nowMs)] : []),
-    ...namesChange(caller.companyId, before === undefined ? creationOf(user) : changeOf(before, user)),
-  ];
-  try {
-    await context.commit(writes, presentUser(user, nowMs));
-    return user;
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-    const isLost = isHeldByOthers(error, caller, named !== undefined);
-    if (!isLost || !isOurs) throw faultOf(error, named !== undefined);
-    return commitInvitation(context, identities, caller, {
-      ...invitation,
-      address: { ...address, isHeldElsewhere: true },
-    });
-  }
-}
-
-/**
- * The positions of the writes: the user's row, the check of the caller, the token subject, the claims on the address in the company and in
- * the service.
- */
-const [ROW, CALLER, SUBJECT, ADDRESS, CLAIM] = [0, 1, 2, 3, 4];
-
-/** Only another company has made the transaction fail: it has claimed the address at the same time, or has the provider's token subject. */
-function isHeldByOthers({ failed }: ConditionFailed, { companyId }: Caller, isSubjectNamed: boolean): boolean {
-  return failed.every(
-    ({ index, item }) => (index === CLAIM || (index === SUBJECT && !isSubjectNamed)) && item?.companyId !== companyId,
-  );
-}
-
-function faultOf(error: ConditionFailed, isSubjectNamed: boolean): Error {
-  const indexes = error.failed.map(({ index }) => index);
-  if (indexes.includes(CALLER)) return roleChanged();
-  if (indexes.includes(ADDRESS)) return addressTaken();
-  if (indexes.includes(ROW)) return error;
-  return isSubjectNamed && indexes.includes(SUBJECT) ? subjectTaken() : addressTaken();
+  const subject = identityWrite(user, isOurs, nowMs);
+  const claim = isOurs ? [claimWrite(user, nowMs)] : [];
+  return {
+    writes: [
+      userWrite(user, when),
+      callerUnchanged(caller),
+      companyEmailWrite(user, address.replaces),
+      { ...subject, orThrow: named === undefined ? addressTaken : subjectTaken },
+      ...claim,
+      ...namesChange(caller.companyId, before === undefined ? creationOf(user) : changeOf(before, user)),
+    ],
+    answer: presentUser(user, nowMs),
+    refused: ({ failed }) => {
+      // The positions of the token subject, unless the caller has chosen it, and of the claim on the address in the service.
+      const others = named === undefined ? [3, 4] : [4];
+      const isLost = failed.every(({ index, item }) => others.includes(index) && item?.companyId !== caller.companyId);
+      if (!isLost || !isOurs) return undefined;
+      return invitation(context, identities, caller, { ...invited, address: { ...address, isHeldElsewhere: true } });
+    },
+  };
 }
 
 const subjectTaken = (): ApiError => new ApiError("conflict", "This subject is in use.");

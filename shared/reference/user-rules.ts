@@ -32,8 +32,9 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
 export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),
   when: all(equals("role", role), equals("isActive", true)),
+  orThrow: roleChanged,
 });
 
-export const roleChanged = (): ApiError => denied("Your role has changed.");
+const roleChanged = (): ApiError => denied("Your role has changed.");
 
 const denied = (detail: string): ApiError => new ApiError("permission_denied", detail);

@@ -17,6 +17,7 @@ import type { Write } from "#shared/db/expression.ts";
 import { absent, any, atMost, type Condition, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
+import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Email, Id, label, named, requiredText, Timestamp } from "#shared/schema.ts";
 
@@ -136,10 +137,13 @@ export const identityWrite = (
   when: any(free(nowMs), equals("userId", userId)),
 });
 
+export const addressTaken = (): ApiError => new ApiError("conflict", "This e-mail address is in use.");
+
 /** `replaces` is the user who had the address before. */
 export const companyEmailWrite = ({ companyId, id: userId, email }: StoredUser, replaces?: number): Write => ({
   put: { ...keys.companyEmail(companyId, email.toLowerCase()), type: "companyEmail", userId },
   when: replaces === undefined ? absent : any(absent, equals("userId", replaces)),
+  orThrow: addressTaken,
 });
 
 export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: StoredUser, nowMs: number): Write => ({
@@ -154,6 +158,7 @@ export const claimWrite = ({ companyId, id: userId, email, invitedUntil }: Store
     }),
   },
   when: free(nowMs),
+  orThrow: addressTaken,
 });
 
 /** Their conditions fail if another user of the service has the e-mail address or the token subject. */

@@ -11,7 +11,7 @@ import { territoriesChangeInHead } from "#shared/company-index/manifest.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { any, atMost, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { failedAt } from "#shared/errors.ts";
+import { ConditionFailed, failedAt, TableBusy } from "#shared/errors.ts";
 import { withoutCuts } from "#shared/geometry/meridian.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
@@ -208,7 +208,11 @@ async function importGroup(
       const earlier = receipt.length === 0 ? undefined : failedAt(error, 1);
       if (earlier !== undefined) return StoredGroup.parse(earlier.item).results;
       const full = failedAt(error, 0);
-      if (full === undefined || tries === TRIES) throw error;
+      if (full === undefined || tries === TRIES) {
+        throw error instanceof ConditionFailed
+          ? new TableBusy("the territories kept changing", { cause: error })
+          : error;
+      }
       const fitting = thatFit(full.item, wanted);
       const refused = new Set(wanted.filter((one) => !fitting.includes(one)).map(({ territory }) => territory.id));
       const { message } = tooManyTerritories();

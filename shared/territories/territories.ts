@@ -6,13 +6,13 @@ import { iso } from "#shared/clock.ts";
 import { territoriesChangeInHead } from "#shared/company-index/manifest.ts";
 import { sharedDelta } from "#shared/company-index/write/entries.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, all, any, atMost, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError, badReference, ConditionFailed, notFound } from "#shared/errors.ts";
+import { ApiError, badReference, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { type Polygon, packPolygon, Ring, RingInput, unpackPolygon } from "#shared/reference/polygon.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
@@ -156,7 +156,11 @@ async function readTerritory({ table }: ApiContext, companyId: number, id: numbe
   return StoredTerritory.parse(item);
 }
 
-export async function createTerritory(context: ApiContext, caller: Caller, input: NewTerritory): Promise<Territory> {
+export async function createTerritory(
+  context: ApiContext,
+  caller: Caller,
+  input: NewTerritory,
+): Promise<Plan<Territory>> {
   const { companyId, userId } = caller;
   const [id] = await Promise.all([context.ids.next(), requireAssignee(context, companyId, input.assignedToUserId)]);
   const now = iso(context.clock.now());
@@ -172,9 +176,7 @@ export async function createTerritory(context: ApiContext, caller: Caller, input
     updatedBy: userId,
     version: 1,
   };
-  const made = presentTerritory(territory);
-  await context.commit(newTerritoryWrites(territory), made).catch(refuseTooMany);
-  return made;
+  return { writes: newTerritoryWrites(territory), answer: presentTerritory(territory) };
 }
 
 /** Returns the write of the entry in the change log. Put it into the transaction that writes the territory. */
@@ -188,7 +190,7 @@ const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritor
     isShownElsewhere: false,
   });
 
-/** The first write fails if the territory would exceed the company's limits. */
+/** Throws `conflict` if the territory would exceed the company's limits. */
 export const newTerritoryWrites = (territory: StoredTerritory): Write[] => [
   countWrite(territory.companyId, 1, territory.polygonBytes),
   ...territoryWrites(territory),
@@ -224,14 +226,11 @@ export function countWrite(companyId: number, territories: number, polygonBytes:
   return {
     update: keys.territoryCount(companyId),
     change: { set: { type: "territoryCount" }, add: { territories, polygonBytes } },
-    ...((territories > 0 || polygonBytes > 0) && { when: any(missing("territories"), isRoom) }),
+    ...((territories > 0 || polygonBytes > 0) && {
+      when: any(missing("territories"), isRoom),
+      orThrow: tooManyTerritories,
+    }),
   };
-}
-
-/** Converts a failed condition of `countWrite` to a `conflict` error. In each transaction, this write must be the first one. */
-function refuseTooMany(error: unknown): never {
-  if (!(error instanceof ConditionFailed) || !error.failed.some(({ index }) => index === 0)) throw error;
-  throw tooManyTerritories();
 }
 
 export function tooManyTerritories(): ApiError {
@@ -243,55 +242,50 @@ export function tooManyTerritories(): ApiError {
 }
 
 /** Changes the fields in the patch. Writes nothing if all values are the same as before. */
-export function updateTerritory(
+export async function updateTerritory(
   context: ApiContext,
   caller: Caller,
   id: number,
   patch: TerritoryPatch,
-): Promise<Territory> {
+): Promise<Plan<Territory>> {
   const { companyId, userId } = caller;
-  return optimistic(async () => {
-    const current = await readTerritory(context, companyId, id);
-    const next = patched(current, patch);
-    if (next.assignedToUserId !== current.assignedToUserId) {
-      await requireAssignee(context, companyId, next.assignedToUserId);
-    }
-    if (sameTerritory(current, next)) return presentTerritory(current);
-    const moved = { updatedAt: iso(context.clock.now()), updatedBy: userId, version: current.version + 1 };
-    const written: StoredTerritory = { ...next, ...moved };
-    const write: Write = { put: { ...keyOf(written), ...written }, when: equals("version", current.version) };
-    const more = written.polygonBytes - current.polygonBytes;
-    const writes = [
-      ...(more === 0 ? [] : [countWrite(companyId, 0, more)]),
-      write,
-      logged(written),
-      territoriesChangeInHead(companyId),
-    ];
-    await context.table.transact(writes).catch(more > 0 ? refuseTooMany : rethrown);
-    return presentTerritory(written);
-  });
-}
-
-function rethrown(error: unknown): never {
-  throw error;
+  const current = await readTerritory(context, companyId, id);
+  const next = patched(current, patch);
+  if (next.assignedToUserId !== current.assignedToUserId) {
+    await requireAssignee(context, companyId, next.assignedToUserId);
+  }
+  if (sameTerritory(current, next)) return unchanged(presentTerritory(current));
+  const moved = { updatedAt: iso(context.clock.now()), updatedBy: userId, version: current.version + 1 };
+  const written: StoredTerritory = { ...next, ...moved };
+  const more = written.polygonBytes - current.polygonBytes;
+  const writes: Write[] = [
+    ...(more === 0 ? [] : [countWrite(companyId, 0, more)]),
+    { put: { ...keyOf(written), ...written }, when: equals("version", current.version) },
+    logged(written),
+    territoriesChangeInHead(companyId),
+  ];
+  return { writes, answer: presentTerritory(written) };
 }
 
 /** Deletes the territory: moves its row to a key that no request reads. */
-export function deleteTerritory(context: ApiContext, { companyId, userId }: Caller, id: number): Promise<void> {
-  return optimistic(async () => {
-    const current = await readTerritory(context, companyId, id);
-    const now = iso(context.clock.now());
-    const version = current.version + 1;
-    const gone: StoredTerritory = { ...current, deletedAt: now, updatedAt: now, updatedBy: userId, version };
-    await context.table.transact([
-      countWrite(companyId, -1, -current.polygonBytes),
-      { remove: keyOf(current), when: equals("version", current.version) },
-      { put: { ...keys.deletedTerritory(companyId, id), ...gone } },
-      { remove: keys.territoryLocator(companyId, id) },
-      logged(gone),
-      territoriesChangeInHead(companyId),
-    ]);
-  });
+export async function deleteTerritory(
+  context: ApiContext,
+  { companyId, userId }: Caller,
+  id: number,
+): Promise<Plan<{ id: number }>> {
+  const current = await readTerritory(context, companyId, id);
+  const now = iso(context.clock.now());
+  const version = current.version + 1;
+  const gone: StoredTerritory = { ...current, deletedAt: now, updatedAt: now, updatedBy: userId, version };
+  const writes: Write[] = [
+    countWrite(companyId, -1, -current.polygonBytes),
+    { remove: keyOf(current), when: equals("version", current.version) },
+    { put: { ...keys.deletedTerritory(companyId, id), ...gone } },
+    { remove: keys.territoryLocator(companyId, id) },
+    logged(gone),
+    territoriesChangeInHead(companyId),
+  ];
+  return { writes, answer: { id } };
 }
 
 async function requireAssignee(context: ApiContext, companyId: number, userId: number | null): Promise<void> {

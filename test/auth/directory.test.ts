@@ -6,11 +6,10 @@ import { directoryOnly } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { contextOn } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { createUser } from "#shared/reference/invite.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { createUser, updateUser } from "../harness/verbs.ts";
 
 const db = faultyDynamoDb();
 

@@ -2,6 +2,7 @@
  * Compares the time of a bulk job with the time of a plain loop that sends the same transactions through an SDK client. The two are
  * measured in turn, so that other load of the machine affects both.
  */
+
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, TransactWriteCommand, type TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
 import { mapConcurrently } from "#shared/all-ended.ts";
@@ -13,8 +14,8 @@ import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { runJob } from "#shared/jobs/job.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { memoryBucket } from "../jobs/faulty-jobs.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { median, taken } from "./clock.ts";

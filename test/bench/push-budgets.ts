@@ -7,10 +7,15 @@ import { randomUUID } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  deleteProspect,
+  setTags,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import type { Stage } from "./stage.ts";
 

@@ -11,12 +11,11 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { imageOf } from "../../infra/local/stream-image.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
+import { createNote, createProspect, deleteNote, updateNote, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

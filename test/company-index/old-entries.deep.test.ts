@@ -13,8 +13,8 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newStage } from "../sync/stage.ts";
 
 const db = faultyDynamoDb();

@@ -1,11 +1,14 @@
-/** Tests that an endpoint with a transaction rejects an answer above Lambda's limit before it commits the transaction. */
+/** Tests that an endpoint rejects an answer above Lambda's limit, and commits nothing. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { answerBytes, assertAnswerFits, rejectingLargeAnswers } from "#shared/http/answer.ts";
+import { answerBytes, assertAnswerFits } from "#shared/http/answer.ts";
+import { once } from "#shared/http/idempotency.ts";
+import { readRequest } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { proxyEvent } from "../harness/proxy-event.ts";
 
 const db = faultyDynamoDb();
 
@@ -36,14 +39,26 @@ test("the limit counts the whole JSON of the function's answer, with escapes and
   );
 });
 
-test("no effect is committed if its answer exceeds the limit", async () => {
-  const context = rejectingLargeAnswers(contextOn(db.direct));
-  const row = { ...keys.company(1), type: "company", name: "X" };
-  const writes = [{ put: row }];
-  // A quotation mark needs two bytes in the answer's JSON. Lambda puts this JSON into a JSON string, where it needs four bytes.
-  const answer = { name: '"'.repeat(limits.bufferedAnswerBytes / 4) };
-  await expect(context.commit(writes, answer)).rejects.toMatchObject({ code: "internal" });
-  expect(await context.table.get(keys.company(1))).toBeUndefined();
-  await context.commit(writes, { name: "X" });
-  expect(await context.table.get(keys.company(1))).toMatchObject({ name: "X" });
-});
+test.each([[], ["key"]])(
+  "no effect is committed if its answer exceeds the limit, with the idempotency key %s",
+  async (...key) => {
+    const context = contextOn(db.direct);
+    const headers = new Map(key.length > 0 ? [["idempotency-key", key]] : []);
+    const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
+    const company = keys.company(1 + key.length);
+    const writes = [{ put: { ...company, type: "company", name: "X" } }];
+    const caller = { companyId: 1, userId: 2, role: "owner", permissions: [] } as const;
+    const send = (answer: unknown) =>
+      once(context, caller, request, {}, async (commit) => {
+        await commit({ writes, answer });
+        return { answer };
+      });
+    // A quotation mark needs two bytes in the answer's JSON. Lambda puts this JSON into a JSON string, where it needs four bytes.
+    await expect(send({ name: '"'.repeat(limits.bufferedAnswerBytes / 4) })).rejects.toMatchObject({
+      code: "internal",
+    });
+    expect(await context.table.get(company)).toBeUndefined();
+    await send({ name: "X" });
+    expect(await context.table.get(company)).toMatchObject({ name: "X" });
+  },
+);

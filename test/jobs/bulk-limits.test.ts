@@ -12,8 +12,8 @@ import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createTag } from "../harness/verbs.ts";
 import { endOf, newJob, newStage, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs, memoryBucket } from "./faulty-jobs.ts";
 

@@ -2,17 +2,19 @@
  * Tests that a user loses a right while a bulk job of this user runs. After the request that takes the right away is answered, the job must
  * write nothing that needs this right.
  */
+
 import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
-import { disableUser, updateUser } from "#shared/reference/change-user.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { disableUser, updateUser } from "../harness/verbs.ts";
 import {
   endOf,
   newJob,

@@ -16,9 +16,8 @@ import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#sha
 import { undoKind } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createTag } from "#shared/reference/tags.ts";
+import { createProspect, createTag } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import type { FaultyJobs } from "./faulty-jobs.ts";
 

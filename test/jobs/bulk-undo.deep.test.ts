@@ -12,15 +12,21 @@ import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { disableUser } from "#shared/reference/change-user.ts";
-import { deactivateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag } from "#shared/reference/tags.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createNote,
+  createTag,
+  deactivateStatus,
+  deleteProspect,
+  deleteTag,
+  disableUser,
+  setTags,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { oneInFive } from "../sync/one-in-five.ts";
 import { type Expected, expectedUndo, type Plain, plain } from "./bulk-model.ts";
 import { newJob, newStage, resultsOf, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";

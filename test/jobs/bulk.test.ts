@@ -8,16 +8,15 @@ import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
+import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createNote } from "#shared/prospects/notes.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
+import { createAppointment, createNote, deleteProspect, updateProspect } from "../harness/verbs.ts";
 import {
   endOf,
   newJob,

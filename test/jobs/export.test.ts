@@ -14,11 +14,10 @@ import { runJob } from "#shared/jobs/job.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { createProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { createProspect, updateUser } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 

@@ -16,18 +16,26 @@ import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { cancelImport } from "#shared/jobs/import/requests.ts";
 import { beginImportUndo, importUndoKind } from "#shared/jobs/import/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
+import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
-import { createNote, deleteNote, listNotes, updateNote } from "#shared/prospects/notes.ts";
-import { deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
+import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createAppointment,
+  createNote,
+  createTag,
+  deleteNote,
+  deleteProspect,
+  setTags,
+  updateNote,
+  updateProspect,
+  updateUser,
+} from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { newJob, resultsOf, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob, unprocessed } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";

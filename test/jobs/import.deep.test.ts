@@ -23,15 +23,15 @@ import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createNote, getNote } from "#shared/prospects/notes.ts";
+import { getNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
+import { createNote, createProspect, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 import { addressesOf } from "./import-checks.ts";
 

@@ -14,14 +14,12 @@ import * as limits from "#shared/limits.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { FileForm } from "#shared/prospects/csv/format.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { createNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { deactivateStatus } from "#shared/reference/statuses.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
+import { createNote, deactivateStatus, deleteProspect, updateProspect } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -1,4 +1,5 @@
 /** The verbs of names, territories, jobs, imports and the index, for the general law of conditional writes (interleaved.ts). */
+
 import { iso } from "#shared/clock.ts";
 import { readHead } from "#shared/company-index/manifest.ts";
 import {
@@ -10,8 +11,7 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
-import type { Request } from "#shared/http/request.ts";
-import { readRequest } from "#shared/http/request.ts";
+import { type Request, readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { movedToPaused, paused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { startJob } from "#shared/jobs/bulk/start.ts";
@@ -22,17 +22,26 @@ import { importFile } from "#shared/jobs/import/import.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
 import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
 import { heldJob, sweepJobs } from "#shared/jobs/job.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
+import { sweepJobs } from "#shared/jobs/lease.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createUser } from "#shared/reference/invite.ts";
-import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag, ensureTags, updateTag } from "#shared/reference/tags.ts";
+import { ensureTags } from "#shared/reference/tags.ts";
 import { importTerritories } from "#shared/territories/import.ts";
-import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
+import {
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  createTerritory,
+  createUser,
+  deleteTag,
+  deleteTerritory,
+  updateStatus,
+  updateTag,
+  updateTerritory,
+  updateUser,
+} from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, type Verb } from "./interleaved.ts";
 import { links } from "./limit-stage.ts";

@@ -2,14 +2,16 @@
  * The general law of conditional writes: a competing call runs between any two table calls of a verb, and nothing is lost. The rows
  * afterwards are those of one of the two calls after the other, or those of one call if the other one was refused with a conflict.
  */
+
+import { text } from "node:stream/consumers";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
-import type { AppContext } from "#shared/context.ts";
-import { contextOn } from "#shared/context.ts";
+import * as z from "zod/mini";
+import { type AppContext, contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Ids } from "#shared/db/ids.ts";
-import type { Table } from "#shared/db/table.ts";
-import { openTable } from "#shared/db/table.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
 import { ApiError, ConditionFailed, TableBusy } from "#shared/errors.ts";
+import { agendaOf } from "#shared/prospects/agenda.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { createTable, TABLE } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
@@ -96,9 +98,21 @@ function sorted(value: unknown, name = ""): unknown {
   return Object.fromEntries(parts.map(([part, one]) => [part, sorted(one, part)]));
 }
 
-/**
- * Replaces the ids that the two calls have made by their ranks. A call that has tried twice has used more ids.
- */
+const Agenda = z.looseObject({
+  type: z.object({ S: z.literal("agenda") }),
+  prospectId: z.object({ N: z.string() }),
+  bytes: z.object({ B: z.string() }),
+});
+
+/** Decodes the ids of appointments in an agenda, so that they can be renumbered. */
+function withEntries(item: unknown): unknown {
+  const { data } = z.safeParse(Agenda, item);
+  if (data === undefined) return item;
+  const bytes = Buffer.from(data.bytes.B, "base64");
+  return { ...data, bytes: agendaOf({ prospectId: Number(data.prospectId.N), bytes }).entries };
+}
+
+/** Replaces the ids that the two calls have made by their ranks. A call that has tried twice has used more ids. */
 function renumbered(rows: readonly (readonly [string, string])[]): Rows {
   const own = /(?<![1-9]\d*)[23]\d{6}(?!\d)/g;
   const ids = [...new Set(rows.flatMap((row) => row.join(" ").match(own) ?? []))].toSorted();
@@ -192,7 +206,7 @@ export async function startInterleaving() {
       await restore(stage, now);
       const plain = (content: string): string => (group.random ? content.replaceAll(group.random, "?") : content);
       const kept = (item: string): string =>
-        plain(JSON.stringify(JSON.parse(item, (name, value) => (ignored.has(name) ? undefined : value))));
+        plain(JSON.stringify(withEntries(JSON.parse(item, (name, value) => (ignored.has(name) ? undefined : value)))));
       const isIgnored = (item: string): boolean => ignoredTypes.has(JSON.parse(item).type?.S);
       const changed = [...now].filter(([key, item]) => stage.get(key) !== item && !isIgnored(item));
       const removed = [...stage.keys()].filter((key) => !now.has(key));

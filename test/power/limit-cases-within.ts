@@ -17,9 +17,7 @@ import { createResolver, LookupFailed } from "#shared/outbound/dns.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { freshDictionary, recentDictionary } from "#shared/reference/dictionary.ts";
-import { createTag } from "#shared/reference/tags.ts";
 import { ActivityQuery, activityReport } from "#shared/reports/activity.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
 import { readFeature } from "#shared/territories/feature.ts";
@@ -30,6 +28,7 @@ import type { Match } from "#shared/webhooks/events/matching.ts";
 import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 import { http, send } from "../harness/listening.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
+import { createProspect, createTag } from "../harness/verbs.ts";
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
 

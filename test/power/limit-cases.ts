@@ -1,4 +1,5 @@
 /** How each constant of limits.ts is sent at its value and one beyond. */
+
 import { expect } from "vitest";
 import { bearerToken } from "#shared/auth/token.ts";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
@@ -16,7 +17,6 @@ import { beginImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { NewAddress } from "#shared/prospects/address-input.ts";
 import { linkWrite } from "#shared/prospects/addresses.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
 import { reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
 import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
 import { Mapping, MappingText, readHeader } from "#shared/prospects/csv/header.ts";
@@ -24,16 +24,14 @@ import { openCsv } from "#shared/prospects/csv/read.ts";
 import { FilterText, SearchText } from "#shared/prospects/filter.ts";
 import { NewAppointment, NewNote, NewProspect } from "#shared/prospects/input.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
-import { createNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { NewTag, TagChoice } from "#shared/reference/input.ts";
 import { RingInput } from "#shared/reference/polygon.ts";
 import { invitationEndsAt, isEnded, NewUser } from "#shared/reference/user.ts";
 import { ActivityQuery, activityReport } from "#shared/reports/activity.ts";
 import { Email, PageSize } from "#shared/schema.ts";
 import { ChangesQuery } from "#shared/sync/changes/schema.ts";
-import { apply } from "#shared/sync/operations/apply.ts";
+import { planOf } from "#shared/sync/operations/apply.ts";
 import { OperationBatch } from "#shared/sync/operations/schema.ts";
 import { NewTerritories } from "#shared/territories/import-schema.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
@@ -42,6 +40,7 @@ import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
+import { createAppointment, createNote, createProspect } from "../harness/verbs.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import type { files } from "./limit-cases-files.ts";
 import type { sessions } from "./limit-cases-sessions.ts";
@@ -79,7 +78,7 @@ async function acceptsNoteOf(ms: number): Promise<boolean> {
   const { context, caller } = await company();
   const { id } = await createProspect(context, caller, {});
   const note = { ...operation, type: "note.create" as const, prospectId: id, fields: { body: "b" } };
-  return succeeds(() => apply(context, caller, { ...note, occurredAt: iso(ms) }, id));
+  return succeeds(() => planOf(context, caller, { ...note, occurredAt: iso(ms) }, id));
 }
 
 export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {

@@ -4,10 +4,10 @@ import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
 let started: FaultyDynamoDb | undefined;

@@ -4,14 +4,24 @@ import { iso } from "#shared/clock.ts";
 import { all, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { packAddresses } from "#shared/prospects/address-rows.ts";
-import { createAddress, updateAddress } from "#shared/prospects/addresses.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
-import { writeByJob } from "#shared/prospects/bulk-write.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
+import { type JobWrite, writeByJob } from "#shared/prospects/bulk-write.ts";
 import { notesAttributes, storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { currentDictionary, freshDictionary } from "#shared/reference/dictionary.ts";
-import { createTag } from "#shared/reference/tags.ts";
+import {
+  createAddress,
+  createAppointment,
+  createNote,
+  createProspect,
+  createTag,
+  deleteAppointment,
+  deleteNote,
+  deleteProspect,
+  setTags,
+  updateAddress,
+  updateAppointment,
+  updateNote,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
 
@@ -75,13 +85,13 @@ async function byJob(
   context: Process,
   { caller }: Pick<At, "caller">,
   id: number,
-  after: Parameters<typeof writeByJob>[3],
-  deletedIf?: Parameters<typeof writeByJob>[6],
+  after: JobWrite["after"],
+  deletedIf?: JobWrite["deletedIf"],
 ) {
   const { table } = context;
   const current = storedProspect(await table.get(keys.prospect(caller.companyId, id)));
   const dictionary = await currentDictionary(context, caller.companyId);
-  return writeByJob(context, caller, current, after, { jobId: 7, events: "each" }, dictionary, deletedIf);
+  return writeByJob(context, caller, current, { after, job: { jobId: 7, events: "each" }, dictionary, deletedIf });
 }
 
 const unnoted = all(...notesAttributes.map(missing));

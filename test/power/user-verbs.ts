@@ -3,8 +3,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { changeUser, disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
-import { createUser } from "#shared/reference/invite.ts";
+import { changeUser, createUser, disableOrWithdraw, updateUser } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process } from "./interleaved.ts";
 

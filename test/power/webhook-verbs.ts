@@ -4,7 +4,6 @@ import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Exchange } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { startReplay } from "#shared/webhooks/deliver/replay.ts";
@@ -22,6 +21,7 @@ import {
 } from "#shared/webhooks/subscriptions/registrations.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { createWebhook, rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START } from "./interleaved.ts";

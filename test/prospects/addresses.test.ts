@@ -12,16 +12,16 @@ import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import * as limits from "#shared/limits.ts";
 import { packAddresses } from "#shared/prospects/address-rows.ts";
-import { createAddress, findAddress, getAddress, newAddressWrite, updateAddress } from "#shared/prospects/addresses.ts";
+import { findAddress, getAddress, newAddressWrite } from "#shared/prospects/addresses.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { calledBy } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
+import { createAddress, createProspect, deleteProspect, updateAddress, updateProspect } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

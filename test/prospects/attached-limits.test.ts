@@ -9,16 +9,22 @@ import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import * as limits from "#shared/limits.ts";
 import { agendaWrites } from "#shared/prospects/agenda.ts";
-import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createNote, deleteNote, listNotes } from "#shared/prospects/notes.ts";
+import { listNotes } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createStatus } from "#shared/reference/statuses.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createStatus,
+  deleteAppointment,
+  deleteNote,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

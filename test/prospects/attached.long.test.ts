@@ -2,6 +2,7 @@
  * Tests writes of notes and appointments while each of their calls to DynamoDB fails once. The row, its calendar entry, its prospect and
  * its locator must always agree. The client's retry must have the same result as a request without a fault.
  */
+
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -10,18 +11,21 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
-import {
-  createAppointment,
-  deleteAppointment,
-  getAppointment,
-  updateAppointment,
-} from "#shared/prospects/appointments.ts";
+import { getAppointment } from "#shared/prospects/appointments.ts";
 import { listAppointments } from "#shared/prospects/calendar.ts";
-import { createNote, deleteNote, getNote, listNotes, updateNote } from "#shared/prospects/notes.ts";
+import { getNote, listNotes } from "#shared/prospects/notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  deleteAppointment,
+  deleteNote,
+  updateAppointment,
+  updateNote,
+} from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -11,13 +11,19 @@ import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { CalendarQuery, listAppointments } from "#shared/prospects/calendar.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createAppointment,
+  createProspect,
+  deleteAppointment,
+  deleteProspect,
+  updateAppointment,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { findClientRecords } from "#shared/prospects/client-records.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newStage } from "../sync/stage.ts";
 
 const db = faultyDynamoDb();

@@ -2,6 +2,7 @@
  * Tests the ETags of lists, map pins and single prospects. The service may answer 304 only if a fresh answer would equal the client's copy.
  * This must hold for every function instance and after any writes.
  */
+
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
@@ -11,7 +12,6 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { ANSWER_FORMAT, fingerprint, NotModified, type Validator, validatorOf } from "#shared/http/etag.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
 import { ProspectDetail } from "#shared/prospects/detail.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
@@ -20,14 +20,20 @@ import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { MapPin, mapPins } from "#shared/prospects/list/pins.ts";
-import { createNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createStatus,
+  deleteProspect,
+  updateProspect,
+  updateStatus,
+} from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 import { appointment, of, RandomWrites, Step } from "./random-writes.ts";
 

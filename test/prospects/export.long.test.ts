@@ -9,8 +9,6 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { denver } from "../../infra/local/demo-cities.ts";
 import { type DemoCompany, demoRows } from "../../infra/local/demo-prospects.ts";
@@ -18,6 +16,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { bytesOf } from "../harness/item-bytes.ts";
 import { sized } from "../harness/tier.ts";
+import { createNote, createProspect, deleteProspect, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -10,13 +10,23 @@ import type { Table } from "#shared/db/table.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { disableUser, updateUser } from "#shared/reference/change-user.ts";
-import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
+import {
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  deactivateStatus,
+  deleteProspect,
+  deleteTag,
+  disableUser,
+  setTags,
+  updateProspect,
+  updateStatus,
+  updateTag,
+  updateUser,
+} from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

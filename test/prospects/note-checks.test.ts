@@ -2,10 +2,9 @@
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { calledBy } from "../harness/killable.ts";
+import { createNote, createProspect, updateProspect } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

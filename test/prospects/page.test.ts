@@ -130,7 +130,7 @@ describe("the rows of a page", () => {
       rows.map((row) => ({ ...keys.prospect(companyId, row.id), ...prospectItem(row), ...others })),
     );
     db.plan(() => ({ kind: "pass" }));
-    const found = await rowsAtLeast(db.table, companyId, rows, 1);
+    const found = await rowsAtLeast(db.table, companyId, 1, { refs: rows });
     expect(db.calls).toEqual(calls);
     for (const row of rows) expect(found.get(row.id)).toEqual({ ...row, importId: undefined });
   });
@@ -147,7 +147,7 @@ describe("the rows of a page", () => {
       })),
     );
     const refused = /the row with the id \d+ of type prospect has shape \d/;
-    await expect(rowsAtLeast(db.table, companyId, rows, 1)).rejects.toThrow(refused);
+    await expect(rowsAtLeast(db.table, companyId, 1, { refs: rows })).rejects.toThrow(refused);
   });
 });
 

@@ -6,9 +6,9 @@ import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { openRecentRows } from "#shared/prospects/list/recent-rows.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
+import { createProspect, updateProspect } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -7,14 +7,21 @@ import { systemClock } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
-import { createNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, updateTag } from "#shared/reference/tags.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { type FaultyDynamoDb, startFaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import {
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  deactivateStatus,
+  setTags,
+  updateProspect,
+  updateStatus,
+  updateTag,
+} from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 let db: FaultyDynamoDb;

@@ -11,15 +11,15 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
-import { changeUser, disableOrWithdraw, disableUser, updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { createUser, presentUser } from "#shared/reference/invite.ts";
+import { presentUser } from "#shared/reference/invite.ts";
 import { type NewUser, User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
+import { changeUser, createUser, disableOrWithdraw, disableUser, updateUser } from "../harness/verbs.ts";
 
 const db = faultyDynamoDb();
 

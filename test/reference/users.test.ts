@@ -10,13 +10,12 @@ import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import { directoryOnly } from "#shared/auth/identity-provider.ts";
 import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import { disableUser, updateUser } from "#shared/reference/change-user.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { createUser } from "#shared/reference/invite.ts";
 import type { NewUser } from "#shared/reference/user.ts";
 import { getUser, listUsers } from "#shared/reference/users.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { createUser, disableUser, updateUser } from "../harness/verbs.ts";
 
 const db = faultyDynamoDb();
 

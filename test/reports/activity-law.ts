@@ -10,18 +10,26 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { type ActivityQuery, type ActivityReport, activityReport } from "#shared/reports/activity.ts";
-import { createTerritory } from "#shared/territories/territories.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createTerritory,
+  deleteAppointment,
+  deleteNote,
+  deleteProspect,
+  updateAppointment,
+  updateNote,
+  updateProspect,
+  updateUser,
+} from "../harness/verbs.ts";
 
 const HOUR_MS = 3_600_000;
 /**

@@ -9,13 +9,13 @@ import { countActivity } from "#shared/company-index/activity/read.ts";
 import { repairActivity } from "#shared/company-index/repair/activity.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { activityReport } from "#shared/reports/activity.ts";
 import { DaysOfZone } from "#shared/reports/days.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 import { Run, rareScripts, scripts } from "./activity-law.ts";
 

@@ -10,9 +10,9 @@ import { type Head, moveHead } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { metered } from "#shared/db/meter.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createProspect, updateProspect } from "../harness/verbs.ts";
 import type { Stage } from "./changes-law.ts";
 import { newStage } from "./stage.ts";
 

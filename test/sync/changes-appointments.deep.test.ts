@@ -3,10 +3,9 @@ import { expect, test } from "vitest";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createAppointment, createProspect, updateProspect } from "../harness/verbs.ts";
 import type { Stage } from "./changes-law.ts";
 import { newStage } from "./stage.ts";
 

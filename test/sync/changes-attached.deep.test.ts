@@ -12,18 +12,26 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { createAppointment, getAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { getAppointment } from "#shared/prospects/appointments.ts";
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
-import { createNote, getNote, updateNote } from "#shared/prospects/notes.ts";
+import { getNote } from "#shared/prospects/notes.ts";
 import { Note, Prospect } from "#shared/prospects/schema.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  deleteProspect,
+  updateAppointment,
+  updateNote,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { importProspects } from "./imported.ts";
 import { newTimedStage } from "./stage.ts";
 
@@ -220,9 +228,10 @@ test.each([true, false])(
     const [id = expect.fail()] = scattered;
     const { context, release } = delayedEntries(at());
     await deleteProspect(context, owner, id);
-    const names = await currentDictionary(at(), owner.companyId);
+    const dictionary = await currentDictionary(at(), owner.companyId);
     const deleted = storedProspect(await at().table.get(keys.prospect(owner.companyId, id)));
-    await writeByJob(at(), owner, deleted, { deletedAt: null }, { jobId: 1, events: "none" }, names);
+    const job = { jobId: 1, events: "none" } as const;
+    await writeByJob(at(), owner, deleted, { after: { deletedAt: null }, job, dictionary });
     if (isFlushed) await flush();
     expect(upserts((await pull(owner)).items, "prospects").has(id)).toBe(true);
     await release();

@@ -7,13 +7,19 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
-import { createNote, deleteNote } from "#shared/prospects/notes.ts";
-import { changeByImport, createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
+import { changeByImport } from "#shared/prospects/write.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  deleteNote,
+  deleteProspect,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -92,8 +98,9 @@ test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlush
     } else if (way === "an appointment") {
       await createAppointment(context, rep, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
     } else if (way === "added by an import") {
-      const names = await currentDictionary(context, owner.companyId);
-      await changeByImport(context, rep, id, "7", names, async () => ({ note: "Call", patch: { name: "Eve" } }));
+      const dictionary = await currentDictionary(context, owner.companyId);
+      const change = { note: "Call", patch: { name: "Eve" } };
+      await changeByImport(context, rep, id, { importId: "7", dictionary }, async () => change);
     } else {
       const note = await createNote(context, rep, id, { body: "Call again" });
       if (way === "added and deleted") await deleteNote(context, rep, note.id);

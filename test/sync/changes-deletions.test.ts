@@ -5,11 +5,16 @@ import { chunkWrites, type NoteChange } from "#shared/company-index/change-log.t
 import { readHead } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as limits from "#shared/limits.ts";
-import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
-import { createNote, deleteNote } from "#shared/prospects/notes.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  deleteAppointment,
+  deleteNote,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();

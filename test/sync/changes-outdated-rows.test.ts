@@ -5,13 +5,11 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import type { ChangeItem } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { createAppointment, createNote, createProspect, deleteProspect, updateProspect } from "../harness/verbs.ts";
 import { Device } from "./device.ts";
 import { newTimedStage } from "./stage.ts";
 

@@ -1,8 +1,8 @@
 /** Tests that a cursor of `GET /api/changes` is not valid after the restore of the whole table. */
 import { expect, test, vi } from "vitest";
-import { createProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();

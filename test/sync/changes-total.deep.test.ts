@@ -5,18 +5,26 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment, deleteAppointment } from "#shared/prospects/appointments.ts";
-import { createNote, deleteNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { creationOf, namesChange } from "#shared/reference/dictionary.ts";
-import { createStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag } from "#shared/reference/tags.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
-import { createTerritory, deleteTerritory } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  createTerritory,
+  deleteAppointment,
+  deleteNote,
+  deleteProspect,
+  deleteTag,
+  deleteTerritory,
+  updateProspect,
+} from "../harness/verbs.ts";
 import type { Stage } from "./changes-law.ts";
 import { newStage, tickingClock } from "./stage.ts";
 

@@ -8,12 +8,10 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
-import { createNote, updateNote } from "#shared/prospects/notes.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
+import { createAppointment, createNote, createProspect, updateNote, updateProspect } from "../harness/verbs.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();

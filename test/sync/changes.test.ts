@@ -6,14 +6,19 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Key } from "#shared/db/keys.ts";
-import { createNote } from "#shared/prospects/notes.ts";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag } from "#shared/reference/tags.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  deleteTag,
+  updateProspect,
+  updateStatus,
+} from "../harness/verbs.ts";
 import { everyWrite, longScripts, Run } from "./changes-law.ts";
 import { newStage, newTimedStage } from "./stage.ts";
 

@@ -4,19 +4,28 @@ import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
-import { createProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { changeUser, disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
-import { createUser } from "#shared/reference/invite.ts";
-import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { checksumOf } from "#shared/sync/changes/checksums.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
-import { createTerritory } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
+import {
+  changeUser,
+  createAppointment,
+  createProspect,
+  createStatus,
+  createTag,
+  createTerritory,
+  createUser,
+  deleteTag,
+  disableOrWithdraw,
+  setTags,
+  updateProspect,
+  updateStatus,
+  updateTag,
+  updateUser,
+} from "../harness/verbs.ts";
 import { Device, fnv1a } from "./device.ts";
 import { newStage, newTimedStage } from "./stage.ts";
 

@@ -5,20 +5,13 @@ import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { disableOrWithdraw, updateUser } from "#shared/reference/change-user.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createUser } from "#shared/reference/invite.ts";
-import { createStatus, deactivateStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, deleteTag, updateTag } from "#shared/reference/tags.ts";
-import { createTerritory, deleteTerritory, updateTerritory } from "#shared/territories/territories.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
+import * as verbs from "../harness/verbs.ts";
 import { type CompanyModel, callerOf, noRights, type Rights } from "./company-model.ts";
 import { importProspects } from "./imported.ts";
 
@@ -116,7 +109,7 @@ export class CompanyWrites {
 
   async create(_: Choice, b: Choice): Promise<void> {
     const [name, assignee] = [this.#name("p"), this.#assigneeAt(b)];
-    const { id } = await createProspect(this.#context, this.#owner, { name, assignedToUserId: assignee });
+    const { id } = await verbs.createProspect(this.#context, this.#owner, { name, assignedToUserId: assignee });
     this.#model.prospects.set(id, { name, assignee, status: null, tags: [], isDeleted: false });
   }
 
@@ -124,7 +117,7 @@ export class CompanyWrites {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
     const name = this.#name("r");
-    await updateProspect(this.#context, this.#owner, id, { name });
+    await verbs.updateProspect(this.#context, this.#owner, id, { name });
     record.name = name;
   }
 
@@ -132,7 +125,7 @@ export class CompanyWrites {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
     const assignee = this.#assigneeAt(b);
-    await updateProspect(this.#context, this.#owner, id, { assignedToUserId: assignee });
+    await verbs.updateProspect(this.#context, this.#owner, id, { assignedToUserId: assignee });
     record.assignee = assignee;
   }
 
@@ -141,7 +134,7 @@ export class CompanyWrites {
     const active = [...this.#model.statuses].filter(([, { isActive }]) => isActive).map(([status]) => status);
     if (id === undefined || record === undefined) return;
     const status = chosen([null, ...active], b) ?? null;
-    await updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
+    await verbs.updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
     record.status = status;
   }
 
@@ -149,14 +142,14 @@ export class CompanyWrites {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
     const tags = [...this.#model.tags.keys()].filter((_, i) => ((b >> i) & 1) === 1);
-    await setTags(this.#context, this.#owner, id, { tagIds: tags });
+    await verbs.setTags(this.#context, this.#owner, id, { tagIds: tags });
     record.tags = tags;
   }
 
   async hide(a: Choice): Promise<void> {
     const [id, record] = this.#takeLive(a) ?? [];
     if (id === undefined || record === undefined) return;
-    await deleteProspect(this.#context, this.#owner, id);
+    await verbs.deleteProspect(this.#context, this.#owner, id);
     record.isDeleted = true;
   }
 
@@ -168,9 +161,10 @@ export class CompanyWrites {
     const { companyId } = this.#owner;
     const item = await this.#context.table.get(keys.prospect(companyId, id));
     if (item === undefined) throw new Error(`prospect ${id} has no row`);
-    const names = await freshDictionary(this.#context, companyId);
+    const dictionary = await freshDictionary(this.#context, companyId);
     const job = { jobId: 1, events: "none" } as const;
-    await writeByJob(this.#context, this.#owner, storedProspect(item), { deletedAt: null }, job, names);
+    const write = { after: { deletedAt: null }, job, dictionary };
+    await writeByJob(this.#context, this.#owner, storedProspect(item), write);
     await indexNotesAgain(this.#context.table, companyId, id);
     record.isDeleted = false;
   }
@@ -180,7 +174,7 @@ export class CompanyWrites {
     const [prospect] = chosen(live, a) ?? [];
     if (prospect === undefined) return;
     const [writer, body] = [this.#writerOf(prospect, b), this.#name("note ")];
-    const { id } = await createNote(this.#context, writer, prospect, { body });
+    const { id } = await verbs.createNote(this.#context, writer, prospect, { body });
     this.#model.notes.set(id, { prospect, body, author: writer.userId });
   }
 
@@ -193,14 +187,14 @@ export class CompanyWrites {
     const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
     if (id === undefined || record === undefined) return;
     const body = this.#name("edited ");
-    await updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
+    await verbs.updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
     record.body = body;
   }
 
   async dropNote(a: Choice, b: Choice): Promise<void> {
     const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
     if (id === undefined || record === undefined) return;
-    await deleteNote(this.#context, this.#writerOf(record.prospect, b), id);
+    await verbs.deleteNote(this.#context, this.#writerOf(record.prospect, b), id);
     this.#model.notes.delete(id);
   }
 
@@ -211,7 +205,7 @@ export class CompanyWrites {
     const { startAt, startMs } = this.#startAt(b);
     const [title, assignee] = [this.#name("visit "), this.#assigneeAt(b) ?? this.#owner.userId];
     const input = { title, startAt, assignedToUserId: assignee };
-    const { id } = await createAppointment(this.#context, this.#writerOf(prospect, a), prospect, input);
+    const { id } = await verbs.createAppointment(this.#context, this.#writerOf(prospect, a), prospect, input);
     this.#model.appointments.set(id, { prospect, title, startMs, isScheduled: true, assignee });
   }
 
@@ -221,21 +215,21 @@ export class CompanyWrites {
     const { startAt, startMs } = this.#startAt(b);
     const isScheduled = b % 4 !== 0;
     const [title, status] = [this.#name("moved "), isScheduled ? "scheduled" : "completed"] as const;
-    await updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
+    await verbs.updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
     Object.assign(record, { title, startMs, isScheduled });
   }
 
   async cancel(a: Choice, b: Choice): Promise<void> {
     const [id, record] = this.#takeAttached("appointment", this.#model.appointments, a) ?? [];
     if (id === undefined || record === undefined) return;
-    await deleteAppointment(this.#context, this.#writerOf(record.prospect, b), id);
+    await verbs.deleteAppointment(this.#context, this.#writerOf(record.prospect, b), id);
     this.#model.appointments.delete(id);
   }
 
   async newTerritory(_: Choice, b: Choice): Promise<void> {
     const [name, assignee] = [this.#name("area "), this.#assigneeAt(b)];
     const input = { name, totalProperties: 0, assignedToUserId: assignee };
-    const { id } = await createTerritory(this.#context, this.#owner, input);
+    const { id } = await verbs.createTerritory(this.#context, this.#owner, input);
     this.#model.territories.set(id, { name, assignee });
   }
 
@@ -243,20 +237,20 @@ export class CompanyWrites {
     const [id] = this.#take("territory", this.#model.territories, a) ?? [];
     if (id === undefined) return;
     const [name, assignee] = [this.#name("zone "), this.#assigneeAt(b)];
-    await updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
+    await verbs.updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
     this.#model.territories.set(id, { name, assignee });
   }
 
   async dropTerritory(a: Choice): Promise<void> {
     const [id] = this.#take("territory", this.#model.territories, a) ?? [];
     if (id === undefined) return;
-    await deleteTerritory(this.#context, this.#owner, id);
+    await verbs.deleteTerritory(this.#context, this.#owner, id);
     this.#model.territories.delete(id);
   }
 
   async newStatus(): Promise<void> {
     const value = this.#name("status ");
-    const { id } = await createStatus(this.#context, this.#owner.companyId, { value });
+    const { id } = await verbs.createStatus(this.#context, this.#owner.companyId, { value });
     this.#model.statuses.set(id, { value, isActive: true });
   }
 
@@ -265,18 +259,18 @@ export class CompanyWrites {
     if (id === undefined || record === undefined) return;
     const { companyId } = this.#owner;
     if (b % 4 === 0 && record.isActive) {
-      await deactivateStatus(this.#context, companyId, id);
+      await verbs.deactivateStatus(this.#context, companyId, id);
       record.isActive = false;
       return;
     }
     const value = this.#name("state ");
-    await updateStatus(this.#context, companyId, id, { value });
+    await verbs.updateStatus(this.#context, companyId, id, { value });
     record.value = value;
   }
 
   async newTag(): Promise<void> {
     const value = this.#name("tag ");
-    const { id } = await createTag(this.#context, this.#owner.companyId, { value });
+    const { id } = await verbs.createTag(this.#context, this.#owner.companyId, { value });
     this.#model.tags.set(id, { value });
   }
 
@@ -284,14 +278,14 @@ export class CompanyWrites {
     const [id, record] = this.#take("tag", this.#model.tags, a) ?? [];
     if (id === undefined || record === undefined) return;
     const value = this.#name("label ");
-    await updateTag(this.#context, this.#owner.companyId, id, { value });
+    await verbs.updateTag(this.#context, this.#owner.companyId, id, { value });
     record.value = value;
   }
 
   async dropTag(a: Choice): Promise<void> {
     const [id] = this.#take("tag", this.#model.tags, a) ?? [];
     if (id === undefined) return;
-    await deleteTag(this.#context, this.#owner.companyId, id);
+    await verbs.deleteTag(this.#context, this.#owner.companyId, id);
     this.#model.tags.delete(id);
   }
 
@@ -300,7 +294,7 @@ export class CompanyWrites {
     const name = this.#name("Invited ");
     const email = `${name.replace(" ", "-")}-of-${companyId}@x.test`;
     const from = this.#context.clock.now();
-    const user = await createUser(this.#context, this.#identities, this.#owner, {
+    const user = await verbs.createUser(this.#context, this.#identities, this.#owner, {
       ...{ email, firstName: name, lastName: "B", role: "sales", permissions: [] },
     });
     // Steps that run at the same time may have advanced the clock, so any time since the beginning of the request is right.
@@ -318,7 +312,7 @@ export class CompanyWrites {
     );
     const [id, record] = this.#take("user", pending, a) ?? [];
     if (id === undefined || record === undefined) return;
-    await disableOrWithdraw(this.#context, this.#identities, this.#owner, id);
+    await verbs.disableOrWithdraw(this.#context, this.#identities, this.#owner, id);
     record.isWithdrawn = true;
   }
 
@@ -331,7 +325,7 @@ export class CompanyWrites {
     const [id, record] = this.#take("user", b % 4 === 0 ? this.#model.users : shown, a) ?? [];
     if (id === undefined || record === undefined) return;
     const firstName = this.#name("Named ");
-    await updateUser(this.#context, this.#owner, id, { firstName });
+    await verbs.updateUser(this.#context, this.#owner, id, { firstName });
     record.name = firstName;
   }
 
@@ -345,7 +339,7 @@ export class CompanyWrites {
       ) ?? [];
     if (id === undefined || record === undefined) return;
     const { role, permissions } = chosen(allRights, b) ?? noRights;
-    await updateUser(this.#context, this.#owner, id, { role, permissions: [...permissions] });
+    await verbs.updateUser(this.#context, this.#owner, id, { role, permissions: [...permissions] });
     record.rights = { role, permissions };
   }
 

@@ -15,7 +15,7 @@ test.each([MOST_READS - 1, MOST_READS, MOST_READS + 1, 3 * MOST_READS])(
   "of %i stages, no page makes more reads than the maximum, and the pages have each item once",
   async (count) => {
     const { context, owner } = await newStage(db);
-    const reads = new StageReads({ context, caller: owner, nowMs: 0 }, ["tags"]);
+    const reads = new StageReads({ context, caller: owner, types: ["tags"], nowMs: 0 });
     const pages: PageItems["items"][] = [];
     let from: Awaited<ReturnType<typeof readStages>> = { stage: 0, after: undefined };
     while (from !== undefined) {

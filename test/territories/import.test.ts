@@ -14,11 +14,12 @@ import { featureOf } from "#shared/territories/geojson.ts";
 import { importTerritories, signOf } from "#shared/territories/import.ts";
 import { NewTerritories, TerritoryImport } from "#shared/territories/import-schema.ts";
 import type { Territory } from "#shared/territories/territories.ts";
-import { createTerritory, deleteTerritory, listTerritories, updateTerritory } from "#shared/territories/territories.ts";
+import { listTerritories } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
+import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

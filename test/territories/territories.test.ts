@@ -5,15 +5,10 @@ import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import * as limits from "#shared/limits.ts";
 import type { Territory } from "#shared/territories/territories.ts";
-import {
-  createTerritory,
-  deleteTerritory,
-  getTerritory,
-  listTerritories,
-  updateTerritory,
-} from "#shared/territories/territories.ts";
+import { getTerritory, listTerritories } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
+import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -11,12 +11,11 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createAppointment, createProspect, updateAppointment, updateProspect } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -119,7 +119,8 @@ async function handleOnce(
   const wanted = differing(current, decision.fields);
   if (isEmpty(wanted)) return { id, outcome: "unchanged" };
   const mark = { jobId: job.id, events: job.events };
-  const { before, after } = await writeByJob(context, caller, current, wanted, mark, names, decision.deletedIf);
+  const write = { after: wanted, job: mark, dictionary: names, deletedIf: decision.deletedIf };
+  const { before, after } = await writeByJob(context, caller, current, write);
   if (isRestored(after)) await indexNotesAgain(context.table, job.companyId, id);
   return { id, outcome: "changed", before, after };
 }

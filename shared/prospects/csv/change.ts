@@ -43,7 +43,7 @@ export async function changeByRow(
   { id, filled, lenient }: RowChange,
 ): Promise<Outcome> {
   try {
-    const before = await changeByImport(context, caller, id, importId, dictionary, async (current) => {
+    const before = await changeByImport(context, caller, id, { importId, dictionary }, async (current) => {
       if (!hasKeyOf(by, current, filled)) throw new ApiError("conflict", GONE);
       const tags = filled.tags.flatMap((value) => tagIds.get(folded(value)) ?? []);
       return {

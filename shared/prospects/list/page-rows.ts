@@ -68,19 +68,21 @@ const STRONG_READS = 8;
 
 type RowRef = Pick<ProspectRef, "id" | "version">;
 
-/**
- * Returns the rows by id, each in at least the version in `refs`. Throws TableBusy if a row is older even after `STRONG_READS` reads.
- *
- * @param current ids of further prospects, whose rows must be current; a prospect without a row is left out
- * @param recent ids of further prospects, whose rows may be outdated by less than a second
- */
+interface WantedRows {
+  /** Rows of at least these versions. */
+  readonly refs?: readonly RowRef[];
+  /** Ids of further prospects, whose rows must be current. A prospect without a row is left out. */
+  readonly current?: ReadonlySet<number>;
+  /** Ids of further prospects, whose rows may be outdated by less than a second. */
+  readonly recent?: ReadonlySet<number>;
+}
+
+/** Returns the rows by id. Throws TableBusy if a row is older than in `refs` even after `STRONG_READS` reads. */
 export async function rowsAtLeast(
   table: Reads,
   companyId: number,
-  refs: readonly RowRef[],
   namesVersion: number,
-  current: ReadonlySet<number> = new Set(),
-  recent: ReadonlySet<number> = new Set(),
+  { refs = [], current = new Set(), recent = new Set() }: WantedRows,
 ): Promise<ReadonlyMap<number, ListedRow>> {
   const { keep, recall, found } = rowsInMemory(table, companyId, namesVersion);
   const unread = refs.filter((ref) => !current.has(ref.id) && !recall(ref)).map(({ id }) => id);

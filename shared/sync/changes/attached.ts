@@ -39,14 +39,18 @@ function orderedAppointment(item: Item): Ordered<StoredAppointment> {
   return { row, order: [row.id, 0, 0] };
 }
 
+interface AttachedPage {
+  readonly type: "notes" | "appointments";
+  readonly prospectId: number;
+  readonly after: Order | undefined;
+  readonly limit: number;
+}
+
 /** Reads notes or appointments of one prospect after this place. Appointments are sorted by id. */
 export async function attachedAfter(
   table: Reads,
   companyId: number,
-  prospectId: number,
-  type: "notes" | "appointments",
-  after: Order | undefined,
-  limit: number,
+  { type, prospectId, after, limit }: AttachedPage,
 ): Promise<Some<AttachedRow>> {
   const { pk, begins } = attachedKeys.appointments(companyId, prospectId);
   const [range, keyOf, ordered] =

@@ -49,19 +49,20 @@ interface Page {
 export async function readChanges(
   context: ChangesContext,
   caller: Caller,
-  { cursor: text, types, limit, checksum = false }: ChangesQuery,
+  { cursor: text, types: asked, limit, checksum = false }: ChangesQuery,
 ): Promise<ChangesPage> {
   const cursor = text === undefined ? undefined : await openCursor(context.secrets, caller, text);
-  if (cursor !== undefined && types !== undefined && !isSame(types, cursor.types)) throw foreignCursor();
+  if (cursor !== undefined && asked !== undefined && !isSame(asked, cursor.types)) throw foreignCursor();
+  const types = cursor?.types ?? asked ?? ChangeType.options;
   const nowMs = Math.max(context.clock.now(), (cursor?.elapsed.at ?? 1) - 1);
-  const making = { context, caller, nowMs };
-  if (cursor !== undefined && nowMs - cursor.position.since > POSITION_MS) throw resetRequired("expired", cursor.types);
+  const making = { context, caller, types, nowMs };
+  if (cursor !== undefined && nowMs - cursor.position.since > POSITION_MS) throw resetRequired("expired", types);
   const { items, next, hasMore, total, reached } =
     cursor !== undefined && cursor.snapshot === undefined
       ? await changesPage(making, cursor, limit)
-      : await snapshotPage(making, cursor, types ?? ChangeType.options, limit);
+      : await snapshotPage(making, cursor, limit);
   const isChecked = checksum && !hasMore && reached !== undefined;
-  const checksums = isChecked ? await checksumsOf(making, next.types, reached, items) : undefined;
+  const checksums = isChecked ? await checksumsOf(making, reached, items) : undefined;
   const sealed = await sealCursor(context.secrets, caller, next);
   const phase = total === undefined ? "changes" : "snapshot";
   return { phase, items: [...items], cursor: sealed, hasMore, total, checksums };
@@ -74,7 +75,7 @@ const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): bo
  * After the snapshot, the client reads the changes from the present version of the head row on. It therefore also gets everything that is
  * written while it reads the snapshot.
  */
-const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, since: number): Cursor => ({
+const beginning = ({ caller, types, nowMs: since }: Making, head: Head): Cursor => ({
   types,
   seesAll: seesAll(caller),
   logId: logOf(head),
@@ -88,20 +89,15 @@ const beginning = (caller: Caller, types: readonly ChangeType[], head: Head, sin
 /** The order in which a snapshot reads the types. A cursor contains a position in this order, so the order must not change. */
 const order: readonly ChangeType[] = ["statuses", "tags", "users", "territories", "prospects", "appointments", "notes"];
 
-async function snapshotPage(
-  making: Making,
-  known: Cursor | undefined,
-  types: readonly ChangeType[],
-  limit: number,
-): Promise<Page> {
-  const reads = new StageReads(making, known?.types ?? types);
+async function snapshotPage(making: Making, known: Cursor | undefined, limit: number): Promise<Page> {
+  const reads = new StageReads(making);
   const { head } = await reads.found();
   if (known !== undefined) requireLog(known, head);
-  const cursor = known ?? beginning(making.caller, types, head, making.nowMs);
+  const cursor = known ?? beginning(making, head);
   const { snapshot, elapsed } = cursor;
   const total = snapshot?.total ?? (await reads.count());
   const page = new PageItems(limit);
-  const stages = order.filter((type) => cursor.types.includes(type)).map((type): Stage => ({ type }));
+  const stages = order.filter((type) => making.types.includes(type)).map((type): Stage => ({ type }));
   const place = await readStages(reads, stages, snapshot ?? firstPlace, page);
   const next = {
     ...cursor,
@@ -117,9 +113,8 @@ const CHANGES_PER_ROW = 24;
 const ROWS_FOR_FEW = 256;
 
 async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
-  const { context, caller, nowMs } = making;
+  const { context, caller, types, nowMs } = making;
   const { companyId } = caller;
-  const { types } = cursor;
   const rowsAtOnce = cursor.seesAll ? Math.ceil(limit / CHANGES_PER_ROW) + 1 : ROWS_FOR_FEW;
   const log = await readLog(context.table, companyId, cursor.position.version, rowsAtOnce);
   const { head } = log.unflushed;
@@ -147,8 +142,8 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   const { records, bulk } = selection;
   const done =
     bulk === undefined
-      ? await addRecords(making, types, records, cursor.partial, company, page)
-      : { records: 0, partial: await addBulk(making, cursor, bulk, page) };
+      ? await addRecords(making, records, cursor.partial, company, page)
+      : { records: 0, partial: await addBulk(making, cursor.partial, bulk, page) };
   const isBulkDone = bulk !== undefined && done.partial === undefined;
   const cut = bulk === undefined ? records[done.records] : undefined;
   const quietUntil = Math.min(cursor.elapsed.quietUntil, page.quietUntil);
@@ -168,14 +163,14 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   if (!isAll || isQuiet || page.room <= 0) {
     return { ...reached, next: { ...next, delivered }, hasMore: !(isAll && isQuiet) };
   }
-  const { elapsed, hasMore } = await addElapsed(making, types, cursor.elapsed, await names(), page);
+  const { elapsed, hasMore } = await addElapsed(making, cursor.elapsed, await names(), page);
   return { ...reached, next: { ...next, delivered, elapsed }, hasMore };
 }
 
 /** Adds the items of many records that one change concerns. Returns where the next page continues, or undefined if all items are added. */
-async function addBulk(making: Making, { partial, types }: Cursor, { key, stages }: Bulk, page: PageItems) {
+async function addBulk(making: Making, partial: Cursor["partial"], { key, stages }: Bulk, page: PageItems) {
   const from = isWithin(partial, key) ? partial : firstPlace;
-  const place = await readStages(new StageReads(making, types), stages, from, page);
+  const place = await readStages(new StageReads(making), stages, from, page);
   return place && { key: { id: key.id, version: key.version }, ...place };
 }
 

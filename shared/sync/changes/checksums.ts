@@ -11,7 +11,7 @@ import { lowsOf, prospectLow, shownVersion } from "#shared/prospects/record-vers
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import type { ChangeKey } from "#shared/sync/changes/cursor.ts";
 import { type Making, userVersion } from "#shared/sync/changes/items.ts";
-import { type ChangeItem, type ChangeType, CheckedType, type Checksums } from "#shared/sync/changes/schema.ts";
+import { type ChangeItem, CheckedType, type Checksums } from "#shared/sync/changes/schema.ts";
 import { territoryVersions } from "#shared/territories/versions.ts";
 
 /**
@@ -19,8 +19,7 @@ import { territoryVersions } from "#shared/territories/versions.ts";
  * were read after `unflushed`, so an item may be newer than the index.
  */
 export async function checksumsOf(
-  { context, caller, nowMs }: Making,
-  types: readonly ChangeType[],
+  { context, caller, types, nowMs }: Making,
   unflushed: Unflushed,
   items: readonly ChangeItem[],
 ): Promise<Checksums> {

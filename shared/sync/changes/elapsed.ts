@@ -13,7 +13,6 @@ import {
   shownProspect,
   userItem,
 } from "#shared/sync/changes/items.ts";
-import type { ChangeType } from "#shared/sync/changes/schema.ts";
 
 type Place = Pick<Elapsed, "at" | "id">;
 
@@ -37,12 +36,11 @@ const AHEAD_MS = 3_600_000;
 /** Adds an item for each record that has changed without a write since `from`. */
 export async function addElapsed(
   making: Making,
-  types: readonly ChangeType[],
   from: Elapsed,
   names: Dictionary,
   page: PageItems,
 ): Promise<{ readonly elapsed: Elapsed; readonly hasMore: boolean }> {
-  const { context, caller, nowMs } = making;
+  const { context, caller, types, nowMs } = making;
   const nothing: Begun = { events: [], until: forEver };
   const { events, until } = types.includes("prospects") ? await beginning(making, from, page.room) : nothing;
   const all = [...events, ...(types.includes("users") ? expiring(names) : [])];
@@ -50,7 +48,7 @@ export async function addElapsed(
     .filter((event) => event.at <= nowMs && isAfter(event, from) && !isAfter(event, until))
     .sort((a, b) => a.at - b.at || a.id - b.id);
   const ids = new Set(due.flatMap(({ prospectId }) => prospectId ?? []));
-  const rows = await rowsAtLeast(context.table, caller.companyId, [], names.version, ids);
+  const rows = await rowsAtLeast(context.table, caller.companyId, names.version, { current: ids });
   let last: Elapsed = from;
   for (const { at, id, prospectId } of due) {
     const user = prospectId === undefined ? names.users.get(id) : undefined;

@@ -24,6 +24,7 @@ export type ChangesContext = Pick<ApiContext, "table" | "clock" | "secrets">;
 export interface Making {
   readonly context: ChangesContext;
   readonly caller: Caller;
+  readonly types: readonly ChangeType[];
   /** Milliseconds since 1970, never before the time of an earlier page of the same client. */
   readonly nowMs: number;
 }

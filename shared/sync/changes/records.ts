@@ -1,6 +1,7 @@
 /** Makes the items of the records that a page of changes has selected, from their current rows. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import type { AppointmentChange, Change, NoteChange } from "#shared/company-index/change-log.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -29,7 +30,6 @@ import {
   typeOf,
   userItem,
 } from "#shared/sync/changes/items.ts";
-import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import type { Selected } from "#shared/sync/changes/selection.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
@@ -67,7 +67,6 @@ interface KnownOfCompany {
 /** Adds the items in the order of the records, as far as they fit. */
 export async function addRecords(
   making: Making,
-  types: readonly ChangeType[],
   records: readonly Selected[],
   partial: PartialChange | undefined,
   known: KnownOfCompany,
@@ -83,13 +82,13 @@ export async function addRecords(
     const some = taken.slice(done, done + PROSPECTS_AT_ONCE);
     const reads = some.map((record) => {
       if (!record.moves) return [];
-      if (record !== first) return readAttached(making, types, record, firstPlace, ATTACHED_AT_ONCE);
-      return readAttached(making, types, record, begun ?? firstPlace, Math.max(1, page.room));
+      if (record !== first) return readAttached(making, record, firstPlace, ATTACHED_AT_ONCE);
+      return readAttached(making, record, begun ?? firstPlace, Math.max(1, page.room));
     });
     const [rows, attached] = await Promise.all([readRows(making, some, known), Promise.all(reads)]);
     for (const [i, record] of some.entries()) {
       const from = record === first ? begun : undefined;
-      const cut = await addRecord(rows, types, record, from, attached[i] ?? [], page);
+      const cut = await addRecord(rows, record, from, at(attached, i), page);
       if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? from : cut };
     }
   }
@@ -101,9 +100,8 @@ const attachedTypes = ["notes", "appointments"] as const;
 
 /** Reads the notes and appointments after the place, as far as the client wants them. */
 async function readAttached(
-  { context, caller }: Making,
-  types: readonly ChangeType[],
-  { id }: Selected,
+  { context, caller, types }: Making,
+  { id: prospectId }: Selected,
   from: Place,
   limit: number,
 ) {
@@ -111,7 +109,7 @@ async function readAttached(
     const stage = i + 1;
     if (!types.includes(type) || stage < from.stage) return [];
     const after = stage === from.stage ? from.after : undefined;
-    return [{ stage, ...(await attachedAfter(context.table, caller.companyId, id, type, after, limit)) }];
+    return [{ stage, ...(await attachedAfter(context.table, caller.companyId, { type, prospectId, after, limit })) }];
   });
   return (await Promise.all(found)).flat();
 }
@@ -119,7 +117,6 @@ async function readAttached(
 /** Returns undefined if all items fit, where the next page continues otherwise, or "unchanged" if not even one item fits. */
 async function addRecord(
   rows: Rows,
-  types: readonly ChangeType[],
   record: Selected,
   partial: PartialChange | undefined,
   attached: Awaited<ReturnType<typeof readAttached>>,
@@ -127,8 +124,8 @@ async function addRecord(
 ): Promise<PartialChange | "unchanged" | undefined> {
   const key = { id: record.id, version: record.version };
   let cut: PartialChange | "unchanged" = "unchanged";
-  if ((partial?.stage ?? 0) === 0) {
-    const item = types.includes(typeOf[record.change.kind]) ? await ownItem(rows, record) : undefined;
+  if (partial === undefined || partial.stage === 0) {
+    const item = rows.making.types.includes(typeOf[record.change.kind]) ? await ownItem(rows, record) : undefined;
     if (item !== undefined && !page.add(item)) return cut;
     cut = { key, stage: 1, after: undefined };
   }
@@ -217,7 +214,7 @@ async function readRows(
   }
   const [names, prospects, others] = await Promise.all([
     namesOf().then((known) => namesWith(making, known, records)),
-    rowsAtLeast(table, companyId, refs, namesVersion, current, recent),
+    rowsAtLeast(table, companyId, namesVersion, { refs, current, recent }),
     rowsAt(table, wanted),
   ]);
   const late = new Set<number>();
@@ -229,7 +226,7 @@ async function readRows(
     if (row?.version === version && isNew && isVisible) continue;
     if (row !== undefined) late.add(prospectId);
   }
-  const parents = late.size === 0 ? [] : await rowsAtLeast(table, companyId, [], namesVersion, late);
+  const parents = late.size === 0 ? [] : await rowsAtLeast(table, companyId, namesVersion, { current: late });
   return { making, names, prospects: new Map([...prospects, ...parents]), others };
 }
 

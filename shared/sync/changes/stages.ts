@@ -56,21 +56,20 @@ export interface Stage {
 /** The reads that the stages of one page share. The search index is read at most once for each different `where`. */
 export class StageReads {
   readonly making: Making;
-  readonly #types: readonly ChangeType[];
   readonly #found = new Map<string, Promise<Found<Dictionary>>>();
   #visible: NewestVersions | undefined;
   #agendas: Promise<Agendas> | undefined;
 
-  constructor(making: Making, types: readonly ChangeType[]) {
-    [this.making, this.#types] = [making, types];
+  constructor(making: Making) {
+    this.making = making;
   }
 
   found(where: Where = {}): Promise<Found<Dictionary>> {
     const name = JSON.stringify(Object.entries(where).map(([field, ids]) => [field, ...(ids ?? [])]));
     const known = this.#found.get(name);
     if (known !== undefined) return known;
-    const { context, caller } = this.making;
-    const notesOf = this.#types.includes("notes") ? liveNotes : undefined;
+    const { context, caller, types } = this.making;
+    const notesOf = types.includes("notes") ? liveNotes : undefined;
     const criteria = (names: Dictionary): Criteria => narrowed(criteriaOf({}, caller, names), where);
     const found = findProspects(context, caller.companyId, criteria, { notesOf });
     this.#found.set(name, found);
@@ -109,7 +108,7 @@ export class StageReads {
 
   /** Returns the number of all records that the caller may see. The number of each type is exact at one moment of this request. */
   async count(): Promise<number> {
-    const { context, caller } = this.making;
+    const { context, caller, types } = this.making;
     const { names, matches } = await this.found();
     const counts: Record<ChangeType, () => number | Promise<number>> = {
       prospects: () => matches.total,
@@ -120,7 +119,7 @@ export class StageReads {
       tags: () => names.tags.size,
       users: () => names.users.size,
     };
-    const all = await Promise.all(this.#types.map((type) => counts[type]()));
+    const all = await Promise.all(types.map((type) => counts[type]()));
     return all.reduce((sum, count) => sum + count, 0);
   }
 }
@@ -183,7 +182,7 @@ const readProspects: Reader = async (reads, stage, after, limit) => {
   const { from, to } = stage.range ?? { from: 1, to: Number.POSITIVE_INFINITY };
   const most = Math.min(limit, PROSPECTS_AT_ONCE);
   const refs = matchesAfter(matches, Math.max(from - 1, after?.[0] ?? 0), to, most);
-  const rows = await rowsAtLeast(making.context.table, making.caller.companyId, refs, names.version);
+  const rows = await rowsAtLeast(making.context.table, making.caller.companyId, names.version, { refs });
   const entries = refs.map(async ({ id }) => ({
     order: [id, 0, 0] as const,
     item: await shownProspect(making, rows.get(id), names),
@@ -197,7 +196,7 @@ const readProspectsShowing: Reader = async (reads, { showing }, after, limit) =>
   const { names } = await reads.found();
   const { rows: appointments, hasMore } = await reads.appointments(after, limit);
   const ids = new Set(appointments.flatMap(({ row }) => (shows(row, showing) ? row.prospectId : [])));
-  const rows = await rowsAtLeast(making.context.table, making.caller.companyId, [], names.version, ids);
+  const rows = await rowsAtLeast(making.context.table, making.caller.companyId, names.version, { current: ids });
   const entries = appointments.map(async ({ row, order }) => ({
     order,
     item: shows(row, showing) ? await shownProspect(making, rows.get(row.prospectId), names) : undefined,
@@ -245,7 +244,12 @@ const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
     const place = id === begun?.id ? begun.after : undefined;
     const { rows, hasMore } =
       whole === undefined
-        ? await attachedAfter(context.table, caller.companyId, id, "notes", place, most)
+        ? await attachedAfter(context.table, caller.companyId, {
+            type: "notes",
+            prospectId: id,
+            after: place,
+            limit: most,
+          })
         : { rows: whole, hasMore: false };
     for (const { row, order } of rows) {
       const item = shows(row, showing) ? attachedItem(row, visible.versionOf(id), names) : undefined;

@@ -1,9 +1,9 @@
-/** Applies one operation with the same functions as the endpoints for single records, and makes its result. */
+/** Plans one operation with the same functions as the endpoints for single records, and makes its result. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import type { ApiContext, Written } from "#shared/context.ts";
-import { ApiError, ConditionFailed, isTransient, Outdated } from "#shared/errors.ts";
-import { problemBody, problems } from "#shared/http/problem.ts";
+import type { ApiContext } from "#shared/context.ts";
+import type { Plan, Written } from "#shared/db/plan.ts";
+import { ApiError, ConditionFailed, isTransient, Outdated, problemBody, problems } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
@@ -66,13 +66,13 @@ function notAhead(operation: Operation, nowMs: number): Operation {
   throw invalid(`occurredAt ${message}.`, { pointer: "/occurredAt", code: "out_of_range", message });
 }
 
-/** All writes go through `context.commit`, which also writes the receipt. `id` is undefined for a prospect that the operation creates. */
-export async function apply(
+/** `id` is undefined for a prospect that the operation creates. */
+export async function planOf(
   given: ApiContext,
   caller: Caller,
   sent: Operation,
   id: number | undefined,
-): Promise<unknown> {
+): Promise<Plan<unknown>> {
   const nowMs = given.clock.now();
   const operation = notAhead(sent, nowMs);
   // The time of arrival is then exactly the record's `createdAt` too.

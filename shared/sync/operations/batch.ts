@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
+import { carryOut } from "#shared/db/plan.ts";
 import { isStopped, stoppedBefore } from "#shared/deadline.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import { answerBytes } from "#shared/http/answer.ts";
@@ -9,8 +10,8 @@ import * as limits from "#shared/limits.ts";
 import { findClientRecords } from "#shared/prospects/client-records.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 import { Id } from "#shared/schema.ts";
-import { applied, apply, Blocked, failed, type Result, readOperation, retry } from "#shared/sync/operations/apply.ts";
-import { HasReceipt, receiptOf } from "#shared/sync/operations/receipts.ts";
+import { applied, Blocked, failed, planOf, type Result, readOperation, retry } from "#shared/sync/operations/apply.ts";
+import { HasReceipt, receiptOf, writtenBy } from "#shared/sync/operations/receipts.ts";
 import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
@@ -138,22 +139,18 @@ async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, is
   const receipt = receiptOf(context, caller, step.sent.opId, payload);
   try {
     if (isBlocked) throw new Blocked();
-    await apply(receipt.context, caller, operation, chain.recordId);
+    const plan = await carryOut(() => planOf(context, caller, operation, chain.recordId), receipt.commit);
+    const written = writtenBy(plan);
+    if (type === "prospect.create") chain.recordId = written.id;
+    return applied(written);
   } catch (error) {
-    // If the transaction has committed, the operation is applied, even if a read after it has failed.
-    if (receipt.written() === undefined) {
-      // The error may be misleading. An operation that was applied earlier may fail with `not_found`, because the prospect was deleted
-      // since. In this case, `check` finds the receipt and throws HasReceipt.
-      if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
-      // If a prospect already has the same `clientRecordId`, the result contains its id.
-      if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {
-        chain.recordId ??= (await findClientRecords(context, caller, new Set([nameOf(step)]))).get(nameOf(step));
-      }
-      throw error;
+    // The error may be misleading. An operation that was applied earlier may fail with `not_found`, because the prospect was deleted since.
+    // In this case, `check` finds the receipt and throws HasReceipt.
+    if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
+    // If a prospect already has the same `clientRecordId`, the result contains its id.
+    if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {
+      chain.recordId ??= (await findClientRecords(context, caller, new Set([nameOf(step)]))).get(nameOf(step));
     }
+    throw error;
   }
-  const written = receipt.written();
-  if (written === undefined) throw new Error(`${type} has ended without a commit`);
-  if (type === "prospect.create") chain.recordId = written.id;
-  return applied(written);
 }

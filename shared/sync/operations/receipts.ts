@@ -2,9 +2,10 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { ApiContext, Written } from "#shared/context.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { absent, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan, Written } from "#shared/db/plan.ts";
 import { ApiError, ConditionFailed, failedAt } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Id } from "#shared/schema.ts";
@@ -30,24 +31,21 @@ export class HasReceipt extends Error {
   }
 }
 
-export interface Receipts {
-  /** Its `commit` also writes the receipt. If there is one already, it writes nothing and throws as `check` does. */
-  readonly context: ApiContext;
-  /** Undefined before a commit. */
-  readonly written: () => Written | undefined;
+export interface Receipt {
+  /** Commits the plan of the operation with its receipt. If there is a receipt already, writes nothing and throws as `check` does. */
+  readonly commit: (plan: Plan<unknown>) => Promise<void>;
   /** Throws HasReceipt if the operation has a receipt. Throws `idempotency_mismatch` if another operation has used its `opId`. */
   readonly check: () => Promise<void>;
 }
 
 export function receiptOf(
-  context: ApiContext,
+  { table, clock }: Pick<ApiContext, "table" | "clock">,
   { companyId, userId }: Caller,
   opId: string,
   payload: unknown,
-): Receipts {
+): Receipt {
   const key = keys.receipt(companyId, userId, opId.toLowerCase());
   const fingerprint = createHash("sha256").update(canonical(payload)).digest("base64url");
-  let last: Written | undefined;
 
   function found(item: unknown): never {
     const { id, version, ...receipt } = StoredReceipt.parse(item);
@@ -57,33 +55,35 @@ export function receiptOf(
     throw new HasReceipt({ id, version });
   }
 
-  const commit: ApiContext["commit"] = async (writes, _, written) => {
-    if (written === undefined) throw new Error("an operation has committed without its record");
-    const { id, version } = written;
-    const expiresAt = Math.ceil((context.clock.now() + limits.receiptKeptMs) / 1_000);
-    const stored: z.infer<typeof StoredReceipt> = { type: "receipt", fingerprint, id, version, expiresAt };
-    const receipt = { put: { ...key, ...stored }, when: absent } satisfies Write;
-    try {
-      if (writes.length === 0) await context.table.write(receipt);
-      else await context.table.transact([...writes, receipt]);
-    } catch (error) {
-      const failure = failedAt(error, writes.length);
-      if (failure === undefined) throw error;
-      // DynamoDB returns the existing receipt with the error. Without a row, it was deleted since, and the operation is tried again.
-      if (failure.item === undefined) throw new ConditionFailed([]);
-      found(failure.item);
-    }
-    last = { id, version };
-  };
-
   return {
-    context: { ...context, commit },
-    written: () => last,
-    check: async () => {
-      const item = await context.table.get(key);
+    async commit(plan) {
+      const { writes } = plan;
+      const { id, version } = writtenBy(plan);
+      const expiresAt = Math.ceil((clock.now() + limits.receiptKeptMs) / 1_000);
+      const stored: z.infer<typeof StoredReceipt> = { type: "receipt", fingerprint, id, version, expiresAt };
+      const receipt = { put: { ...key, ...stored }, when: absent } satisfies Write;
+      try {
+        if (writes.length === 0) await table.write(receipt);
+        else await table.transact([...writes, receipt]);
+      } catch (error) {
+        const failure = failedAt(error, writes.length);
+        if (failure === undefined) throw error;
+        // DynamoDB returns the existing receipt with the error. Without a row, it was deleted since, and the operation is tried again.
+        if (failure.item === undefined) throw new ConditionFailed([]);
+        found(failure.item);
+      }
+    },
+    async check() {
+      const item = await table.get(key);
       if (item !== undefined) found(item);
     },
   };
+}
+
+/** Each operation has a record, even if it changes nothing. */
+export function writtenBy({ written }: Plan<unknown>): Written {
+  if (written === undefined) throw new Error("the plan of an operation has no record");
+  return written;
 }
 
 /** The text does not depend on the order of an object's keys. */

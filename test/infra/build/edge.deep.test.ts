@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm";
 import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { problemBody } from "#shared/http/problem.ts";
+import { problemBody } from "#shared/errors.ts";
 import { contentSecurityPolicy, edgeFunction } from "../../../infra/build/edge.ts";
 import { apiRequests } from "../../../infra/local/edge.ts";
 import { VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";

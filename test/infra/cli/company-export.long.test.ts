@@ -9,13 +9,12 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { packed } from "#shared/db/packed.ts";
-import { createNote } from "#shared/prospects/notes.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { remainsOf } from "../../../infra/cli/company/erasure.ts";
 import { exportCompany, type Manifest, progressKey } from "../../../infra/cli/company/export.ts";
 import { Killed } from "../../harness/killable.ts";
 import { killPoints } from "../../harness/kills.ts";
 import { present } from "../../harness/shapes.ts";
+import { createNote, createProspect } from "../../harness/verbs.ts";
 import { newCompany as newPeople } from "../../harness/warm-function.ts";
 import { companyScene } from "./company-scene.ts";
 

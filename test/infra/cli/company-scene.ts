@@ -16,7 +16,6 @@ import * as keys from "#shared/db/keys.ts";
 import { families, type Key } from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { createUser } from "#shared/reference/invite.ts";
 import type { NewUser } from "#shared/reference/user.ts";
 import type { ErasureContext } from "../../../infra/cli/company/erasure.ts";
 import { allPrefixes } from "../../../infra/cli/company/file-prefixes.ts";
@@ -28,6 +27,7 @@ import { faultyDynamoDb } from "../../harness/fault-test.ts";
 import { createTable, patient, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { answerPool, type PoolUsers } from "../../harness/user-pool.ts";
+import { createUser } from "../../harness/verbs.ts";
 
 const BUCKET = "files";
 /** A second table of the deployment, as after a switch to a restored table. */

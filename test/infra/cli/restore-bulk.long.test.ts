@@ -11,12 +11,13 @@ import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
-import { updateProspect } from "#shared/prospects/write.ts";
+import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { restoreCompany } from "../../../infra/cli/restore/company.ts";
 import { restoreWholeTable, type WholeRestore } from "../../../infra/cli/restore/whole-table.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
+import { updateProspect } from "../../harness/verbs.ts";
 import {
   newJob,
   newStage,

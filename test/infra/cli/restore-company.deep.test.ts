@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { restoreCompany } from "../../../infra/cli/restore/company.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
+import { createProspect } from "../../harness/verbs.ts";
 import { newCompany } from "../../harness/warm-function.ts";
 import { restoredCompany, SOURCE } from "./restored-company.ts";
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { RESTORED_AT } from "#shared/webhooks/events/row-events.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
@@ -11,6 +10,7 @@ import { TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { killPoints } from "../../harness/kills.ts";
 import { present } from "../../harness/shapes.ts";
+import { createProspect, updateProspect } from "../../harness/verbs.ts";
 import { restoredCompany } from "./restored-company.ts";
 
 const { scene, spare, time, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get } =

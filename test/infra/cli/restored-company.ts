@@ -6,12 +6,9 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { ApiError } from "#shared/errors.ts";
-import { createAppointment } from "#shared/prospects/appointments.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { createNote, listNotes } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { disableUser } from "#shared/reference/change-user.ts";
-import { createTag, deleteTag, listTags } from "#shared/reference/tags.ts";
+import { listNotes } from "#shared/prospects/notes.ts";
+import { listTags } from "#shared/reference/tags.ts";
 import { activityReport } from "#shared/reports/activity.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
@@ -22,6 +19,17 @@ import { resume, suspend } from "../../../infra/cli/company/suspension.ts";
 import { restoreCompany } from "../../../infra/cli/restore/company.ts";
 import { restoreTable } from "../../../infra/cli/restore/point-in-time.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createTag,
+  deleteProspect,
+  deleteTag,
+  disableUser,
+  setTags,
+  updateProspect,
+} from "../../harness/verbs.ts";
 import { newCompany } from "../../harness/warm-function.ts";
 import { restorePoint, restoreScene } from "./restore-scene.ts";
 

@@ -3,9 +3,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
 import { faultyDynamoDb } from "../../harness/fault-test.ts";
+import { createProspect, updateProspect } from "../../harness/verbs.ts";
 import { newTimedStage } from "../stage.ts";
 
 const db = faultyDynamoDb();

@@ -12,12 +12,12 @@ import { stoppedAt } from "#shared/deadline.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
-import { createProspect, deleteProspect, updateProspect } from "#shared/prospects/write.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
 import type { SentOperation } from "#shared/sync/operations/schema.ts";
 import { faultyDynamoDb } from "../../harness/fault-test.ts";
 import { type Fault, pass } from "../../harness/faulty-dynamodb.ts";
+import { createProspect, deleteProspect, updateProspect } from "../../harness/verbs.ts";
 import { newTimedStage } from "../stage.ts";
 import { create, operation } from "./push.ts";
 

@@ -1,0 +1,56 @@
+/** What a request would write and answer. A verb only reads and returns its plan. Whoever calls the verb commits the plan once. */
+import { optimistic } from "#shared/db/conditional-writes.ts";
+import type { Write } from "#shared/db/expression.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+
+/** A record that a plan creates or changes. Its version grows with each write. */
+export interface Written {
+  readonly id: number;
+  readonly version: number;
+}
+
+export interface Plan<Answer> {
+  /** One transaction. If it is empty, only the answer or a receipt is stored. */
+  readonly writes: readonly Write[];
+  readonly answer: Answer;
+  /** The receipt of an operation (offline sync) contains its id and version. */
+  readonly written?: Written;
+  /** Called if a condition fails. Returns the plan to commit instead, or undefined for the usual treatment (`carryOut`). */
+  readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer>> | undefined;
+  /** Runs after the commit and before the answer, also if another plan was committed instead. A killed request may not reach it. */
+  readonly after?: () => Promise<unknown>;
+}
+
+export const unchanged = <Answer>(answer: Answer): Plan<Answer> => ({ writes: [], answer });
+
+/**
+ * Makes a plan and commits it. If conditions fail, throws the error of the first failed write (`Write.orThrow`). If a failed write has no
+ * such error, its record has changed since the plan read it, so the verb is called again. Returns the plan that was committed.
+ */
+export async function carryOut<Answer>(
+  verb: () => Promise<Plan<Answer>>,
+  commit: (plan: Plan<Answer>) => Promise<void>,
+): Promise<Plan<Answer>> {
+  const { plan, after } = await optimistic(async () => {
+    const first = await verb();
+    return { plan: await committed(first, commit), after: first.after };
+  });
+  await after?.();
+  return plan;
+}
+
+async function committed<Answer>(
+  plan: Plan<Answer>,
+  commit: (plan: Plan<Answer>) => Promise<void>,
+): Promise<Plan<Answer>> {
+  try {
+    await commit(plan);
+    return plan;
+  } catch (error) {
+    if (!(error instanceof ConditionFailed)) throw error;
+    const instead = await plan.refused?.(error);
+    if (instead !== undefined) return committed(instead, commit);
+    const errors = error.failed.map(({ index }) => plan.writes[index]?.orThrow?.());
+    throw errors.includes(undefined) ? error : (errors[0] ?? error);
+  }
+}

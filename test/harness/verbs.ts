@@ -1,0 +1,70 @@
+/** The verbs of the API as functions that also commit their plan, so that a test can call them one after the other. */
+import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { carryOut, type Plan } from "#shared/db/plan.ts";
+import * as addresses from "#shared/prospects/addresses.ts";
+import * as appointments from "#shared/prospects/appointments.ts";
+import * as notes from "#shared/prospects/notes.ts";
+import * as prospects from "#shared/prospects/write.ts";
+import * as users from "#shared/reference/change-user.ts";
+import * as invitations from "#shared/reference/invite.ts";
+import * as statuses from "#shared/reference/statuses.ts";
+import * as tags from "#shared/reference/tags.ts";
+import * as territories from "#shared/territories/territories.ts";
+
+type Verb<Given extends readonly unknown[], Answer> = (context: ApiContext, ...given: Given) => Promise<Plan<Answer>>;
+
+const committing =
+  <Given extends readonly unknown[], Answer>(verb: Verb<Given, Answer>) =>
+  async (context: ApiContext, ...given: Given): Promise<Answer> => {
+    const plan = await carryOut(
+      () => verb(context, ...given),
+      ({ writes, answer, written }) => context.commit(writes, answer, written),
+    );
+    return plan.answer;
+  };
+
+export const createProspect = committing(prospects.createProspect);
+export const updateProspect = committing(prospects.updateProspect);
+export const deleteProspect = committing(prospects.deleteProspect);
+export const setTags = committing(prospects.setTags);
+export const createNote = committing(notes.createNote);
+export const updateNote = committing(notes.updateNote);
+export const deleteNote = committing(notes.deleteNote);
+export const createAppointment = committing(appointments.createAppointment);
+export const updateAppointment = committing(appointments.updateAppointment);
+export const deleteAppointment = committing(appointments.deleteAppointment);
+export const createAddress = committing(addresses.createAddress);
+export const updateAddress = committing(addresses.updateAddress);
+export const createStatus = committing(statuses.createStatus);
+export const updateStatus = committing(statuses.updateStatus);
+export const deactivateStatus = committing(statuses.deactivateStatus);
+export const createTag = committing(tags.createTag);
+export const updateTag = committing(tags.updateTag);
+export const deleteTag = committing(tags.deleteTag);
+export const createUser = committing(invitations.createUser);
+export const changeUser = committing(users.changeUser);
+export const disableOrWithdraw = committing(users.disableOrWithdraw);
+export const createTerritory = committing(territories.createTerritory);
+export const updateTerritory = committing(territories.updateTerritory);
+export const deleteTerritory = committing(territories.deleteTerritory);
+
+/** Fails if a change of a user without an invitation asks the identity provider. */
+const nobody: IdentityProvider = {
+  takesSubjects: true,
+  answersAfterMs: 0,
+  invite: () => Promise.reject(new Error("the test has no identity provider")),
+  withdraw: () => Promise.reject(new Error("the test has no identity provider")),
+};
+
+export const updateUser = committing(
+  (
+    context,
+    caller: Parameters<typeof users.changeUser>[2],
+    id: number,
+    patch: Parameters<typeof users.changeUser>[4],
+  ) => users.changeUser(context, nobody, caller, id, patch),
+);
+export const disableUser = committing((context, caller: Parameters<typeof users.changeUser>[2], id: number) =>
+  users.changeUser(context, nobody, caller, id, { isActive: false }),
+);
