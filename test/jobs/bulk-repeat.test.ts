@@ -4,7 +4,6 @@ import { mapConcurrently } from "#shared/all-ended.ts";
 import { metered } from "#shared/db/meter.ts";
 import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { CHUNK } from "#shared/jobs/bulk/files.ts";
-import { CHUNK } from "#shared/jobs/bulk/members.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createProspect } from "../harness/verbs.ts";

@@ -9,7 +9,6 @@ import * as keys from "#shared/db/keys.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";

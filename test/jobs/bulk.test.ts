@@ -8,7 +8,6 @@ import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
-import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -16,7 +16,6 @@ import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { cancelImport } from "#shared/jobs/import/requests.ts";
 import { beginImportUndo, importUndoKind } from "#shared/jobs/import/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
-import { LEASE_MS } from "#shared/jobs/lease.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";

@@ -22,7 +22,6 @@ import { importFile } from "#shared/jobs/import/import.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
 import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
 import { heldJob, sweepJobs } from "#shared/jobs/job.ts";
-import { sweepJobs } from "#shared/jobs/lease.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";

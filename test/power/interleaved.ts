@@ -3,7 +3,6 @@
  * afterwards are those of one of the two calls after the other, or those of one call if the other one was refused with a conflict.
  */
 
-import { text } from "node:stream/consumers";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import * as z from "zod/mini";
 import { type AppContext, contextOn } from "#shared/context.ts";

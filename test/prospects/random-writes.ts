@@ -5,14 +5,8 @@ import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
-import { updateAddress } from "#shared/prospects/addresses.ts";
-import { createAppointment, deleteAppointment, updateAppointment } from "#shared/prospects/appointments.ts";
+import { createAppointment, createNote, createProspect, createStatus, createTag, deleteAppointment, deleteNote, deleteProspect, setTags, updateAddress, updateAppointment, updateNote, updateProspect, updateStatus, updateTag, updateUser } from "../harness/verbs.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
-import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
-import { createProspect, deleteProspect, setTags, updateProspect } from "#shared/prospects/write.ts";
-import { updateUser } from "#shared/reference/change-user.ts";
-import { createStatus, updateStatus } from "#shared/reference/statuses.ts";
-import { createTag, updateTag } from "#shared/reference/tags.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 
 const PLACE = { address1: "1 Pearl St", city: "Denver", state: "CO", zip: "80203" };

@@ -11,7 +11,6 @@ import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
-import { LEASE_MS, sweepJobs } from "#shared/jobs/lease.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { restoreCompany } from "../../../infra/cli/restore/company.ts";
