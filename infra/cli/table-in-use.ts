@@ -12,7 +12,7 @@ import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { nameTarget } from "../command/options.ts";
-import { serviceUrl } from "../local/address.ts";
+import { serviceUrl } from "../local/servers/address.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient } from "./clients.ts";
 

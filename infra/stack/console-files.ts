@@ -8,7 +8,7 @@ import { BucketDeployment, CacheControl, Source } from "aws-cdk-lib/aws-s3-deplo
 import { CfnResource, CustomResource, Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import type { Construct, IConstruct } from "constructs";
 import * as z from "zod/mini";
-import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../build/edge.ts";
+import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../edge/console-site.ts";
 import { accept } from "./rules.ts";
 
 interface Files {

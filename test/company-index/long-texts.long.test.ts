@@ -13,7 +13,7 @@ import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createNote, deleteNote, updateNote } from "#shared/prospects/notes.ts";
 import { createProspect, updateProspect } from "#shared/prospects/write.ts";
-import { imageOf } from "../../infra/local/stream-image.ts";
+import { imageOf } from "../../infra/local/sources/stream-image.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";

@@ -10,9 +10,9 @@ import { pathToFileURL } from "node:url";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { instances } from "#shared/instance.ts";
 import { root } from "../../infra/build/bundle.ts";
-import { replaceConsole } from "../../infra/local/console.ts";
-import type { FromWorker, Thread, ThreadOptions, ToWorker } from "../../infra/local/environment.ts";
-import { serveInvocations } from "../../infra/local/runtime.ts";
+import { replaceConsole } from "../../infra/local/runtime/console.ts";
+import type { FromWorker, Thread, ThreadOptions, ToWorker } from "../../infra/local/runtime/environment.ts";
+import { serveInvocations } from "../../infra/local/runtime/runtime.ts";
 
 interface Invoked {
   readonly requestId: string;

@@ -10,7 +10,7 @@ import { systemClock } from "#shared/clock.ts";
 import { beginImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
-import { startQueues } from "../../infra/local/sqs.ts";
+import { startQueues } from "../../infra/local/engines/queues.ts";
 import { startFaultyDynamoDb, TABLE } from "../harness/faulty-dynamodb.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 

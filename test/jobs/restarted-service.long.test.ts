@@ -8,8 +8,8 @@ import { expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
-import { documentsAt } from "../../infra/local/clients.ts";
-import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { startDynamoDb } from "../../infra/local/engines/dynamodb.ts";
+import { documentsAt } from "../../infra/local/servers/clients.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { directory, expectWhole, pause, start, upload } from "./restarted-service.ts";
 

@@ -1,7 +1,7 @@
 /** Sends the planned requests at their times, and records the answer to each. */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
-import { randomSequence } from "../../infra/local/demo-data.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 import type { Arrival, Operation } from "./arrivals.ts";
 import { type Answer, call } from "./calls.ts";
 import { type Company, newProspect, type Prospect } from "./companies.ts";

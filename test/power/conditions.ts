@@ -117,7 +117,7 @@ function numberAll(directory: string, conditions: readonly Numbered[]): void {
     /function compileCondition\(.*\{/,
     "$& condition = sent(condition);",
   );
-  writeFileSync(path, `${source}\nimport { sent } from "../../test/power/dropping.ts";\n`);
+  writeFileSync(path, `${source}\nimport { sent } from "./dropping.ts";\n`);
 }
 
 /** Drops the conditions in one process that runs the laws. Calls `print` with each number and the law that has failed. */
@@ -145,7 +145,7 @@ async function catchByLaws(
 const recorder = (log: string): string => `
 import { appendFileSync } from "node:fs";
 import { afterAll, beforeAll, expect } from "vitest";
-import { dropping } from "../power/dropping.ts";
+import { dropping } from "./dropping.ts";
 beforeAll(() => dropping.sent.clear());
 afterAll(() => appendFileSync("${log}", JSON.stringify([expect.getState().testPath, ...dropping.sent]) + "\\n"));
 `;

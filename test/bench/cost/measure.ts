@@ -6,7 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { bundle } from "../../../infra/build/bundle.ts";
-import { lastNames } from "../../../infra/local/demo-data.ts";
+import { lastNames } from "../../../infra/local/demo/people.ts";
 import type { LogLine } from "../../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { accessLogLine } from "../../../infra/stack/access-log.ts";

@@ -2,7 +2,7 @@
  * Simulates a working day of reps: their requests, the environments of the functions, and the index parts that each environment has in
  * memory. The random numbers depend on a seed, so two runs with the same seed have the same result.
  */
-import { randomSequence } from "../../../infra/local/demo-data.ts";
+import { randomSequence } from "../../../infra/local/demo/random.ts";
 import {
   ENVIRONMENT_MS,
   GATEWAY_MS,

@@ -5,7 +5,7 @@
 import { execFile, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { serveOnLoopback } from "../../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 const nowhere = {

@@ -1,8 +1,8 @@
 /** Tests that the local gateway treats authorizers as API Gateway's documentation of TOKEN authorizers says. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { createAuthorizer } from "../../../infra/local/authorizers.ts";
-import { InvocationError } from "../../../infra/local/environment.ts";
+import { createAuthorizer } from "../../../infra/local/gateway/authorizers.ts";
+import { InvocationError } from "../../../infra/local/runtime/environment.ts";
 import type { LocalService } from "../../../infra/local/service.ts";
 import { authorizerScheme, fixtureTemplate, startFixture } from "./fixture.ts";
 

@@ -1,8 +1,8 @@
 /** Tests that the local bucket applies CORS rules as S3 does. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { Bucket } from "../../../infra/local/resources.ts";
-import { corsHeaders, preflight } from "../../../infra/local/s3.ts";
+import { corsHeaders, preflight } from "../../../infra/local/engines/cors.ts";
+import { Bucket } from "../../../infra/local/template/resources.ts";
 
 const bucketWith = (...CorsRules: object[]) => ({
   ...z.parse(Bucket, CorsRules.length === 0 ? {} : { CorsConfiguration: { CorsRules } }),

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openKms } from "#shared/aws/kms.ts";
-import { type KeyServer, startKms } from "../../../infra/local/kms.ts";
-import { keyArn } from "../../../infra/local/names.ts";
-import { keyRefusal } from "../../../infra/local/rights.ts";
+import { type KeyServer, startKms } from "../../../infra/local/engines/kms.ts";
+import { keyRefusal } from "../../../infra/local/engines/policies.ts";
+import { keyArn } from "../../../infra/local/template/names.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-kms-"));
 const started: KeyServer[] = [];

@@ -13,7 +13,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
-import { connectDynamoDb, freePort, startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { connectDynamoDb, freePort, startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "canvassing-no-engine-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

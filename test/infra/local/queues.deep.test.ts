@@ -9,10 +9,16 @@ import { join } from "node:path";
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, expect, test } from "vitest";
-import { s3At } from "../../../infra/local/clients.ts";
-import { queueUrl } from "../../../infra/local/names.ts";
-import { createBuckets, createQueues, depthOf, type QueueServer, startQueues } from "../../../infra/local/sqs.ts";
-import { readStack } from "../../../infra/local/stack.ts";
+import {
+  createBuckets,
+  createQueues,
+  depthOf,
+  type QueueServer,
+  startQueues,
+} from "../../../infra/local/engines/queues.ts";
+import { s3At } from "../../../infra/local/servers/clients.ts";
+import { queueUrl } from "../../../infra/local/template/names.ts";
+import { readStack } from "../../../infra/local/template/stack.ts";
 import { fixtureTemplate } from "./fixture.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-queues-"));
