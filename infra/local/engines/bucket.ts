@@ -62,13 +62,18 @@ export class BucketRules {
   /** Adds the rules to fauxqs before it adds its routes. The queues have the path `/`, and the buckets have all others. */
   addTo(app: App): void {
     app.addHook("onRoute", (route) => {
+      const { handler } = route;
       route.bodyLimit = MAX_OBJECT_BYTES;
+      // The handlers of fauxqs return nothing. Fastify would then send the reply again while the hook `onSend` is still running.
+      route.handler = async function (request, reply) {
+        return (await handler.call(this, request, reply)) ?? reply;
+      };
     });
     app.addHook("onRequest", async (request, reply) => {
       if (request.url === "/") return;
       const call = callOf(request);
       reply.headers(corsHeaders(this.#bucketOf(call), call.method, request.headers));
-      const fault = call.method === "OPTIONS" ? undefined : this.#faultOf(request, call);
+      const fault = call.method === "OPTIONS" ? undefined : await this.#faultOf(request, call);
       if (fault !== undefined) return refuse(reply, 403, fault);
     });
     app.addHook("preHandler", async (request, reply) => {
@@ -97,8 +102,8 @@ export class BucketRules {
     return this.buckets.find(({ name }) => name === bucket);
   }
 
-  #faultOf(request: Request, { url, method, key }: Call): string | undefined {
-    const fault = linkFault(request.raw, url);
+  async #faultOf(request: Request, { url, method, key }: Call): Promise<string | undefined> {
+    const fault = await linkFault(request.raw, url);
     if (fault !== undefined) return fault;
     const isRefused = this.rights?.mayDo(signerOf(request, url), fileAction(method, url), key) === false;
     return isRefused ? "AccessDenied" : undefined;
@@ -116,7 +121,8 @@ export class BucketRules {
       const matches = Filter.S3Key.Rules.every(({ Name, Value }) =>
         Name === "prefix" ? key.startsWith(Value) : key.endsWith(Value),
       );
-      const eTag = String(reply.getHeader("etag")).replaceAll('"', "");
+      // The headers of a completed multipart upload have no ETag.
+      const eTag = String(reply.getHeader("etag") ?? "").replaceAll('"', "");
       const object = { key: encodeURIComponent(key).replaceAll("%2F", "/"), size: bytesOf(body).length, eTag };
       if (matches) await this.#send(nameOfArn(Queue), created(name, object));
     }

@@ -28,14 +28,8 @@ export interface KeyServer extends LocalServer {
 
 const StoredKeys = z.record(z.string(), z.string());
 const Context = z._default(z.record(z.string(), z.string()), {});
-const Input = z.object({
-  KeyId: z.optional(z.string()),
-  EncryptionContext: Context,
-  KeySpec: z.optional(z.enum(["AES_256", "AES_128"])),
-  NumberOfBytes: z.optional(z.int()),
-  CiphertextBlob: z.optional(z.string()),
-});
-type Input = z.infer<typeof Input>;
+const NewKey = z.strictObject({ KeyId: z.string(), KeySpec: z.literal("AES_256"), EncryptionContext: Context });
+const Encrypted = z.strictObject({ KeyId: z.string(), CiphertextBlob: z.string(), EncryptionContext: Context });
 
 class Refused extends Error {
   readonly code: string;
@@ -52,9 +46,9 @@ export async function startKms(file: string | undefined): Promise<KeyServer> {
   const calls: string[] = [];
   let refusal: (use: KeyUse) => string | undefined = () => undefined;
 
-  function answer(operation: string, input: Input, caller: string): object {
-    if (operation === "GenerateDataKey") return generate(input, caller);
-    if (operation === "Decrypt") return decrypt(input, caller);
+  function answer(operation: string, input: unknown, caller: string): object {
+    if (operation === "GenerateDataKey") return generate(z.parse(NewKey, input), caller);
+    if (operation === "Decrypt") return decrypt(z.parse(Encrypted, input), caller);
     throw new Refused("UnsupportedOperationException", `${operation} is not supported by the local runtime`);
   }
 
@@ -66,29 +60,24 @@ export async function startKms(file: string | undefined): Promise<KeyServer> {
     return Buffer.from(key, "base64");
   }
 
-  function generate({ KeyId = "", EncryptionContext, KeySpec, NumberOfBytes }: Input, caller: string): object {
+  function generate({ KeyId, EncryptionContext }: z.infer<typeof NewKey>, caller: string): object {
     const key = keyAt(KeyId, "kms:GenerateDataKey", caller, EncryptionContext);
-    const plain = randomBytes(NumberOfBytes ?? (KeySpec === "AES_128" ? 16 : 32));
-    const blob = wrapped(key, KeyId, EncryptionContext, plain);
+    const plain = randomBytes(32);
+    const blob = wrapped(key, EncryptionContext, plain);
     return { KeyId, Plaintext: plain.toString("base64"), CiphertextBlob: blob.toString("base64") };
   }
 
-  function decrypt({ KeyId, EncryptionContext, CiphertextBlob = "" }: Input, caller: string): object {
-    const blob = Buffer.from(CiphertextBlob, "base64");
-    const keyArn = blob.subarray(1, 1 + (blob[0] ?? 0)).toString("utf8");
-    const key = keyAt(KeyId ?? keyArn, "kms:Decrypt", caller, EncryptionContext);
-    if (KeyId !== undefined && KeyId !== keyArn)
-      throw new Refused("IncorrectKeyException", "the data was encrypted with another key");
-    const plain = unwrapped(key, keyArn, EncryptionContext, blob);
-    return { KeyId: keyArn, Plaintext: plain.toString("base64"), EncryptionAlgorithm: "SYMMETRIC_DEFAULT" };
+  function decrypt({ KeyId, EncryptionContext, CiphertextBlob }: z.infer<typeof Encrypted>, caller: string): object {
+    const key = keyAt(KeyId, "kms:Decrypt", caller, EncryptionContext);
+    const plain = unwrapped(key, EncryptionContext, Buffer.from(CiphertextBlob, "base64"));
+    return { KeyId, Plaintext: plain.toString("base64"), EncryptionAlgorithm: "SYMMETRIC_DEFAULT" };
   }
 
   async function handle(request: IncomingMessage): Promise<{ status: number; body: object }> {
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
     const caller = /Credential=([^/]+)\//.exec(request.headers.authorization ?? "")?.[1] ?? "";
     try {
-      const input = z.parse(Input, JSON.parse(await text(request)));
-      const body = answer(operation, input, caller);
+      const body = answer(operation, JSON.parse(await text(request)), caller);
       calls.push(operation);
       return { status: 200, body };
     } catch (error) {
@@ -118,20 +107,19 @@ const TAG_BYTES = 16;
 const contextBytes = (context: KeyUse["context"]): Buffer =>
   Buffer.from(JSON.stringify(Object.entries(context).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 
-function wrapped(key: Buffer, keyArn: string, context: KeyUse["context"], plain: Buffer): Buffer {
+function wrapped(key: Buffer, context: KeyUse["context"], plain: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(contextBytes(context));
   const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
-  return Buffer.concat([Buffer.from([keyArn.length]), Buffer.from(keyArn), nonce, cipher.getAuthTag(), sealed]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-function unwrapped(key: Buffer, keyArn: string, context: KeyUse["context"], blob: Buffer): Buffer {
-  const rest = blob.subarray(1 + keyArn.length);
+function unwrapped(key: Buffer, context: KeyUse["context"], blob: Buffer): Buffer {
   try {
-    const decipher = createDecipheriv("aes-256-gcm", key, rest.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    const decipher = createDecipheriv("aes-256-gcm", key, blob.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
       .setAAD(contextBytes(context))
-      .setAuthTag(rest.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    return Buffer.concat([decipher.update(rest.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+      .setAuthTag(blob.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    return Buffer.concat([decipher.update(blob.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
   } catch {
     throw new Refused("InvalidCiphertextException", "");
   }

@@ -3,6 +3,7 @@
  * any other user. Nobody needs a password. The package oauth2-mock-server makes the codes, checks PKCE and signs the tokens.
  */
 import { createHash, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import {
@@ -127,27 +128,11 @@ const accessClaims = (exp: number): object => ({
   exp,
 });
 
-/**
- * The style sheet of the sign-in page. It repeats colours and shapes of the console, because the page does not load the console's style
- * sheet.
- */
-const STYLE = `
-*{box-sizing:border-box}
-body{margin:0;padding:16px;background:#f6f7f9;color:#17202b;font:14px/1.5 Inter,"Segoe UI",system-ui,Roboto,Arial,sans-serif}
-main{max-width:400px;margin:6vh auto;padding:24px;background:#fff;border:1px solid #e3e7ec;border-radius:14px;box-shadow:0 4px 16px #10182814}
-h1{margin:0;font-size:22px;line-height:1.25}
-p{margin:4px 0 16px;color:#5b6876}
-form+form{margin-top:20px;padding-top:20px;border-top:1px solid #e3e7ec}
-label{display:block;margin-bottom:8px;font-size:12.5px;font-weight:550}
-input,button{width:100%;min-height:40px;padding:0 12px;border:1px solid #c5ccd5;border-radius:8px;background:#fff;color:inherit;font:inherit}
-input{margin-top:4px;border-color:#838e9c}
-button{margin-top:6px;font-weight:550;text-align:left;cursor:pointer}
-button:hover{background:#eff2f5}
-label+button{border-color:#0f766e;background:#0f766e;color:#fff;text-align:center}
-label+button:hover{background:#0b5f59}
-:focus-visible{outline:2px solid #0f766e;outline-offset:2px}
-`;
-const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
+/** The page has a style sheet of its own, because it does not load that of the console. */
+const PAGE = readFileSync(new URL("sign-in.html", import.meta.url), "utf8");
+const STYLE_HASH = createHash("sha256")
+  .update(PAGE.replace(/^.*<style>|<\/style>.*$/gs, ""))
+  .digest("base64");
 
 const buttons = (users: readonly string[]): string => `<form method="post">
 ${users.map((email) => `<button name="email" value="${email}">${email}</button>`).join("\n")}
@@ -161,12 +146,5 @@ function page(response: ServerResponse, status: number, content: string): void {
       "Cache-Control": "no-store",
       "Content-Security-Policy": `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
     })
-    .end(`<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Local sign-in</title><style>${STYLE}</style></head>
-<body><main><h1>Sign in as a demo user</h1>
-<p>This page belongs to the local service. It needs no password.</p>
-${content}</main></body>
-</html>
-`);
+    .end(PAGE.replace("CONTENT", () => content));
 }

@@ -4,6 +4,7 @@ import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
 import { serveOnLoopback } from "../servers/listener.ts";
+import { patternOf } from "../template/names.ts";
 import type { FunctionSpec } from "../template/stack.ts";
 import { OneOrMany, type Statement, statementsByFunction } from "./policies.ts";
 
@@ -88,9 +89,6 @@ export async function guardRights(
   };
 }
 
-const patternOf = (pattern: string): RegExp =>
-  new RegExp(`^${pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`);
-
 const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
 
 /**
@@ -115,24 +113,23 @@ function grantOf(statement: Statement): Grant {
 const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
   actions.has(use.action) &&
   onIndex === use.onIndex &&
+  use.keys.length > 0 &&
   use.keys.every((key) => patterns.some((pattern) => pattern.test(key)));
 
-const Text = z.object({ S: z.string() });
-const Keyed = z.looseObject({ pk: Text });
-const Part = z.looseObject({ Key: z.optional(Keyed), Item: z.optional(Keyed) });
-const partKey = ({ Key, Item }: z.infer<typeof Part>): string => (Key ?? Item)?.pk.S ?? "";
+/** Returns the partition keys of all items and keys in the body of a call. */
+function keysIn(body: unknown): string[] {
+  if (typeof body !== "object" || body === null) return [];
+  return Object.entries(body).flatMap(([name, value]) => (name === "pk" ? [z.parse(Text, value).S] : keysIn(value)));
+}
 
+const Text = z.object({ S: z.string() });
 const transactionActions = {
   Put: "PutItem",
   Update: "UpdateItem",
   Delete: "DeleteItem",
   ConditionCheck: "ConditionCheckItem",
 } as const;
-const Transaction = z.object({
-  TransactItems: z.array(z.partialRecord(z.enum(["Put", "Update", "Delete", "ConditionCheck"]), Part)),
-});
-const BatchGet = z.object({ RequestItems: z.record(z.string(), z.looseObject({ Keys: z.array(Keyed) })) });
-const BatchWrite = z.object({ RequestItems: z.record(z.string(), z.array(z.record(z.string(), Part))) });
+const Transaction = z.object({ TransactItems: z.array(z.record(z.string(), z.unknown())) });
 /** A batch of PartiQL statements in the form that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
 const Statements = z.object({
   Statements: z.array(
@@ -155,23 +152,9 @@ function usesOf(operation: string, body: unknown): Use[] {
   switch (operation) {
     case "TransactWriteItems":
       return Object.entries(transactionActions).flatMap(([kind, action]) => {
-        const parts = z
-          .parse(Transaction, body)
-          .TransactItems.flatMap((entry) =>
-            Object.entries(entry).flatMap(([name, part]) => (name === kind && part !== undefined ? [part] : [])),
-          );
-        return parts.length === 0 ? [] : [{ action, onIndex: false, keys: parts.map(partKey) }];
+        const keys = z.parse(Transaction, body).TransactItems.flatMap((entry) => keysIn(entry[kind]));
+        return keys.length === 0 ? [] : [{ action, onIndex: false, keys }];
       });
-    case "BatchGetItem": {
-      const keys = Object.values(z.parse(BatchGet, body).RequestItems).flatMap(({ Keys }) =>
-        Keys.map(({ pk }) => pk.S),
-      );
-      return [{ action: operation, onIndex: false, keys }];
-    }
-    case "BatchWriteItem": {
-      const parts = Object.values(z.parse(BatchWrite, body).RequestItems).flat();
-      return [{ action: operation, onIndex: false, keys: parts.flatMap((part) => Object.values(part).map(partKey)) }];
-    }
     case "BatchExecuteStatement":
       return [{ action: "PartiQLInsert", onIndex: false, keys: z.parse(Statements, body).Statements.map(insertedKey) }];
     case "Query": {
@@ -181,7 +164,7 @@ function usesOf(operation: string, body: unknown): Use[] {
       return [{ action: operation, onIndex: IndexName !== undefined, keys: [key] }];
     }
     default:
-      return [{ action: operation, onIndex: false, keys: [partKey(z.parse(Part, body))] }];
+      return [{ action: operation, onIndex: false, keys: keysIn(body) }];
   }
 }
 

@@ -6,7 +6,7 @@ import { InvocationError } from "../runtime/environment.ts";
 import type { LocalFunction } from "../runtime/function.ts";
 import { LocalError } from "../servers/error.ts";
 import type { Api, ApiAuthorizer, ApiMethod } from "../template/api-definition.ts";
-import { nameOfArn } from "../template/names.ts";
+import { nameOfArn, patternOf } from "../template/names.ts";
 import type { GatewayError } from "./answers.ts";
 
 export interface Authorizers {
@@ -39,24 +39,14 @@ export function createAuthorizers(api: Api, functions: ReadonlyMap<string, Local
   };
 }
 
-const OneOrMany = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
-  z.transform((value) => (typeof value === "string" ? [value] : value)),
-);
+/** The only form of policy that the local service evaluates. It refuses policies with several statements or with conditions. */
 const Statement = z.strictObject({
-  Sid: z.optional(z.string()),
   Effect: z.enum(["Allow", "Deny"]),
-  Action: OneOrMany,
-  Resource: OneOrMany,
+  Action: z.literal("execute-api:Invoke"),
+  /** In this pattern, `*` matches any text including slashes. */
+  Resource: z.string(),
 });
-const Statements = z.pipe(
-  z.union([Statement, z.array(Statement)]),
-  z.transform((value) => (Array.isArray(value) ? value : [value])),
-);
-
-/** The IAM policies that the local service can evaluate. It cannot evaluate conditions, so the schema refuses a policy with a condition. */
-const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: Statements });
-type Policy = z.infer<typeof Policy>;
+const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: z.tuple([Statement]) });
 
 /** The fields that an authorizer passes to functions. API Gateway converts the values that the authorizer function returned to strings. */
 export type AuthorizerContext = Readonly<Record<string, string | number>>;
@@ -159,7 +149,8 @@ export function createAuthorizer(
         principalId: answer.principalId,
         integrationLatency: now() - started,
       };
-      return allows(answer.policyDocument, "execute-api:Invoke", methodArn)
+      const [{ Effect, Resource }] = answer.policyDocument.Statement;
+      return Effect === "Allow" && patternOf(Resource).test(methodArn)
         ? { context, apiKey: answer.usageIdentifierKey }
         : new Denied(context);
     },
@@ -187,24 +178,6 @@ async function ask(
 function valuesOf(headers: ReadonlyMap<string, readonly string[]>, name: string): readonly string[] {
   for (const [key, values] of headers) if (key.toLowerCase() === name) return values;
   return [];
-}
-
-function allows(policy: Policy, action: string, resource: string): boolean {
-  const about = policy.Statement.filter(
-    ({ Action, Resource }) => matchesAny(Action, action) && matchesAny(Resource, resource),
-  );
-  return about.some(({ Effect }) => Effect === "Allow") && about.every(({ Effect }) => Effect === "Allow");
-}
-
-const matchesAny = (patterns: readonly string[], text: string): boolean =>
-  patterns.some((pattern) => wildcards(pattern).test(text));
-
-/**
- * Converts an IAM pattern to a regular expression. In the pattern, `*` matches any text including slashes, and `?` matches one character.
- */
-function wildcards(pattern: string): RegExp {
-  const escaped = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
-  return new RegExp(`^${escaped.replaceAll("*", ".*").replaceAll("?", ".")}$`);
 }
 
 interface Addressed {

@@ -57,3 +57,7 @@ export function attribute(logicalId: string, resource: TemplateResource, name: s
       return name === "Arn" ? arn("local", own) : undefined;
   }
 }
+
+/** Converts an IAM pattern, in which `*` matches any text, to a regular expression. */
+export const patternOf = (pattern: string): RegExp =>
+  new RegExp(`^${pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`);

@@ -90,13 +90,12 @@ const QueueConfiguration = z.strictObject({
   }),
 });
 
-/** Either a single name or `*`, which means all names. */
-const NameOrAll = z.string().check(z.regex(/^(?:\*|[^*]+)$/, "patterns are not supported by the local runtime"));
+const NO_PATTERN = "patterns are not supported by the local runtime";
 const CorsRule = z.strictObject({
-  AllowedOrigins: z.array(NameOrAll),
+  /** Each is an origin, or `*` for all origins. */
+  AllowedOrigins: z.array(z.string().check(z.regex(/^(?:\*|[^*]+)$/, NO_PATTERN))),
   AllowedMethods: z.array(z.enum(["GET", "PUT", "HEAD", "POST", "DELETE"])),
-  AllowedHeaders: z._default(z.array(NameOrAll), []),
-  ExposedHeaders: z._default(z.array(z.string()), []),
+  AllowedHeaders: z._default(z.array(z.string().check(z.regex(/^[^*]+$/, NO_PATTERN))), []),
   MaxAge: z.optional(z.int()),
 });
 

@@ -175,8 +175,7 @@ const id = { name: "id", in: "path", required: true, schema: { type: "string" } 
 const security = [{ fixture: [] }];
 const securityWithKey = [{ fixture: [] }, { key: [] }];
 
-/** A valid security scheme with an authorizer. Tests change one setting of it, and expect that the local runtime refuses the definition. */
-export const authorizerScheme: Fields = {
+const authorizerScheme: Fields = {
   type: "apiKey",
   name: "Authorization",
   in: "header",

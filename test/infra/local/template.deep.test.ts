@@ -129,6 +129,38 @@ describe("refuses in a definition", () => {
     expect(defined(value, ...path)).toThrow(message);
   });
 
+  const scheme = ["components", "securitySchemes", "fixture"] as const;
+  const authorizer = [...scheme, "x-amazon-apigateway-authorizer"] as const;
+  const keyOnly = { type: "apiKey", name: "x-api-key", in: "header" };
+
+  test.each([
+    ["of another type", "request", [...authorizer, "type"], "type"],
+    ["in a scheme of another type", { type: "http", scheme: "bearer" }, scheme, "securitySchemes.fixture.type"],
+    ["whose token is not in a header", "query", [...scheme, "in"], "securitySchemes.fixture.in"],
+    [
+      "whose pattern may match part of the header",
+      "Bearer .*",
+      [...authorizer, "identityValidationExpression"],
+      "begin with ^",
+    ],
+    [
+      "whose pattern is invalid",
+      "^($",
+      [...authorizer, "identityValidationExpression"],
+      "must be a regular expression",
+    ],
+    [
+      "that caches policies for more than an hour",
+      3_601,
+      [...authorizer, "authorizerResultTtlInSeconds"],
+      "authorizerResultTtlInSeconds",
+    ],
+    ["in the scheme of an API key", "x-api-key", [...scheme, "name"], "must be an authorizer, or an API key"],
+    ["that is missing, although a method needs an API key", keyOnly, scheme, "has no authorizer that names one"],
+  ])("an authorizer %s", (_, value, path, message) => {
+    expect(defined(value, ...path)).toThrow(message);
+  });
+
   test("a method setting of an unknown method", () => {
     const limits = { ThrottlingRateLimit: 1, ThrottlingBurstLimit: 1 };
     const settings = [{ HttpMethod: "GET", ResourcePath: "/~1nowhere", ...limits }];
