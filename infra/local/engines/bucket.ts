@@ -8,6 +8,7 @@ import type { buildApp } from "fauxqs";
 import { REGION } from "../servers/address.ts";
 import { nameOfArn } from "../template/names.ts";
 import type { Stack } from "../template/stack.ts";
+import { callerOf } from "./caller.ts";
 import { corsHeaders, preflight } from "./cors.ts";
 import { type FileRights, fileAction } from "./policies.ts";
 import { linkFault } from "./presigned.ts";
@@ -163,6 +164,5 @@ const created = (bucket: string, object: object): object => ({
  * own name as access key ID.
  */
 function signerOf({ headers }: Request, { searchParams }: URL): string {
-  const signed = /Credential=([^/]+)\//.exec(headers.authorization ?? "")?.[1];
-  return signed ?? searchParams.get("X-Amz-Credential")?.split("/")[0] ?? "";
+  return callerOf(headers) ?? String(searchParams.get("X-Amz-Credential")?.split("/")[0]);
 }

@@ -46,10 +46,11 @@ const ruleFor = (bucket: Bucket | undefined, origin: string, method: string, ask
       asked.every((name) => AllowedHeaders.some((allowed) => allowed.toLowerCase() === name)),
   );
 
-const headersOf = ({ AllowedOrigins, AllowedMethods }: Rule, origin: string): Headers => ({
+const headersOf = ({ AllowedOrigins, AllowedMethods, ExposedHeaders }: Rule, origin: string): Headers => ({
   ...(AllowedOrigins.includes("*")
     ? { "Access-Control-Allow-Origin": "*" }
     : { "Access-Control-Allow-Origin": origin, "Access-Control-Allow-Credentials": "true" }),
   "Access-Control-Allow-Methods": AllowedMethods.join(", "),
+  ...(ExposedHeaders.length > 0 && { "Access-Control-Expose-Headers": ExposedHeaders.join(", ") }),
   Vary: VARY,
 });

@@ -10,6 +10,7 @@ import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { messageOf } from "../../command/error.ts";
 import { type LocalServer, serveOnLoopback } from "../servers/listener.ts";
+import { callerOf, operationOf } from "./caller.ts";
 
 export interface KeyUse {
   /** The access key of the caller. For a function, it is the function's name. For a command of an operator, it is any other string. */
@@ -63,19 +64,19 @@ export async function startKms(file: string | undefined): Promise<KeyServer> {
   function generate({ KeyId, EncryptionContext }: z.infer<typeof NewKey>, caller: string): object {
     const key = keyAt(KeyId, "kms:GenerateDataKey", caller, EncryptionContext);
     const plain = randomBytes(32);
-    const blob = wrapped(key, EncryptionContext, plain);
+    const blob = wrapped(key, KeyId, EncryptionContext, plain);
     return { KeyId, Plaintext: plain.toString("base64"), CiphertextBlob: blob.toString("base64") };
   }
 
   function decrypt({ KeyId, EncryptionContext, CiphertextBlob }: z.infer<typeof Encrypted>, caller: string): object {
     const key = keyAt(KeyId, "kms:Decrypt", caller, EncryptionContext);
-    const plain = unwrapped(key, EncryptionContext, Buffer.from(CiphertextBlob, "base64"));
+    const plain = unwrapped(key, KeyId, EncryptionContext, Buffer.from(CiphertextBlob, "base64"));
     return { KeyId, Plaintext: plain.toString("base64"), EncryptionAlgorithm: "SYMMETRIC_DEFAULT" };
   }
 
   async function handle(request: IncomingMessage): Promise<{ status: number; body: object }> {
-    const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
-    const caller = /Credential=([^/]+)\//.exec(request.headers.authorization ?? "")?.[1] ?? "";
+    const operation = String(operationOf(request.headers));
+    const caller = String(callerOf(request.headers));
     try {
       const body = answer(operation, JSON.parse(await text(request)), caller);
       calls.push(operation);
@@ -107,19 +108,20 @@ const TAG_BYTES = 16;
 const contextBytes = (context: KeyUse["context"]): Buffer =>
   Buffer.from(JSON.stringify(Object.entries(context).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 
-function wrapped(key: Buffer, context: KeyUse["context"], plain: Buffer): Buffer {
+function wrapped(key: Buffer, keyArn: string, context: KeyUse["context"], plain: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(contextBytes(context));
   const sealed = Buffer.concat([cipher.update(plain), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+  return Buffer.concat([Buffer.from([keyArn.length]), Buffer.from(keyArn), nonce, cipher.getAuthTag(), sealed]);
 }
 
-function unwrapped(key: Buffer, context: KeyUse["context"], blob: Buffer): Buffer {
+function unwrapped(key: Buffer, keyArn: string, context: KeyUse["context"], blob: Buffer): Buffer {
+  const rest = blob.subarray(1 + keyArn.length);
   try {
-    const decipher = createDecipheriv("aes-256-gcm", key, blob.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    const decipher = createDecipheriv("aes-256-gcm", key, rest.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
       .setAAD(contextBytes(context))
-      .setAuthTag(blob.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
-    return Buffer.concat([decipher.update(blob.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+      .setAuthTag(rest.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    return Buffer.concat([decipher.update(rest.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
   } catch {
     throw new Refused("InvalidCiphertextException", "");
   }

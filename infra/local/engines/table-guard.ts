@@ -6,6 +6,7 @@ import { families } from "#shared/db/keys.ts";
 import { serveOnLoopback } from "../servers/listener.ts";
 import { patternOf } from "../template/names.ts";
 import type { FunctionSpec } from "../template/stack.ts";
+import { callerOf, operationOf } from "./caller.ts";
 import { OneOrMany, type Statement, statementsByFunction } from "./policies.ts";
 
 /**
@@ -63,8 +64,8 @@ export async function guardRights(
 
   async function guard(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
-    const name = /Credential=([^/]+)\//.exec(request.headers.authorization ?? "")?.[1] ?? "";
-    const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
+    const name = String(callerOf(request.headers));
+    const operation = String(operationOf(request.headers));
     const uses = usesOf(operation, JSON.parse(body.toString("utf8")));
     const refused = uses.find((use) => !(grants.get(name) ?? []).some((grant) => allows(grant, use)));
     if (refused === undefined) {

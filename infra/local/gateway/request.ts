@@ -1,5 +1,6 @@
 /** Reads the path, query, headers and body of an HTTP request as API Gateway does. */
 import type { IncomingMessage } from "node:http";
+import { at } from "#shared/at.ts";
 
 export interface RawRequest {
   readonly verb: string;
@@ -51,11 +52,13 @@ function readQuery(search: string): Map<string, string[]> {
   const query = new Map<string, string[]>();
   for (const part of search.split("&")) {
     if (part === "") continue;
-    const [name, value] = splitOnce(part, "=").map((text) => decodeURIComponent(text.replaceAll("+", " ")));
-    append(query, name ?? "", value ?? "");
+    const [name, value] = splitOnce(part, "=");
+    append(query, decoded(name), decoded(value));
   }
   return query;
 }
+
+const decoded = (text: string): string => decodeURIComponent(text.replaceAll("+", " "));
 
 /** Returns the first query parameter, as it was sent, that makes `readRequest` return undefined. */
 export function unreadableParameter(target = ""): string | undefined {
@@ -95,11 +98,11 @@ function readHeaders(raw: readonly string[]): Map<string, string[]> {
   const headers = new Map<string, string[]>();
   const spelling = new Map<string, string>();
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] ?? "";
+    const name = at(raw, i);
     const key = name.toLowerCase();
     if (droppedHeaders.has(key)) continue;
     if (!spelling.has(key)) spelling.set(key, name);
-    append(headers, spelling.get(key) ?? name, raw[i + 1] ?? "");
+    append(headers, spelling.get(key) ?? name, at(raw, i + 1));
   }
   return headers;
 }

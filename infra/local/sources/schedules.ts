@@ -18,8 +18,8 @@ export interface Schedules {
   readonly log: (text: string) => void;
 }
 
-const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
-const Rate = /^rate\((?<count>\d+) (?<unit>minute|hour|day)s?\)$/;
+const MINUTE_MS = 60_000;
+const RATE = /^rate\((\d+) minutes?\)$/;
 /**
  * Lambda's default number of retries of an asynchronous invocation. The first retry comes after one minute, and the second two minutes
  * after the first.
@@ -54,9 +54,10 @@ export function startSchedules(schedules: Schedules): RunningSource {
 
 function rules({ stack, functions }: Schedules): { target: LocalFunction; input: string; everyMs: number }[] {
   return stack.rules.flatMap(({ id, ScheduleExpression, Targets }) => {
-    const everyMs = periodOf(ScheduleExpression);
-    if (everyMs === undefined)
-      throw new LocalError(`${id}.ScheduleExpression: the local runtime supports only rate(...)`);
+    const minutes = RATE.exec(ScheduleExpression)?.[1];
+    if (minutes === undefined)
+      throw new LocalError(`${id}.ScheduleExpression: the local runtime supports only rates in minutes`);
+    const everyMs = Number(minutes) * MINUTE_MS;
     return Targets.map(({ Arn, Input = "{}" }) => {
       const target = functions.get(nameOfArn(Arn));
       if (target === undefined)
@@ -64,11 +65,6 @@ function rules({ stack, functions }: Schedules): { target: LocalFunction; input:
       return { target, input: Input, everyMs };
     });
   });
-}
-
-function periodOf(expression: string): number | undefined {
-  const { count, unit } = Rate.exec(expression)?.groups ?? {};
-  return unit === "minute" || unit === "hour" || unit === "day" ? Number(count) * unitMs[unit] : undefined;
 }
 
 function withLostMessages(input: string): unknown {

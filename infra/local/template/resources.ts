@@ -96,6 +96,7 @@ const CorsRule = z.strictObject({
   AllowedOrigins: z.array(z.string().check(z.regex(/^(?:\*|[^*]+)$/, NO_PATTERN))),
   AllowedMethods: z.array(z.enum(["GET", "PUT", "HEAD", "POST", "DELETE"])),
   AllowedHeaders: z._default(z.array(z.string().check(z.regex(/^[^*]+$/, NO_PATTERN))), []),
+  ExposedHeaders: z._default(z.array(z.string()), []),
   MaxAge: z.optional(z.int()),
 });
 

@@ -296,7 +296,7 @@ const events = {
   Hourly: {
     Type: "AWS::Events::Rule",
     Properties: {
-      ScheduleExpression: "rate(1 hour)",
+      ScheduleExpression: "rate(60 minutes)",
       Targets: [{ Id: "tick", Arn: getAtt("Tick", "Arn"), Input: '{"assume":"messages-kept"}' }],
     },
   },

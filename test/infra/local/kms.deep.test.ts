@@ -59,27 +59,11 @@ describe("the local KMS server", () => {
   });
 
   it("refuses a function an action or a context that its policy does not grant", async () => {
-    const role = (actions: string | string[] | undefined) => ({
-      Type: "AWS::IAM::Role",
-      Properties: {
-        Policies:
-          actions === undefined
-            ? []
-            : [
-                {
-                  PolicyDocument: {
-                    Statement: [
-                      {
-                        Action: actions,
-                        Resource: "key",
-                        Condition: { StringEquals: { "kms:EncryptionContext:purpose": "test" } },
-                      },
-                    ],
-                  },
-                },
-              ],
-      },
-    });
+    const Condition = { StringEquals: { "kms:EncryptionContext:purpose": "test" } };
+    const role = (...actions: string[]) => {
+      const Statement = actions.map((Action) => ({ Action, Resource: "key", Condition }));
+      return { Type: "AWS::IAM::Role", Properties: { Policies: [{ PolicyDocument: { Statement } }] } };
+    };
     const lambda = (name: string) => ({
       Type: "AWS::Lambda::Function",
       Properties: { Role: { "Fn::GetAtt": [`${name}Role`, "Arn"] } },
@@ -87,8 +71,8 @@ describe("the local KMS server", () => {
     const names = ["Signs", "Makes", "Neither"];
     const Resources = {
       SignsRole: role("kms:Decrypt"),
-      MakesRole: role(["kms:Decrypt", "kms:GenerateDataKey"]),
-      NeitherRole: role(undefined),
+      MakesRole: role("kms:Decrypt", "kms:GenerateDataKey"),
+      NeitherRole: role(),
       ...Object.fromEntries(names.map((name) => [name, lambda(name)])),
     };
     const functions = names.map((name) => ({ id: name, name }));
