@@ -13,7 +13,7 @@ import {
 } from "@aws-sdk/client-dynamodb-streams";
 import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
-import { imageOf } from "../local/stream-image.ts";
+import { imageOf } from "../local/sources/stream-image.ts";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const PoisonRecord = z.object({ v: z.literal(1), record: AnyRecord });

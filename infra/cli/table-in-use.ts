@@ -16,7 +16,7 @@ import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { shown } from "../command/accepted.ts";
 import { nameTarget, WrongUsage } from "../command/options.ts";
-import { serviceUrl } from "../local/address.ts";
+import { serviceUrl } from "../local/servers/address.ts";
 import { STAGE, STAGE_NAME, stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient } from "./clients.ts";
 

@@ -8,15 +8,16 @@ import { isIP } from "node:net";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { eventFunctions } from "../routes/routes.ts";
-import type { Identity } from "./identity.ts";
-import { nameOfArn, queueUrl } from "./names.ts";
-import type { SignIn } from "./sign-in.ts";
-import type { Stack } from "./stack.ts";
+import { RECEIVER_PATH } from "./demo/webhooks.ts";
+import type { Identity } from "./engines/identity.ts";
+import type { SignIn } from "./engines/sign-in.ts";
+import { nameOfArn, queueUrl } from "./template/names.ts";
+import type { Stack } from "./template/stack.ts";
 
 export interface Control {
   readonly identity: Identity;
   readonly signIn: SignIn;
-  readonly outputs: () => object;
+  readonly outputs: object;
   readonly tokenOf: (email: string) => Promise<string | undefined>;
   readonly queues: () => Promise<object>;
   readonly invocations: () => object;
@@ -25,10 +26,6 @@ export interface Control {
 
 export const CONTROL_PREFIX = "/local/";
 export const ISSUER_PATH = "/local/oidc";
-/**
- * Prefix of the paths of two demo webhook receivers. The last part of each path is the status with which the receiver responds: 204 or 500.
- */
-export const RECEIVER_PATH = "/local/receivers/";
 
 /**
  * Matches the two paths below `ISSUER_PATH` at which the console's sign-in runs. `signIn` serves these two paths. `identity` (the token
@@ -47,7 +44,7 @@ export async function serveControl(
   const issuerPath = url.startsWith(`${ISSUER_PATH}/`) ? url.slice(ISSUER_PATH.length) : undefined;
   if (issuerPath !== undefined && !SIGN_IN_PATH.test(issuerPath)) {
     request.url = issuerPath;
-    control.identity.handle(request, response);
+    control.identity.service.requestHandler(request, response);
     return;
   }
   if (!isLocalHost(request.headers.host)) {
@@ -81,7 +78,7 @@ async function answer(
 ): Promise<void> {
   switch (call) {
     case "GET /local/outputs":
-      return json(response, control.outputs());
+      return json(response, control.outputs);
     case "GET /local/queues":
       return json(response, await control.queues());
     case "GET /local/invocations":
@@ -129,36 +126,33 @@ export interface Outputs {
   readonly DeadLetterQueueUrls: readonly string[];
 }
 
-export interface Endpoints {
-  readonly apiUrl: string;
-  readonly issuer: string;
-  readonly audience: string;
-  readonly dynamoDbEndpoint: string;
-  readonly kmsEndpoint: string;
-  readonly queues: { readonly endpoint: string };
-}
-
 /** Returns the stack's outputs together with the addresses of the local servers, so that a client finds all of them in one response. */
-export function describeStack(stack: Stack, endpoints: Endpoints): Outputs {
-  const sqs = endpoints.queues.endpoint;
-  const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => EventSourceArn));
-  const isConsumed = (name: string): boolean => [...consumed].some((arn) => arn.endsWith(`:${name}`));
-  const unread = stack.queues.filter(({ name }) => !isConsumed(name));
+export function describeStack(
+  stack: Stack,
+  { queues: { endpoint }, dynamoDbEndpoint, kms }: Servers,
+  service: Pick<Outputs, "ApiUrl" | "Issuer" | "Audience">,
+): Outputs {
+  const consumed = new Set(stack.eventSources.map(({ EventSourceArn }) => nameOfArn(EventSourceArn)));
+  const unread = stack.queues.filter(({ name }) => !consumed.has(name));
   return {
     TableName: stack.tables[0]?.name ?? "",
     BucketName: stack.buckets[0]?.name ?? "",
     ...stack.outputs,
-    ApiUrl: endpoints.apiUrl,
-    Issuer: endpoints.issuer,
-    Audience: endpoints.audience,
-    DynamoDbEndpoint: endpoints.dynamoDbEndpoint,
-    SqsEndpoint: sqs,
-    S3Endpoint: sqs,
-    KmsEndpoint: endpoints.kmsEndpoint,
-    DeliveryQueueUrl: queueUrl(sqs, queueReadBy(eventFunctions.deliver.file, stack)),
+    ...service,
+    DynamoDbEndpoint: dynamoDbEndpoint,
+    SqsEndpoint: endpoint,
+    S3Endpoint: endpoint,
+    KmsEndpoint: kms.endpoint,
+    DeliveryQueueUrl: queueUrl(endpoint, queueReadBy(eventFunctions.deliver.file, stack)),
     // A queue that no function reads is a dead-letter queue.
-    DeadLetterQueueUrls: unread.map(({ name }) => queueUrl(sqs, name)),
+    DeadLetterQueueUrls: unread.map(({ name }) => queueUrl(endpoint, name)),
   };
+}
+
+interface Servers {
+  readonly queues: { readonly endpoint: string };
+  readonly kms: { readonly endpoint: string };
+  readonly dynamoDbEndpoint: string;
 }
 
 function queueReadBy(file: string, { functions, eventSources }: Stack): string {

@@ -16,7 +16,7 @@ import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { doneAtExit } from "../command/at-exit.ts";
 import { codeOf, messageOf } from "../command/error.ts";
-import { LocalError } from "./error.ts";
+import { LocalError } from "./servers/error.ts";
 
 export interface DataDir {
   /** The SQLite file of the tables. If it is undefined, the tables are in memory only. */

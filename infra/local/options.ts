@@ -1,7 +1,7 @@
 /** Reads the options of `npm start` from flags and environment variables. Also creates the CDK templates for a local start. */
 import * as z from "zod/mini";
-import type { Basemap } from "../build/edge.ts";
 import { optionsOf } from "../command/options.ts";
+import type { Basemap } from "../edge/console-site.ts";
 import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";
 import { basemapOf } from "../settings/console-settings.ts";
@@ -9,13 +9,13 @@ import { AllowedOrigins, TableStream } from "../settings/context.ts";
 import { standardRetention } from "../settings/retention.ts";
 import { BasemapOrigins } from "../settings/values.ts";
 import { cachedTemplates } from "../template-cache.ts";
-import { firstFault, Host, Port } from "./address.ts";
-import { demoUsers } from "./demo-users.ts";
-import type { Thread, ThreadOptions } from "./environment.ts";
-import { LocalError } from "./error.ts";
-import type { Warmth } from "./function.ts";
-import { AUDIENCE, type Identity, JWKS_PATH } from "./identity.ts";
-import { CONSOLE_CLIENT } from "./sign-in.ts";
+import { demoUsers } from "./demo/users.ts";
+import { AUDIENCE, type Identity, JWKS_PATH } from "./engines/identity.ts";
+import { CONSOLE_CLIENT } from "./engines/sign-in.ts";
+import type { Thread, ThreadOptions } from "./runtime/environment.ts";
+import type { Warmth } from "./runtime/warm.ts";
+import { firstFault, Host, Port } from "./servers/address.ts";
+import { LocalError } from "./servers/error.ts";
 
 interface TemplateOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];

@@ -6,27 +6,39 @@ import { setTimeout as wait } from "node:timers/promises";
 import { bothEnded } from "#shared/all-ended.ts";
 import { openTable } from "#shared/db/table.ts";
 import { messageOf } from "../command/error.ts";
-import { documentsAt } from "./clients.ts";
-import { CONTROL_PREFIX, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
+import { createEdge, type Edge } from "../edge/local-edge.ts";
+import { CONTROL_PREFIX, type Control, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
-import { demoUsers } from "./demo-users.ts";
-import { connectDynamoDb, ensureStream, serverBinary } from "./dynamodb.ts";
-import { createEdge, type Edge } from "./edge.ts";
-import { writeWorker } from "./environment.ts";
-import { LocalError } from "./error.ts";
-import type { RunningSource } from "./event-source.ts";
-import { type LocalFunction, WarmEnvironments } from "./function.ts";
-import { createGateway } from "./gateway.ts";
-import { createFunctions, startSources } from "./host.ts";
-import { AUDIENCE, type Claims, createIdentity, type Identity, type SigningKey, subjectOf } from "./identity.ts";
-import { bind, type Listener } from "./listener.ts";
+import { demoUsers } from "./demo/users.ts";
+import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
+import { createStorage, depths, type Engines, serveKeys, startEngines } from "./engines/engines.ts";
+import {
+  AUDIENCE,
+  type Claims,
+  createIdentity,
+  type Identity,
+  type SigningKey,
+  subjectOf,
+} from "./engines/identity.ts";
+import { fileRights } from "./engines/policies.ts";
+import type { Depth } from "./engines/queues.ts";
+import { createSignIn } from "./engines/sign-in.ts";
+import { guardRights, type RightsGuard, type Uses } from "./engines/table-guard.ts";
+import { ensureStream } from "./engines/tables.ts";
+import { createGateway, type Gateway } from "./gateway/gateway.ts";
+import { originForm } from "./gateway/request.ts";
 import { type LocalOptions, makeTemplates } from "./options.ts";
-import { fileRights, guardRights, type RightsGuard, type Uses } from "./rights.ts";
-import { createStorage, depths, type StartedServers, serveKeys, startServers } from "./servers.ts";
-import { createSignIn } from "./sign-in.ts";
-import type { Depth } from "./sqs.ts";
-import { readStack, type Stack } from "./stack.ts";
-import { openPositions } from "./stream-source.ts";
+import { writeWorker } from "./runtime/environment.ts";
+import type { LocalFunction } from "./runtime/function.ts";
+import { createFunctions } from "./runtime/functions.ts";
+import { WarmEnvironments } from "./runtime/warm.ts";
+import { documentsAt } from "./servers/clients.ts";
+import { LocalError } from "./servers/error.ts";
+import { bind, type Listener } from "./servers/listener.ts";
+import type { RunningSource } from "./sources/poller.ts";
+import { openPositions } from "./sources/positions.ts";
+import { startSources } from "./sources/sources.ts";
+import { readStack, type Stack } from "./template/stack.ts";
 
 export interface LocalService {
   readonly url: string;
@@ -59,137 +71,153 @@ export interface LocalService {
 
 /** Starts the service. If the start fails, it stops everything that it has already started, and throws the error. */
 export async function startLocal(options: LocalOptions): Promise<LocalService> {
-  const undo: (() => unknown)[] = [];
+  const steps: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
-    for (const step of undo.splice(0).reverse()) await step();
+    for (const step of steps.splice(0).reverse()) await step();
   };
   try {
-    return await start(options, undo, stop);
+    const undo: Undo = (step) => void steps.push(step);
+    return { ...(await run(await prepare(options, undo), undo)), stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-type Undo = (() => unknown)[];
-
-/** When the service stops, running invocations of event sources get this many milliseconds to finish. */
-const DRAIN_MS = 3_000;
-
-async function start(options: LocalOptions, undo: Undo, stop: () => Promise<void>): Promise<LocalService> {
-  // Check the DynamoDB server first. Otherwise a user would see that it is missing only after the functions are built, which takes seconds.
-  if (options.dynamoDbEndpoint === undefined) serverBinary();
-  else await connectDynamoDb(options.dynamoDbEndpoint);
-  const listener = await bind(options.port, options.host ?? "127.0.0.1");
-  undo.push(() => listener.stop());
-  const { dataDir, fresh = false } = options;
-  const dir = dataDir === undefined ? temporaryDir() : await openDataDir(dataDir, fresh);
-  undo.push(() => dir.release());
-  options.onClaimed?.();
-  const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
-  // `bothEnded` waits for both promises even if one of them fails, so that `undo` also stops the servers that start meanwhile.
-  const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));
-  const [servers, [templates]] = await bothEnded(startServers(options, dir, undo), build);
-  const stack = readStack(templates, servers.queues.endpoint, dir.assembly);
-  serveKeys(stack, servers, templates);
-  const isNew = await createStorage(stack, servers, options);
-  const outputs = describeStack(stack, {
-    ...servers,
-    kmsEndpoint: servers.kms.endpoint,
-    apiUrl: listener.url,
-    issuer: identity.issuer,
-    audience: AUDIENCE,
-  });
-  await loadData(outputs, isNew, options);
-  for (const table of stack.tables) await ensureStream(servers.dynamoDb, table);
-  const guard =
-    options.enforceRights === true
-      ? await guardRights(servers.dynamoDbEndpoint, templates, stack.functions)
-      : undefined;
-  if (guard !== undefined) servers.files.enforce(fileRights(templates, stack.functions));
-  undo.push(() => guard?.stop());
-  return run({ options, undo, stop, listener, dir, identity, servers, stack, outputs, isNew, guard });
-}
+/** Adds a step that stops what was just started. The last added step runs first. */
+type Undo = (step: () => unknown) => void;
 
 interface Parts {
   readonly options: LocalOptions;
-  readonly undo: Undo;
-  readonly stop: () => Promise<void>;
   readonly listener: Listener;
   readonly dir: DataDir;
   readonly identity: Identity;
-  readonly servers: StartedServers;
+  readonly engines: Engines;
   readonly stack: Stack;
   readonly outputs: Outputs;
   readonly isNew: boolean;
   readonly guard: RightsGuard | undefined;
 }
 
-async function run(parts: Parts): Promise<LocalService> {
-  const { options, undo, listener, dir, identity, servers, stack, outputs, guard } = parts;
+/** Starts the engines, builds the functions, and loads the demo data. */
+async function prepare(options: LocalOptions, undo: Undo): Promise<Parts> {
+  // Check the DynamoDB server first. Otherwise a user would see that it is missing only after the functions are built, which takes seconds.
+  if (options.dynamoDbEndpoint === undefined) serverBinary();
+  else await connectDynamoDb(options.dynamoDbEndpoint);
+  const listener = await bind(options.port, options.host ?? "127.0.0.1");
+  undo(() => listener.stop());
+  const { dataDir, fresh = false } = options;
+  const dir = dataDir === undefined ? temporaryDir() : await openDataDir(dataDir, fresh);
+  undo(() => dir.release());
+  options.onClaimed?.();
+  const identity = await createIdentity(`${listener.url}${ISSUER_PATH}`, dir.signingKey);
+  // `bothEnded` waits for both promises even if one of them fails, so that `undo` also stops the servers that start meanwhile.
+  const build = bothEnded(makeTemplates(options, identity, listener.url, dir.assembly), writeWorker(dir.worker));
+  const [engines, [templates]] = await bothEnded(startEngines(options.dynamoDbEndpoint, dir, undo), build);
+  const stack = readStack(templates, engines.queues.endpoint, dir.assembly);
+  serveKeys(engines, stack, templates);
+  const isNew = await createStorage(engines, stack, fresh);
+  const outputs = describeStack(stack, engines, { ApiUrl: listener.url, Issuer: identity.issuer, Audience: AUDIENCE });
+  await loadData(outputs, isNew, options);
+  for (const table of stack.tables) await ensureStream(engines.dynamoDb, table);
+  const guard = options.enforceRights === true ? await enforceRights(engines, stack, templates) : undefined;
+  undo(() => guard?.stop());
+  return { options, listener, dir, identity, engines, stack, outputs, isNew, guard };
+}
+
+function enforceRights(
+  { queues, dynamoDbEndpoint }: Engines,
+  { functions }: Stack,
+  templates: readonly unknown[],
+): Promise<RightsGuard> {
+  queues.bucket.rights = fileRights(templates, functions);
+  return guardRights(dynamoDbEndpoint, templates, functions);
+}
+
+/** Starts the functions and their event sources, and serves requests. */
+async function run(parts: Parts, undo: Undo): Promise<Omit<LocalService, "stop">> {
+  const { options, listener, dir, identity, engines, stack, outputs, guard } = parts;
   const log = openLog(dir.log, options.verbose === true);
-  undo.push(() => log.close());
-  const running: RunningSource[] = [];
-  const warm = new WarmEnvironments(options.warmth);
+  undo(() => log.close());
+  const sources: RunningSource[] = [];
   let failures = 0;
-  const functions = createFunctions(stack, {
-    variables: { ...servers.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
-    worker: dir.worker,
-    startThread: options.startThread,
-    compileCache: dir.compileCache,
-    requestEnvironments: options.requestEnvironments,
-    warm,
-    log({ name, file, LoggingConfig }, text) {
-      options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
-      // All functions write to one log file. The function's source file at the beginning of each line shows which function wrote it.
-      log.write(`${file} ${text}\n`);
-    },
-    onInvoked(failed) {
-      if (failed) failures++;
-      for (const source of running) source.kick();
-    },
+  const functions = startFunctions(parts, undo, log.write, (failed) => {
+    if (failed) failures++;
+    for (const source of sources) source.kick();
   });
-  undo.push(() => Promise.all([...functions.values()].map((one) => one.stop())));
-  undo.push(() => warm.stop());
-  const findSubject = subjects(parts);
-  const directory = { tokenOf: tokens(parts, findSubject), queues: () => depths(stack, servers) };
-  const redirectUri = `${listener.url}/api/session/callback`;
-  const signIn = createSignIn({ identity, redirectUri, users: demoUsers, subjectOf: findSubject });
-  const edge = createEdge(stack, new URL(servers.files.endpoint).origin, identity.issuer, options.basemap);
-  const gateway = createGateway(stack, functions, edge?.apiRequest);
+  const edge = edgeOf(parts);
+  const gateway = createGateway(stack, functions, edge?.apiHeaders);
+  const invocations = () => Object.fromEntries([...functions.values()].map(({ spec, calls }) => [spec.file, calls()]));
   const { flushAuthorizers } = gateway;
-  const invocations = (): Record<string, number> =>
-    Object.fromEntries([...functions.values()].map(({ spec, calls }) => [spec.file, calls()]));
-  serve(listener, gateway, edge, {
-    identity,
-    signIn,
-    outputs: () => outputs,
-    invocations,
-    flushAuthorizers,
-    ...directory,
-  });
+  const control = { ...signInOf(parts), queues: () => depths(engines, stack), invocations, flushAuthorizers };
+  serve(parts, gateway, edge, control);
   const positions = openPositions(dir.positions, parts.isNew);
-  running.push(...(await startSources(stack, functions, servers, positions, log.write)));
-  undo.push(() => stopSources(running));
-  undo.push(() => listener.stop());
-  undo.push(() => dir.markEnding());
+  sources.push(...(await startSources({ stack, functions, engines, positions, log: log.write })));
+  undo(() => stopSources(sources));
+  undo(() => listener.stop());
+  undo(() => dir.markEnding());
   dir.markComplete();
   return {
-    ...directory,
+    ...control,
     url: listener.url,
     outputs,
     signingKey: identity.signingKey,
-    failed: servers.failed,
+    failed: engines.failed,
     failures: () => failures,
-    invocations,
-    flushAuthorizers,
     refusals: guard?.refusals ?? [],
     uses: () => guard?.uses() ?? {},
     mint: identity.mint,
     invoke: async (file, event) => JSON.parse(await functionOf(functions, file).invoke(event)),
-    stop: parts.stop,
   };
 }
+
+function startFunctions(
+  { options, dir, engines, stack, guard }: Parts,
+  undo: Undo,
+  write: (text: string) => void,
+  onInvoked: (failed: boolean) => void,
+): ReadonlyMap<string, LocalFunction> {
+  const warm = new WarmEnvironments(options.warmth);
+  const host = {
+    variables: { ...engines.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
+    worker: dir.worker,
+    startThread: options.startThread,
+    compileCache: dir.compileCache,
+    warm,
+    log({ name, file, LoggingConfig }: LocalFunction["spec"], text: string) {
+      options.onLogLine?.({ file, group: LoggingConfig.LogGroup ?? `/aws/lambda/${name}`, text });
+      // All functions write to one log file. The function's source file at the beginning of each line shows which function wrote it.
+      write(`${file} ${text}\n`);
+    },
+    onInvoked,
+  };
+  const functions = createFunctions(stack, host, options.requestEnvironments);
+  undo(() => Promise.all([...functions.values()].map((one) => one.stop())));
+  undo(() => warm.stop());
+  return functions;
+}
+
+function signInOf({
+  listener,
+  identity,
+  outputs,
+}: Parts): Pick<Control, "identity" | "signIn" | "outputs" | "tokenOf"> {
+  const table = openTable(outputs.TableName, documentsAt(outputs.DynamoDbEndpoint));
+  const findSubject = (email: string): Promise<string | undefined> => subjectOf(table, email);
+  const redirectUri = `${listener.url}/api/session/callback`;
+  return {
+    identity,
+    signIn: createSignIn({ identity, redirectUri, users: demoUsers, subjectOf: findSubject }),
+    outputs,
+    async tokenOf(email) {
+      const sub = await findSubject(email);
+      return sub === undefined ? undefined : identity.mint({ sub });
+    },
+  };
+}
+
+/** When the service stops, running invocations of event sources get this many milliseconds to finish. */
+const DRAIN_MS = 3_000;
 
 /**
  * Stops the event sources, and waits at most `DRAIN_MS` for running invocations. Unfinished invocations are repeated after a restart,
@@ -206,33 +234,26 @@ function functionOf(functions: ReadonlyMap<string, LocalFunction>, file: string)
   return found;
 }
 
-type FindSubject = (email: string) => Promise<string | undefined>;
-
-function subjects({ outputs }: Parts): FindSubject {
-  const table = openTable(outputs.TableName, documentsAt(outputs.DynamoDbEndpoint));
-  return (email) => subjectOf(table, email);
-}
-
-function tokens({ identity }: Parts, findSubject: FindSubject): LocalService["tokenOf"] {
-  return async (email) => {
-    const sub = await findSubject(email);
-    return sub === undefined ? undefined : identity.mint({ sub });
-  };
-}
-
-type ServeControl = Parameters<typeof serveControl>[0];
-
-function serve(
-  listener: Listener,
-  gateway: ReturnType<typeof createGateway>,
-  edge: Edge | undefined,
-  control: ServeControl,
-): void {
+function serve({ listener }: Parts, gateway: Gateway, edge: Edge | undefined, control: Control): void {
   listener.server.on("clientError", (error, socket) => gateway.refuse(error, socket));
   listener.serve((request, response) => {
-    if (request.url?.startsWith(CONTROL_PREFIX) === true) void serveControl(control, request, response);
-    else if (edge?.isForConsole(request)) void edge.serve(request, response);
+    const { method = "GET", url = "/", headers } = request;
+    const page = { method, target: originForm(url), host: headers.host };
+    if (url.startsWith(CONTROL_PREFIX)) void serveControl(control, request, response);
+    else if (edge?.isForConsole(page)) void edge.serve(page, response);
     else void gateway.handle(request, response);
+  });
+}
+
+/** Returns undefined if the templates contain no console. */
+function edgeOf({ options, stack, engines, identity }: Parts): Edge | undefined {
+  const consoleUrl = stack.stages[0]?.Variables.consoleUrl;
+  if (consoleUrl === undefined) return undefined;
+  return createEdge({
+    consoleUrl,
+    uploadOrigin: engines.queues.endpoint,
+    issuer: identity.issuer,
+    basemap: options.basemap,
   });
 }
 
@@ -240,7 +261,7 @@ async function loadData(outputs: Outputs, isNew: boolean, options: LocalOptions)
   const { seed = 0, onStep } = options;
   const demo = options.demo === true && isNew;
   if (!demo && seed === 0) return;
-  const { loadDemo, loadSynthetic } = await import("./demo.ts");
+  const { loadDemo, loadSynthetic } = await import("./demo/demo.ts");
   try {
     if (demo) await loadDemo(outputs);
     if (seed > 0) await loadSynthetic(outputs, seed);

@@ -2,8 +2,9 @@
 import { messageOf } from "../command/error.ts";
 import { exitCodes, WrongUsage } from "../command/options.ts";
 import { onSignal } from "../command/signals.ts";
-import { LocalError, unwritable } from "./error.ts";
+import { addDemoWebhooks } from "./demo/webhooks.ts";
 import { readOptions } from "./options.ts";
+import { LocalError, unwritable } from "./servers/error.ts";
 import type { LocalService } from "./service.ts";
 
 async function announce({ url, outputs, tokenOf }: LocalService): Promise<void> {
@@ -73,8 +74,7 @@ async function main(): Promise<void> {
   };
   const service = await startLocal({ ...options, onStep: stepPrinter(), onClaimed });
   await built;
-  // Import the module only if `--webhooks` is set, so that other starts stay fast.
-  if (options.demoWebhooks) await (await import("./demo-webhooks.ts")).addDemoWebhooks(service);
+  if (options.demoWebhooks) await addDemoWebhooks(service);
   await announce(service);
   const ended = Promise.withResolvers<number>();
   onSignal(

@@ -1,6 +1,6 @@
 /** Reads the settings of a deployment from the CDK context. Each error message contains the wrong context key. */
 import * as z from "zod/mini";
-import type { Basemap } from "../build/edge.ts";
+import type { Basemap } from "../edge/console-site.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
 import { Context, type Settings, TABLE_STREAM } from "./context.ts";
 import { type Place, placeFaults } from "./place.ts";

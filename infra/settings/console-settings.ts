@@ -1,7 +1,7 @@
 /** Defines the settings of the console, which are a topic of `context.ts`. */
 import * as z from "zod/mini";
-import type { Basemap } from "../build/edge.ts";
 import { HttpUrl } from "../command/accepted.ts";
+import type { Basemap } from "../edge/console-site.ts";
 import { settingTexts } from "./setting-texts.ts";
 import { BasemapOrigins, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";
 

@@ -9,7 +9,7 @@ import { Annotations, CfnResource, CustomResource, Duration, RemovalPolicy, Stac
 import type { Construct, IConstruct } from "constructs";
 import * as z from "zod/mini";
 import { consoleDirectory } from "../build/console.ts";
-import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../build/edge.ts";
+import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../edge/console-site.ts";
 import { accept } from "./rules.ts";
 
 interface Files {

@@ -26,7 +26,7 @@ import { HttpOrigin, S3BucketOrigin } from "aws-cdk-lib/aws-cloudfront-origins";
 import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from "aws-cdk-lib/aws-s3";
 import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { API_PATHS, contentSecurityPolicy, edgeFunction, INDEX, pageHeaders } from "../build/edge.ts";
+import { API_PATHS, contentSecurityPolicy, edgeFunction, INDEX, pageHeaders } from "../edge/console-site.ts";
 import type { Console, DeployConfig } from "../settings/config.ts";
 import { STAGE } from "./api.ts";
 import { createConsoleClient } from "./console-client.ts";

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import * as z from "zod/mini";
-import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { type Answer, baseUrl, send, tokenOf } from "../harness/client.ts";
 import { bodyOf, dataOf, problemOf } from "../harness/shapes.ts";

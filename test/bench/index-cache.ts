@@ -11,7 +11,7 @@ import * as z from "zod/mini";
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
 import { optionsOrExit } from "../../infra/command/options.ts";
-import { randomSequence } from "../../infra/local/demo-data.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 import { prices } from "../../infra/settings/prices.ts";
 import { setStage } from "./stage.ts";
 import { startBenchTable } from "./table.ts";

@@ -1,5 +1,5 @@
 /** Generates the locations of synthetic prospects. The cities differ in size. Each has more prospects in its centre than at its edge. */
-import { rounded } from "../../infra/local/synthetic-prospect.ts";
+import { rounded } from "../../infra/local/demo/synthetic-prospect.ts";
 
 export interface City {
   readonly name: string;

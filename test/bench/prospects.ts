@@ -5,8 +5,14 @@
 import { iso } from "#shared/clock.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
-import { firstNames, lastNames, noteTexts, randomSequence } from "../../infra/local/demo-data.ts";
-import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from "../../infra/local/synthetic-prospect.ts";
+import { firstNames, lastNames, noteTexts } from "../../infra/local/demo/people.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
+import {
+  pick,
+  type SyntheticCompany,
+  syntheticNote,
+  syntheticProspect,
+} from "../../infra/local/demo/synthetic-prospect.ts";
 import { type City, cityAt, houseIn } from "./places.ts";
 
 export interface BenchCompany extends SyntheticCompany {

@@ -3,7 +3,7 @@
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import * as keys from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { startDynamoDb } from "../../infra/local/engines/dynamodb.ts";
 import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {

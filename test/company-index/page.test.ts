@@ -5,7 +5,7 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
-import { randomSequence } from "../../infra/local/demo-data.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 
 const row = (id: number, createdAt: number): IndexRow => ({
   id,

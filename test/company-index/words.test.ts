@@ -7,7 +7,7 @@ import { findAll } from "#shared/company-index/search/text-search.ts";
 import { Words } from "#shared/company-index/search/words.ts";
 import { decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
-import { randomSequence } from "../../infra/local/demo-data.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 import { sized } from "../harness/tier.ts";
 
 function plain(texts: readonly string[]): PlainTexts {

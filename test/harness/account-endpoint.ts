@@ -7,7 +7,7 @@ import { type IncomingMessage, request as open, type ServerResponse } from "node
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
-import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { xml } from "./cloud/xml.ts";
 import { iamActions, signatureOf } from "./iam-actions.ts";
 import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";

@@ -10,7 +10,7 @@ import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { type Json, plainClient, type Reply, type Send, sendTo } from "./plain-dynamodb.ts";
 import { type ServerWithFile, startServerWithFile, storedRows } from "./stored-rows.ts";
 

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 
 /**
  * A planned failure of one request. `cut` breaks the connection after `after` bytes of the request's or the answer's body. `hold` means

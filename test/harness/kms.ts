@@ -3,8 +3,9 @@
  * the tested code its address.
  */
 import { useKeyService } from "#shared/secrets/key-service.ts";
-import { startKms } from "../../infra/local/kms.ts";
-import { keyArn, REGION } from "../../infra/local/names.ts";
+import { startKms } from "../../infra/local/engines/kms.ts";
+import { REGION } from "../../infra/local/servers/address.ts";
+import { keyArn } from "../../infra/local/template/names.ts";
 
 /**
  * Starts the simulated KMS unless this worker already has one. It checks no IAM policy, because the tests do not call it with the role of a

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach } from "vitest";
 import { post } from "#shared/outbound/post.ts";
-import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 
 const cleanUps: (() => void)[] = [];
 

@@ -9,7 +9,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import * as z from "zod/mini";
-import { SigningKey } from "../../infra/local/identity.ts";
+import { SigningKey } from "../../infra/local/engines/identity.ts";
 import { assertGrantsAreUsed } from "./grants.ts";
 
 declare module "vitest" {

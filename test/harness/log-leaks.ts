@@ -1,5 +1,5 @@
 /** Finds access tokens and personal data in log lines. The API tests check each line that the functions write. */
-import { firstNames, lastNames } from "../../infra/local/demo-data.ts";
+import { firstNames, lastNames } from "../../infra/local/demo/people.ts";
 
 /** A word that tests write into names, notes, addresses and other fields. No log line may contain it. */
 export const PRIVATE_WORD = "Zqxprivate";

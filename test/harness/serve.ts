@@ -2,7 +2,7 @@
  * Starts the local service for the API tests in a separate process, because vitest slows down the modules that it loads into its own
  * processes.
  */
-import { UNCAUGHT } from "../../infra/local/environment.ts";
+import { UNCAUGHT } from "../../infra/local/runtime/environment.ts";
 import { startLocal } from "../../infra/local/service.ts";
 import { watchLogs } from "./log-leaks.ts";
 import { sharedProcess } from "./shared-process.ts";

@@ -10,9 +10,9 @@ import { pathToFileURL } from "node:url";
 import { SignatureV4 } from "@smithy/signature-v4";
 import { instances } from "#shared/instance.ts";
 import { root } from "../../infra/build/bundle.ts";
-import { replaceConsole } from "../../infra/local/console.ts";
-import type { FromWorker, Thread, ThreadOptions, ToWorker } from "../../infra/local/environment.ts";
-import { serveInvocations } from "../../infra/local/runtime.ts";
+import { replaceConsole } from "../../infra/local/runtime/console.ts";
+import type { FromWorker, Thread, ThreadOptions, ToWorker } from "../../infra/local/runtime/environment.ts";
+import { serveInvocations } from "../../infra/local/runtime/runtime.ts";
 
 interface Invoked {
   readonly requestId: string;
@@ -53,7 +53,9 @@ function nameFunctions(): void {
     const signing = SignatureV4.prototype[name];
     Object.defineProperty(SignatureV4.prototype, name, {
       value(this: SignatureV4, ...args: readonly unknown[]): unknown {
-        return Reflect.apply(signing, Object.assign(this, { credentialProvider }), args);
+        // The local server of S3 computes signatures too, outside of invocations.
+        if (invoked.getStore() !== undefined) Object.assign(this, { credentialProvider });
+        return Reflect.apply(signing, this, args);
       },
     });
   }

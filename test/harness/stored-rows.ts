@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Key } from "#shared/db/keys.ts";
-import { type DynamoDbServer, startDynamoDb } from "../../infra/local/dynamodb.ts";
+import { type DynamoDbServer, startDynamoDb } from "../../infra/local/engines/dynamodb.ts";
 
 export interface ServerWithFile extends DynamoDbServer {
   readonly database: string;

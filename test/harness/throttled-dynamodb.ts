@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 
 const Text = z.object({ S: z.string() });
 const Keyed = z.looseObject({ pk: Text });

@@ -5,7 +5,7 @@ import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { ConsoleClient } from "#shared/sessions/issuer.ts";
 import { beginSession, refreshSession } from "#shared/sessions/sessions.ts";
-import { serveOnLoopback } from "../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");

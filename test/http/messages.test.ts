@@ -10,7 +10,7 @@ import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { NewProspect } from "#shared/prospects/input.ts";
 import { NewTerritories } from "#shared/territories/import-schema.ts";
 import { NewTerritory } from "#shared/territories/territories.ts";
-import { unreadableParameter } from "../../infra/local/request.ts";
+import { unreadableParameter } from "../../infra/local/gateway/request.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { demoUsers } from "../../infra/local/demo-users.ts";
+import { demoUsers } from "../../infra/local/demo/users.ts";
 import { templatesInOrder } from "../../infra/synth.ts";
 import { cachedTemplates } from "../../infra/template-cache.ts";
 import { ownIdentity } from "./template.ts";

@@ -2,7 +2,7 @@
  * Plans when each request of a load test is sent. The plan does not depend on the answers (open loop): real reps do not wait for each
  * other, so the number of requests must not decrease when the service is slow.
  */
-import { randomSequence } from "../../infra/local/demo-data.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 
 /** Number of requests that one rep sends in an hour of canvassing, by kind of request. */
 export const mix = { pins: 60, patch: 30, detail: 20, list: 5, search: 1, create: 3 } as const;

@@ -12,8 +12,8 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { shown } from "../../infra/command/accepted.ts";
 import { WrongUsage } from "../../infra/command/options.ts";
-import { documentsAt } from "../../infra/local/clients.ts";
 import { requestToken } from "../../infra/local/request-token.ts";
+import { documentsAt } from "../../infra/local/servers/clients.ts";
 import { each, patientCall } from "./calls.ts";
 
 export interface Members {

@@ -2,7 +2,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
-import { randomSequence } from "../../infra/local/demo-data.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 import type { Arrival, Operation } from "./arrivals.ts";
 import { type Answer, call } from "./calls.ts";
 import { type Company, newProspect } from "./companies.ts";

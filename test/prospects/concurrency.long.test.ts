@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { createProspect, createStatus, updateProspect } from "../harness/verbs.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createProspect, createStatus, updateProspect } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

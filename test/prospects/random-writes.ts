@@ -5,8 +5,25 @@ import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
-import { createAppointment, createNote, createProspect, createStatus, createTag, deleteAppointment, deleteNote, deleteProspect, setTags, updateAddress, updateAppointment, updateNote, updateProspect, updateStatus, updateTag, updateUser } from "../harness/verbs.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createStatus,
+  createTag,
+  deleteAppointment,
+  deleteNote,
+  deleteProspect,
+  setTags,
+  updateAddress,
+  updateAppointment,
+  updateNote,
+  updateProspect,
+  updateStatus,
+  updateTag,
+  updateUser,
+} from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 
 const PLACE = { address1: "1 Pearl St", city: "Denver", state: "CO", zip: "80203" };

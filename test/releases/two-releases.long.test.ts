@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTable } from "#shared/db/table.ts";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 import { root } from "../../infra/build/bundle.ts";
-import { documentsAt } from "../../infra/local/clients.ts";
+import { documentsAt } from "../../infra/local/servers/clients.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";

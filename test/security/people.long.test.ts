@@ -31,7 +31,7 @@ import { openTable } from "#shared/db/table.ts";
 import { apiClient } from "../../docs/client/client.ts";
 import { root } from "../../infra/build/bundle.ts";
 import { switchSenders } from "../../infra/cli/senders.ts";
-import { sqsAt, streamsAt } from "../../infra/local/clients.ts";
+import { sqsAt, streamsAt } from "../../infra/local/servers/clients.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { readConfig } from "../../infra/settings/config.ts";
 import { type AccountEndpoint, STACK, startAccountEndpoint } from "../harness/account-endpoint.ts";

@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
-import { denver, phoenix } from "../../infra/local/demo-cities.ts";
+import { denver, phoenix } from "../../infra/local/demo/cities.ts";
 import { at, type Client, demo, send, tokenOf } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";

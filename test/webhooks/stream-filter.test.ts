@@ -5,7 +5,7 @@ import { systemClock } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { importFile, type RequestContext } from "#shared/jobs/import/import.ts";
 import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
-import { createFilter } from "../../infra/local/event-source.ts";
+import { createFilter } from "../../infra/local/sources/event-filter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 

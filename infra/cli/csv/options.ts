@@ -6,7 +6,7 @@ import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
 import { HttpUrl, must } from "../../command/accepted.ts";
 import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
-import { serviceUrl } from "../../local/address.ts";
+import { serviceUrl } from "../../local/servers/address.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
 const filters = Object.keys(NewExport.shape)

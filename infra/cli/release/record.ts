@@ -9,7 +9,7 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { documentsAt, dynamoDbAt } from "../../local/clients.ts";
+import { documentsAt, dynamoDbAt } from "../../local/servers/clients.ts";
 import { startLocal } from "../../local/service.ts";
 
 const OWNER = "owner@recorded.test";

@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { bundle } from "../../../infra/build/bundle.ts";
-import { lastNames } from "../../../infra/local/demo-data.ts";
+import { lastNames } from "../../../infra/local/demo/people.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { proxyEvent } from "../../harness/proxy-event.ts";
 import { accessLogLine } from "./access-log.ts";

@@ -3,7 +3,7 @@
  * environment has in memory. The random numbers depend on a seed, so two runs with the same seed have the same result.
  */
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
-import { randomSequence } from "../../../infra/local/demo-data.ts";
+import { randomSequence } from "../../../infra/local/demo/random.ts";
 import { capacityOf, MEMORY_MB, type Preset } from "../../../infra/settings/capacity.ts";
 import { type Arrival, arrivals } from "../../load/arrivals.ts";
 import {

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
-import { type LocalServer, serveOnLoopback } from "../../../infra/local/listener.ts";
+import { type LocalServer, serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { at, type Fields, listed } from "../../infra/template.ts";
 import { iamActions, signatureOf } from "../iam-actions.ts";
 import { ACCOUNT, type Account, bootstrappedAccount, find, type Made, nameOfArn, REGION } from "./account.ts";

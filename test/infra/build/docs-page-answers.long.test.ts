@@ -5,7 +5,7 @@
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { docsPage, SECURITY_SCHEME } from "../../../infra/build/docs-page.ts";
-import { demoUsers } from "../../../infra/local/demo-users.ts";
+import { demoUsers } from "../../../infra/local/demo/users.ts";
 import { demo, send } from "../../harness/client.ts";
 import { bodyOf } from "../../harness/shapes.ts";
 

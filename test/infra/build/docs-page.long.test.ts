@@ -1,7 +1,7 @@
 /** Tests the page with the API reference in a real browser. A user signs in with the page's button and then sends a request. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { demoUsers } from "../../../infra/local/demo-users.ts";
+import { demoUsers } from "../../../infra/local/demo/users.ts";
 import { faultsOf, noBrowser, openBrowser, openContext } from "../../harness/browser.ts";
 import { baseUrl } from "../../harness/client.ts";
 

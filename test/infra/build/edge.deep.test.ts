@@ -7,8 +7,8 @@ import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { problemBody } from "#shared/errors.ts";
-import { contentSecurityPolicy, edgeFunction } from "../../../infra/build/edge.ts";
-import { apiRequests } from "../../../infra/local/edge.ts";
+import { contentSecurityPolicy, edgeFunction } from "../../../infra/edge/console-site.ts";
+import { apiHeaders } from "../../../infra/edge/local-edge.ts";
 import { VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
 
 type Part = { value: string; multiValue?: { value: string }[] };
@@ -82,9 +82,9 @@ describe("a request to the API", () => {
   });
 
   it("on a machine without https uses cookies without the prefix", () => {
-    const change = apiRequests(edgeFunction("api-request", false));
-    const raw = { verb: "GET", path: "/api/me", segments: ["api", "me"], query: new Map<string, string[]>() };
-    const headersOf = (...lines: [string, string[]][]) => change({ ...raw, headers: new Map(lines) }).headers;
+    const change = apiHeaders(edgeFunction("api-request", false));
+    const headersOf = (...lines: [string, string[]][]) =>
+      change({ verb: "GET", path: "/api/me", headers: new Map(lines) });
     const sent: [string, string[]][] = [["X-Requested-With", ["canvassing-console"]]];
     expect(headersOf(["Cookie", [`a=b; session=${id}`]], ...sent).get("authorization")).toEqual([`Session ${id}`]);
     expect(headersOf(["Cookie", [`session=${id}; session=${id}`]], ...sent).has("authorization")).toBe(false);

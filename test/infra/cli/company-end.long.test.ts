@@ -17,7 +17,7 @@ import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
 import { root } from "../../../infra/build/bundle.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { keyOfRow } from "../../../infra/cli/company/rows.ts";
-import { documentsAt, s3At } from "../../../infra/local/clients.ts";
+import { documentsAt, s3At } from "../../../infra/local/servers/clients.ts";
 import { type AccountEndpoint, STACK, startAccountEndpoint } from "../../harness/account-endpoint.ts";
 import { createTable } from "../../harness/faulty-dynamodb.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";

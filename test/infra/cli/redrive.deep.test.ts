@@ -8,7 +8,7 @@ import {
 } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type Redriven, redrive } from "../../../infra/cli/redrive.ts";
-import { type QueueServer, startQueues } from "../../../infra/local/sqs.ts";
+import { type QueueServer, startQueues } from "../../../infra/local/engines/queues.ts";
 
 let server: QueueServer;
 beforeAll(async () => {

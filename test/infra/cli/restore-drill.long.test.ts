@@ -12,7 +12,7 @@ import { DynamoDBClient, UpdateContinuousBackupsCommand } from "@aws-sdk/client-
 import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { apiClient } from "../../../docs/client/client.ts";
-import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { startPointInTime } from "../../harness/point-in-time.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { dataOf, present } from "../../harness/shapes.ts";

@@ -16,7 +16,7 @@ import { openTable } from "#shared/db/table.ts";
 import type { RowStore } from "../../../infra/cli/company/rows.ts";
 import { Pace } from "../../../infra/cli/company/rows.ts";
 import type { RestoreContext } from "../../../infra/cli/restore/point-in-time.ts";
-import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { createTable, patient, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { type PointInTimeDynamoDb, startPointInTime } from "../../harness/point-in-time.ts";

@@ -19,7 +19,7 @@ import type { RowStore } from "../../../infra/cli/company/rows.ts";
 import { describeTable, restoreTable } from "../../../infra/cli/restore/point-in-time.ts";
 import { faultReport, indexFaults } from "../../../infra/cli/restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "../../../infra/cli/restore/whole-table.ts";
-import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { killPoints } from "../../harness/kills.ts";

@@ -8,7 +8,7 @@ import {
 import { beforeAll, describe, expect, test } from "vitest";
 import { restoredFrom } from "../../../infra/cli/restore/found-tables.ts";
 import { deleteRestored, describeTable, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
-import { startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { startPointInTime } from "../../harness/point-in-time.ts";

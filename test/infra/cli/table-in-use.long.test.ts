@@ -3,7 +3,7 @@
  * must say what is missing and what the user should do.
  */
 import { expect, test } from "vitest";
-import { serveOnLoopback } from "../../../infra/local/listener.ts";
+import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { runFile } from "./command-process.ts";
 
 function run(command: string, env: NodeJS.ProcessEnv) {

@@ -5,10 +5,12 @@
 import { CreateQueueCommand, SendMessageBatchCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { queueUrl } from "../../../infra/local/names.ts";
-import { FairQueue, startQueueSource } from "../../../infra/local/queue-source.ts";
-import { EventSourceMapping, LambdaFunction } from "../../../infra/local/resources.ts";
-import { depthOf, type QueueServer, startQueues } from "../../../infra/local/sqs.ts";
+import { depthOf, type QueueServer, startQueues } from "../../../infra/local/engines/queues.ts";
+import { FairQueue } from "../../../infra/local/sources/fair-queue.ts";
+import { startPoller } from "../../../infra/local/sources/poller.ts";
+import { queueDriver } from "../../../infra/local/sources/queue-driver.ts";
+import { queueUrl } from "../../../infra/local/template/names.ts";
+import { EventSourceMapping } from "../../../infra/local/template/resources.ts";
 
 const NAME = "Fair";
 const QUEUE = `arn:aws:sqs:us-east-1:000000000000:${NAME}`;
@@ -17,25 +19,23 @@ const Event = z.object({
     z.object({
       body: z.string(),
       attributes: z.looseObject({ MessageGroupId: z.optional(z.string()), ApproximateReceiveCount: z.string() }),
-      messageAttributes: z.record(z.string(), z.unknown()),
     }),
   ),
 });
 
 describe("a fair queue", () => {
-  it("serves the group with the fewest messages in work first, and among equals the longest waiting", () => {
-    const queue = new FairQueue<{ group: string; sinceMs: number; name: string }>();
-    for (const [i, name] of ["a1", "a2", "a3", "b1"].entries()) queue.push({ group: name[0] ?? "", sinceMs: i, name });
+  it("serves the group with the fewest messages in work first, and among equals the least recently served", () => {
+    const queue = new FairQueue<string>((name) => name.slice(0, 1));
+    for (const name of ["a1", "a2", "a3", "b1"]) queue.push(name);
     const taken = Array.from({ length: 4 }, () => queue.take());
-    expect(taken.map((entry) => entry?.name)).toEqual(["a1", "b1", "a2", "a3"]);
-    expect(queue.size).toBe(0);
+    expect(taken).toEqual(["a1", "b1", "a2", "a3"]);
     expect(queue.take()).toBeUndefined();
     // The queue first serves the group with the fewest messages in flight (taken but not yet done). The groups a and b each have one such
     // message, and group c has none, so the message of group c is taken next.
-    for (const entry of taken.slice(2)) if (entry !== undefined) queue.done(entry);
-    queue.push({ group: "b", sinceMs: 5, name: "b2" });
-    queue.push({ group: "c", sinceMs: 6, name: "c1" });
-    expect(queue.take()?.name).toBe("c1");
+    for (const name of ["a2", "a3"]) queue.done(name);
+    queue.push("b2");
+    queue.push("c1");
+    expect(queue.take()).toBe("c1");
   });
 });
 
@@ -66,40 +66,27 @@ describe("the local queue", () => {
     const release = () => {
       for (const go of open.splice(0)) go();
     };
-    const source = startQueueSource({
+    const driver = queueDriver({
       mapping: {
         ...z.parse(EventSourceMapping, { EventSourceArn: QUEUE, FunctionName: "f", BatchSize: 1 }),
         id: "Mapping",
         name: "Mapping",
       },
       target: {
-        spec: {
-          ...z.parse(LambdaFunction, {
-            Handler: "index.handler",
-            Runtime: "nodejs24.x",
-            LoggingConfig: { LogFormat: "JSON" },
-          }),
-          id: "f",
-          name: "f",
-          directory: "",
-          file: "f",
-        },
-        calls: () => seen.length,
         async invoke(event) {
-          for (const { body, attributes, messageAttributes } of z.parse(Event, event).Records) {
+          for (const { body, attributes } of z.parse(Event, event).Records) {
             seen.push(body);
             expect(attributes).toMatchObject({ MessageGroupId: body.split(" ")[0], ApproximateReceiveCount: "1" });
-            expect(messageAttributes).toEqual({});
           }
           await new Promise<void>((go) => open.push(go));
           return "null";
         },
-        stop: () => Promise.resolve(),
       },
       queues,
+      visibilitySeconds: 600,
       concurrency: 4,
-      log: (text) => seen.push(text),
     });
+    const source = startPoller(driver, (text) => void seen.push(text));
     const until = async (isSo: () => boolean) => {
       while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
     };

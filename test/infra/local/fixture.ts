@@ -7,9 +7,9 @@ import path from "node:path";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { GetCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
-import { documentsAt, sqsAt } from "../../../infra/local/clients.ts";
-import { queueUrl } from "../../../infra/local/names.ts";
+import { documentsAt, sqsAt } from "../../../infra/local/servers/clients.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
+import { queueUrl } from "../../../infra/local/template/names.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -150,20 +150,21 @@ const refusal = (type: string, statusCode: string): Fields => ({
   responseTemplates: { "application/problem+json": `{"type":"${type}","id":"$context.requestId"}` },
 });
 
-const otherThings: Fields = {
-  responses: { 405: { description: "", headers: { Allow: {}, "X-Request-Id": {} } } },
+const preflight: Fields = {
+  responses: { 204: { description: "", headers: { "X-Request-Id": {}, Vary: {} } } },
   "x-amazon-apigateway-integration": {
     type: "mock",
     passthroughBehavior: "never",
-    requestTemplates: { "application/json": '{"statusCode":405}' },
+    contentHandling: "CONVERT_TO_TEXT",
+    requestTemplates: { "application/json": '{"statusCode":204}' },
     responses: {
       default: {
-        statusCode: "405",
+        statusCode: "204",
         responseParameters: {
-          "method.response.header.Allow": "'GET'",
           "method.response.header.X-Request-Id": "context.requestId",
+          "method.response.header.Vary": "'Origin'",
         },
-        responseTemplates: { "application/json": '{"id":"$context.requestId"}' },
+        responseTemplates: { "application/json": "" },
       },
     },
   },
@@ -174,8 +175,7 @@ const id = { name: "id", in: "path", required: true, schema: { type: "string" } 
 const security = [{ fixture: [] }];
 const securityWithKey = [{ fixture: [] }, { key: [] }];
 
-/** A valid security scheme with an authorizer. Tests change one setting of it, and expect that the local runtime refuses the definition. */
-export const authorizerScheme: Fields = {
+const authorizerScheme: Fields = {
   type: "apiKey",
   name: "Authorization",
   in: "header",
@@ -192,9 +192,8 @@ const definition: Fields = {
   openapi: "3.0.1",
   info: { title: "fixture", version: "1" },
   paths: {
-    "/things": { "x-amazon-apigateway-any-method": otherThings },
     "/things/{id}": { "x-amazon-apigateway-any-method": { parameters: [id], ...proxy("Echo") } },
-    "/limited": { get: proxy("Echo") },
+    "/limited": { get: proxy("Echo"), options: preflight },
     "/streamed": { get: proxy("Stream", true) },
     "/guarded": { get: { ...proxy("Stream", true), security } },
     "/keyed": { get: { ...proxy("Echo"), security: securityWithKey } },
@@ -219,6 +218,8 @@ const definition: Fields = {
     ACCESS_DENIED: refusal("ACCESS_DENIED", "403"),
     AUTHORIZER_FAILURE: refusal("AUTHORIZER_FAILURE", "503"),
     AUTHORIZER_CONFIGURATION_ERROR: refusal("AUTHORIZER_CONFIGURATION_ERROR", "503"),
+    UNSUPPORTED_MEDIA_TYPE: refusal("UNSUPPORTED_MEDIA_TYPE", "415"),
+    INTEGRATION_TIMEOUT: refusal("INTEGRATION_TIMEOUT", "504"),
   },
 };
 
@@ -295,7 +296,7 @@ const events = {
   Hourly: {
     Type: "AWS::Events::Rule",
     Properties: {
-      ScheduleExpression: "rate(1 hour)",
+      ScheduleExpression: "rate(60 minutes)",
       Targets: [{ Id: "tick", Arn: getAtt("Tick", "Arn"), Input: '{"assume":"messages-kept"}' }],
     },
   },

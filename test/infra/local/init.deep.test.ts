@@ -6,8 +6,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { UNCAUGHT, writeWorker } from "../../../infra/local/environment.ts";
-import { createFunction, WarmEnvironments } from "../../../infra/local/function.ts";
+import { UNCAUGHT, writeWorker } from "../../../infra/local/runtime/environment.ts";
+import { createFunction } from "../../../infra/local/runtime/function.ts";
+import { WarmEnvironments } from "../../../infra/local/runtime/warm.ts";
 
 const directory = mkdtempSync(path.join(tmpdir(), "canvassing-init-"));
 const worker = path.join(directory, "worker.mjs");

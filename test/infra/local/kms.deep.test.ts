@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { openKms } from "#shared/aws/kms.ts";
-import { type KeyServer, startKms } from "../../../infra/local/kms.ts";
-import { keyArn } from "../../../infra/local/names.ts";
-import { keyRefusal } from "../../../infra/local/rights.ts";
+import { type KeyServer, startKms } from "../../../infra/local/engines/kms.ts";
+import { keyRefusal } from "../../../infra/local/engines/policies.ts";
+import { keyArn } from "../../../infra/local/template/names.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-kms-"));
 const started: KeyServer[] = [];
@@ -59,27 +59,11 @@ describe("the local KMS server", () => {
   });
 
   it("refuses a function an action or a context that its policy does not grant", async () => {
-    const role = (actions: string | string[] | undefined) => ({
-      Type: "AWS::IAM::Role",
-      Properties: {
-        Policies:
-          actions === undefined
-            ? []
-            : [
-                {
-                  PolicyDocument: {
-                    Statement: [
-                      {
-                        Action: actions,
-                        Resource: "key",
-                        Condition: { StringEquals: { "kms:EncryptionContext:purpose": "test" } },
-                      },
-                    ],
-                  },
-                },
-              ],
-      },
-    });
+    const Condition = { StringEquals: { "kms:EncryptionContext:purpose": "test" } };
+    const role = (...actions: string[]) => {
+      const Statement = actions.map((Action) => ({ Action, Resource: "key", Condition }));
+      return { Type: "AWS::IAM::Role", Properties: { Policies: [{ PolicyDocument: { Statement } }] } };
+    };
     const lambda = (name: string) => ({
       Type: "AWS::Lambda::Function",
       Properties: { Role: { "Fn::GetAtt": [`${name}Role`, "Arn"] } },
@@ -87,8 +71,8 @@ describe("the local KMS server", () => {
     const names = ["Signs", "Makes", "Neither"];
     const Resources = {
       SignsRole: role("kms:Decrypt"),
-      MakesRole: role(["kms:Decrypt", "kms:GenerateDataKey"]),
-      NeitherRole: role(undefined),
+      MakesRole: role("kms:Decrypt", "kms:GenerateDataKey"),
+      NeitherRole: role(),
       ...Object.fromEntries(names.map((name) => [name, lambda(name)])),
     };
     const functions = names.map((name) => ({ id: name, name }));

@@ -5,15 +5,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
-import { connectDynamoDb, freePort, startDynamoDb } from "../../../infra/local/dynamodb.ts";
+import { connectDynamoDb, freePort } from "../../../infra/local/engines/dynamodb.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "canvassing-no-engine-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -29,16 +27,10 @@ beforeAll(() => {
   }
 });
 
-function npmStart(env: Record<string, string> = {}) {
-  const child = spawn("npm", ["start", "--silent"], {
-    cwd: folder,
-    env: { ...process.env, PORT: "0", DATA_DIR: join(folder, "data"), ...env },
-  });
-  return { child, ended: once(child, "exit") };
-}
-
 test("without the engine, three lines say what is missing, what to set, and the command", async () => {
-  const { child, ended } = npmStart();
+  const env = { ...process.env, PORT: "0", DATA_DIR: join(folder, "data") };
+  const child = spawn("npm", ["start", "--silent"], { cwd: folder, env });
+  const ended = once(child, "exit");
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect([(await ended)[0], printed]).toEqual([1, ""]);
   const lines = complaints
@@ -54,44 +46,22 @@ test("without the engine, three lines say what is missing, what to set, and the 
   ]);
 });
 
-/** Resolves when the output of the process matches `pattern`. If the process ends before that, rejects with its output. */
-async function untilPrinted(stream: Readable, pattern: RegExp): Promise<RegExpExecArray> {
-  let printed = "";
-  for await (const chunk of stream) {
-    printed += String(chunk);
-    const found = pattern.exec(printed);
-    if (found !== null) return found;
-  }
-  throw new Error(printed);
-}
-
-test("without the engine, the service waits until the server at DYNAMODB_ENDPOINT has started", async () => {
-  const server = await startDynamoDb(undefined);
-  const { hostname, port } = new URL(server.endpoint);
-  // The server is ready, but its clients reach it only through this proxy, which at first closes all connections. The proxy keeps its port
-  // from the beginning, so that no other program can take the port meanwhile.
-  let isOpen = false;
-  const late = createServer((socket) => {
-    if (!isOpen) return void socket.destroy();
-    const upstream = connect(Number(port), hostname);
-    socket.pipe(upstream).pipe(socket);
-    socket.on("error", () => upstream.destroy());
-    upstream.on("error", () => socket.destroy());
+test("the service waits until the server at DYNAMODB_ENDPOINT has started", async () => {
+  const endpoint = `http://127.0.0.1:${await freePort()}`;
+  const waits = vi.spyOn(console, "error").mockImplementation(() => undefined);
+  let isReady = false;
+  const connected = connectDynamoDb(endpoint).then(() => {
+    isReady = true;
   });
-  late.listen(0, "127.0.0.1");
-  await once(late, "listening");
-  const address = late.address();
-  const endpoint = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-  const { child, ended } = npmStart({ DYNAMODB_ENDPOINT: endpoint });
-  await untilPrinted(child.stderr, new RegExp(`^waiting for the DynamoDB server at ${endpoint}$`, "m"));
-  await wait(3_000);
-  isOpen = true;
-  const [, url = ""] = await untilPrinted(child.stdout, /^ready (\S+)$/m);
-  expect((await fetch(`${url}/health`)).status).toBe(200);
-  child.kill("SIGTERM");
-  expect((await ended)[0]).toBe(0);
-  late.close();
-  await server.stop();
+  await expect.poll(() => waits.mock.calls).toEqual([[`waiting for the DynamoDB server at ${endpoint}`]]);
+  expect(isReady).toBe(false);
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "Content-Type": "application/x-amz-json-1.0" }).end('{"TableNames":[]}');
+  });
+  server.listen(Number(new URL(endpoint).port), "127.0.0.1");
+  await connected;
+  waits.mockRestore();
+  server.close();
 });
 
 test("if no server answers at DYNAMODB_ENDPOINT, the error names the URL and the cause", async () => {

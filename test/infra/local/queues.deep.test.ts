@@ -9,10 +9,16 @@ import { join } from "node:path";
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterAll, expect, test } from "vitest";
-import { s3At } from "../../../infra/local/clients.ts";
-import { queueUrl } from "../../../infra/local/names.ts";
-import { createBuckets, createQueues, depthOf, type QueueServer, startQueues } from "../../../infra/local/sqs.ts";
-import { readStack } from "../../../infra/local/stack.ts";
+import {
+  createBuckets,
+  createQueues,
+  depthOf,
+  type QueueServer,
+  startQueues,
+} from "../../../infra/local/engines/queues.ts";
+import { s3At } from "../../../infra/local/servers/clients.ts";
+import { queueUrl } from "../../../infra/local/template/names.ts";
+import { readStack } from "../../../infra/local/template/stack.ts";
 import { fixtureTemplate } from "./fixture.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-queues-"));
@@ -21,7 +27,10 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 async function start(from: string | undefined, visibilitySeconds = 30): Promise<QueueServer> {
   const template = fixtureTemplate();
   Object.assign(template.Resources.Work?.Properties ?? {}, { VisibilityTimeout: visibilitySeconds });
-  template.Resources.Files = { Type: "AWS::S3::Bucket", Properties: {} };
+  const Filter = { S3Key: { Rules: [{ Name: "prefix", Value: "uploads/" }] } };
+  const configuration = { Event: "s3:ObjectCreated:*", Queue: { "Fn::GetAtt": ["Work", "Arn"] }, Filter };
+  const NotificationConfiguration = { QueueConfigurations: [configuration] };
+  template.Resources.Files = { Type: "AWS::S3::Bucket", Properties: { NotificationConfiguration } };
   const server = await startQueues(from);
   const stack = readStack([template], server.endpoint, "/assembly");
   await createQueues(server, stack);
@@ -68,6 +77,24 @@ test("without a directory each start begins empty", async () => {
   const second = await start(undefined);
   expect([second.isNew, (await depthOf(second, "Work")).waiting]).toEqual([true, 0]);
   await second.stop();
+});
+
+test("each new object of a prefix causes one message, and an object may be larger than 11 MiB", async () => {
+  const server = await start(undefined);
+  const s3 = s3At(server.endpoint);
+  const bytes = 12 * 1024 * 1024;
+  for (const [Key, Body] of [
+    ["uploads/a b.csv", Buffer.alloc(bytes)],
+    ["other/1", "1"],
+  ] as const)
+    await s3.send(new PutObjectCommand({ Bucket: "files", Key, Body }));
+  const receive = new ReceiveMessageCommand({ QueueUrl: work(server), MaxNumberOfMessages: 10 });
+  const { Messages = [] } = await server.sqs.send(receive);
+  expect(Messages.map(({ Body = "" }) => JSON.parse(Body).Records[0].s3.object)).toMatchObject([
+    { key: "uploads/a%20b.csv", size: bytes },
+  ]);
+  expect((await depthOf(server, "Work")).waiting).toBe(0);
+  await server.stop();
 });
 
 const others = Object.values(networkInterfaces())

@@ -3,7 +3,7 @@
  * excludes, and give up records that still fail.
  */
 import { describe, expect, test } from "vitest";
-import { type BatchRules, batchesOf, processBatch } from "../../../infra/local/stream-batch.ts";
+import { type BatchRules, batchesOf, processBatch } from "../../../infra/local/sources/stream-batch.ts";
 
 const rules: BatchRules = { bisect: true, reportsFailures: true, maxRetries: 2, maxAgeSeconds: -1 };
 const record = (number: number, ApproximateCreationDateTime = 100) => ({
@@ -119,24 +119,34 @@ test("records that are too old are abandoned without an invocation", async () =>
 });
 
 describe("records are cut into batches", () => {
-  const isEven = (number: number) => number % 2 === 0;
+  const entry = (number: number, text = "") => ({
+    sequenceNumber: String(number),
+    record: { ...record(number), text },
+  });
+  const isEven = ({ dynamodb }: { dynamodb: { SequenceNumber: string } }) => Number(dynamodb.SequenceNumber) % 2 === 0;
+  const cut = (...all: number[]) =>
+    batchesOf(
+      all.map((number) => entry(number)),
+      isEven,
+      2,
+    ).map(({ records, position }) => [numbers(records), position]);
 
   test("whose size counts only the records that the filter accepts; other records belong to the batch of their neighbours", () => {
-    expect(batchesOf([1, 2, 3, 4, 5, 6, 7], isEven, 2)).toEqual([
-      { wanted: [2, 4], last: 5 },
-      { wanted: [6], last: 7 },
+    expect(cut(1, 2, 3, 4, 5, 6, 7)).toEqual([
+      [[2, 4], "5"],
+      [[6], "7"],
     ]);
   });
 
   test("and form one batch if the filter accepts none of them; the batch ends with the last record", () => {
-    expect(batchesOf([1, 3, 5], isEven, 2)).toEqual([{ wanted: [], last: 5 }]);
-    expect(batchesOf([], isEven, 2)).toEqual([]);
+    expect(cut(1, 3, 5)).toEqual([[[], "5"]]);
+    expect(cut()).toEqual([]);
   });
 
   test("that each fit an invocation", () => {
-    const large = Array.from({ length: 12 }, (_, i) => `${i} ${"x".repeat(1_000_000)}`);
+    const large = Array.from({ length: 12 }, (_, i) => entry(i, "x".repeat(1_000_000)));
     const batches = batchesOf(large, () => true, 100);
-    expect(batches.map(({ wanted }) => wanted.length)).toEqual([5, 5, 2]);
-    expect(batches.flatMap(({ wanted }) => wanted)).toEqual(large);
+    expect(batches.map(({ records }) => records.length)).toEqual([5, 5, 2]);
+    expect(batches.flatMap(({ records }) => records)).toEqual(large.map((one) => one.record));
   });
 });

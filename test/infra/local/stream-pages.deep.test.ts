@@ -5,7 +5,7 @@
 import type { _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CACHED_RECORDS, type GetRecords, StreamPages } from "../../../infra/local/stream-pages.ts";
+import { CACHED_ENTRIES, type GetRecords, StreamPages } from "../../../infra/local/sources/stream-pages.ts";
 
 const recordOf = (n: number): StreamRecord => ({
   eventName: "INSERT",
@@ -72,7 +72,7 @@ test("in any order of reads, each source sees every position once and in order, 
 });
 
 test("a record that the cache has evicted is fetched again", async () => {
-  const length = 3 * CACHED_RECORDS;
+  const length = 3 * CACHED_ENTRIES;
   const { call, asked } = streamOf(
     () => length,
     (limit) => limit,

@@ -1,8 +1,8 @@
 /** Tests how the local runtime reads templates. If it does not support a setting, it must fail with an error that names the setting. */
 import { describe, expect, test } from "vitest";
 import { describeStack } from "../../../infra/local/control.ts";
-import { nameOfArn } from "../../../infra/local/names.ts";
-import { readStack } from "../../../infra/local/stack.ts";
+import { nameOfArn } from "../../../infra/local/template/names.ts";
+import { readStack } from "../../../infra/local/template/stack.ts";
 import { at, isFields, ownIdentity, synthesized } from "../template.ts";
 import { fixtureTemplate } from "./fixture.ts";
 
@@ -77,7 +77,8 @@ describe("refuses in a definition", () => {
   const any = "x-amazon-apigateway-any-method";
   const schema = { type: "string" };
   const parameter = (name: string) => ({ name, in: "path", required: true, schema });
-  const answering = { [integration]: { type: "mock", responses: { default: { statusCode: "200" } } } };
+  const uri = { "Fn::GetAtt": ["Echo", "Arn"] };
+  const answering = { [integration]: { type: "aws_proxy", httpMethod: "POST", uri } };
 
   test.each([
     ["a key that only API Gateway supports", {}, ["x-amazon-apigateway-policy"], "x-amazon-apigateway-policy"],
@@ -91,13 +92,6 @@ describe("refuses in a definition", () => {
     ["another kind of integration", "http_proxy", [...operation, integration, "type"], integration],
     ["a setting of an integration", "VPC_LINK", [...operation, integration, "connectionType"], "connectionType"],
     ["a time-out above that of streams", 900_001, [...operation, integration, "timeoutInMillis"], "timeoutInMillis"],
-    ["a response that is not declared", answering, ["paths", "/limited", "get"], "the response 200 is not declared"],
-    [
-      "a header that is not declared",
-      {},
-      ["paths", "/things", any, "responses", "405", "headers"],
-      "method.response.header.Allow",
-    ],
     [
       "a parameter that is not declared",
       [],
@@ -110,6 +104,13 @@ describe("refuses in a definition", () => {
       ["paths", "/things/{other}"],
       "{id} is already the parameter",
     ],
+    [
+      "a header that is not declared",
+      {},
+      ["paths", "/limited", "options", "responses", "204", "headers"],
+      "method.response.header.Vary is not declared",
+    ],
+    ["an error without a template", {}, ["x-amazon-apigateway-gateway-responses", "THROTTLED"], "THROTTLED"],
     ["a path that API Gateway does not accept", { get: answering }, ["paths", "/a b"], "characters"],
     [
       "a response to an unknown error",
@@ -118,12 +119,51 @@ describe("refuses in a definition", () => {
       "x-amazon-apigateway-gateway-responses.TEAPOT",
     ],
     ["a newer OpenAPI", "3.1.0", ["openapi"], "openapi"],
+    [
+      "an API whose own URL is off, because the local service has no other",
+      [{ url: "/", "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } }],
+      ["servers"],
+      "disableExecuteApiEndpoint",
+    ],
   ])("%s", (_, value, path, message) => {
     expect(defined(value, ...path)).toThrow(message);
   });
 
+  const scheme = ["components", "securitySchemes", "fixture"] as const;
+  const authorizer = [...scheme, "x-amazon-apigateway-authorizer"] as const;
+  const keyOnly = { type: "apiKey", name: "x-api-key", in: "header" };
+
+  test.each([
+    ["of another type", "request", [...authorizer, "type"], "type"],
+    ["in a scheme of another type", { type: "http", scheme: "bearer" }, scheme, "securitySchemes.fixture.type"],
+    ["whose token is not in a header", "query", [...scheme, "in"], "securitySchemes.fixture.in"],
+    [
+      "whose pattern may match part of the header",
+      "Bearer .*",
+      [...authorizer, "identityValidationExpression"],
+      "begin with ^",
+    ],
+    [
+      "whose pattern is invalid",
+      "^($",
+      [...authorizer, "identityValidationExpression"],
+      "must be a regular expression",
+    ],
+    [
+      "that caches policies for more than an hour",
+      3_601,
+      [...authorizer, "authorizerResultTtlInSeconds"],
+      "authorizerResultTtlInSeconds",
+    ],
+    ["in the scheme of an API key", "x-api-key", [...scheme, "name"], "must be an authorizer, or an API key"],
+    ["that is missing, although a method needs an API key", keyOnly, scheme, "has no authorizer that names one"],
+  ])("an authorizer %s", (_, value, path, message) => {
+    expect(defined(value, ...path)).toThrow(message);
+  });
+
   test("a method setting of an unknown method", () => {
-    const settings = [{ HttpMethod: "GET", ResourcePath: "/~1nowhere" }];
+    const limits = { ThrottlingRateLimit: 1, ThrottlingBurstLimit: 1 };
+    const settings = [{ HttpMethod: "GET", ResourcePath: "/~1nowhere", ...limits }];
     expect(changed(set("Live", "MethodSettings", settings))).toThrow("Live.MethodSettings: GET /~1nowhere");
   });
 });
@@ -205,15 +245,9 @@ test("the outputs name the queue of deliveries and the queues that no function r
   const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
   const { stacks } = await synthesized({ ...ownIdentity, ...identity, webAcl: false });
   const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
-  const endpoints = {
-    apiUrl: "",
-    issuer: "",
-    audience: "",
-    kmsEndpoint: "",
-    dynamoDbEndpoint: "",
-    queues: { endpoint },
-  };
-  const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, endpoints);
+  const servers = { kms: { endpoint: "" }, dynamoDbEndpoint: "", queues: { endpoint } };
+  const own = { ApiUrl: "", Issuer: "", Audience: "" };
+  const { DeliveryQueueUrl, DeadLetterQueueUrls } = describeStack(stack, servers, own);
   expect(DeliveryQueueUrl).toMatch(/\/DeliveriesQueue/);
   expect(DeadLetterQueueUrls).toHaveLength(stack.queues.length - 4);
 });

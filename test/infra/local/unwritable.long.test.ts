@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { refuseFullDisk } from "../../../infra/local/data-dir.ts";
-import { unwritable } from "../../../infra/local/error.ts";
+import { unwritable } from "../../../infra/local/servers/error.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-unwritable-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

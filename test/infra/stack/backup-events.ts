@@ -2,8 +2,9 @@
  * The events of AWS Backup. Their fields are those of AWS's examples:
  * https://docs.aws.amazon.com/aws-backup/latest/devguide/eventbridge.html
  */
-import { createFilter } from "../../../infra/local/event-source.ts";
+
 import type { LogLine } from "../../../infra/local/options.ts";
+import { createFilter } from "../../../infra/local/sources/event-filter.ts";
 import { at, isFields, listed, type Template, target } from "../template.ts";
 
 const VAULT = "Canvassing-Data-9ab3e749";

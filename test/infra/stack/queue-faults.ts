@@ -1,7 +1,7 @@
 /** Puts messages into the queues of a local service, and reads the metrics of the queues. */
 import { CreateQueueCommand, ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { expect } from "vitest";
-import { sqsAt } from "../../../infra/local/clients.ts";
+import { sqsAt } from "../../../infra/local/servers/clients.ts";
 import type { LocalService } from "../../../infra/local/service.ts";
 import type { Template } from "../template.ts";
 import type { Observed } from "./observed.ts";

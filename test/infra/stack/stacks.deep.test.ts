@@ -9,7 +9,7 @@ import type { AppProps } from "aws-cdk-lib/core";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { consoleDirectory } from "../../../infra/build/console.ts";
-import { consoleFiles } from "../../../infra/build/edge.ts";
+import { consoleFiles } from "../../../infra/edge/console-site.ts";
 import type { Route } from "../../../infra/routes/route.ts";
 import { routes } from "../../../infra/routes/routes.ts";
 import { createDataStack } from "../../../infra/stack/data-stack.ts";

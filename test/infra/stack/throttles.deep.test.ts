@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { THROTTLE_KEYS } from "#shared/auth/throttle-key.ts";
-import { createThrottle } from "../../../infra/local/router.ts";
+import { createThrottle } from "../../../infra/local/gateway/throttle.ts";
 import { type Route, WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
 import { authorizer, routes } from "../../../infra/routes/routes.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";

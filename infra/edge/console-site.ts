@@ -1,0 +1,79 @@
+/** Contains what CloudFront needs to serve the console: edge functions, headers, settings and files. The local service uses them too. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { root } from "../build/bundle.ts";
+import { consoleDirectory } from "../build/console.ts";
+
+/** The paths that belong to the API. All other paths belong to the console. */
+export const API_PATHS = ["/api/*", "/docs", "/openapi*", "/health*"] as const;
+
+export const INDEX = "index.html";
+export const CONFIG = "config.json";
+/** The folder of the files whose names contain a hash of their content. */
+export const ASSETS = "assets/";
+
+/**
+ * Returns the source of a CloudFront function. If `isSecure` is false, the cookie names in the source lose the prefix `__Host-`, because
+ * browsers accept cookies with this prefix only over https.
+ */
+export function edgeFunction(name: "api-request" | "page-request", isSecure: boolean): string {
+  const source = readFileSync(join(root, "infra/edge", `${name}.js`), "utf8");
+  return isSecure ? source : source.replaceAll('"__Host-', '"');
+}
+
+/** Returns the directory with the console's files. If the console is not built, returns a directory with a placeholder page. */
+export function consoleFiles(): string {
+  return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
+}
+
+/** The base map of the console. Without one, the console draws an outline of the land. */
+export interface Basemap {
+  /** The URL of a MapLibre style. */
+  readonly styleUrl: string;
+  /** Further origins from which the style loads tiles, fonts or icons, such as `https://tiles.example.com`. */
+  readonly origins: readonly string[];
+}
+
+/** Returns the content of the file config.json, which the console reads at its start. */
+export const consoleConfig = (issuer: string, basemap: Basemap | undefined): string =>
+  JSON.stringify({ issuer, basemapStyleUrl: basemap?.styleUrl ?? null, signIn: "/api/session/login" });
+
+/**
+ * Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has a different name.
+ */
+export const cacheControl = (path: string): string =>
+  path.startsWith(ASSETS) ? "public, max-age=31536000, immutable" : "no-cache";
+
+/**
+ * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
+ * and the origins of a configured base map. A page requires Trusted Types and allows only the policy `maplibre`
+ * (console/src/map/worker.ts).
+ * @param uploadOrigin the origin of the presigned URLs
+ */
+export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | undefined): string {
+  const origins = basemap === undefined ? [] : [new URL(basemap.styleUrl).origin, ...basemap.origins];
+  const map = [...new Set(origins)].map((origin) => ` ${origin}`).join("");
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src 'self' data: blob:${map}`,
+    `connect-src 'self' ${uploadOrigin}${map}`,
+    "worker-src 'self'",
+    "font-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types maplibre",
+  ].join("; ");
+}
+
+/** Headers of the console's pages in addition to the content security policy. */
+export const pageHeaders = {
+  "X-Content-Type-Options": "nosniff",
+  "X-Frame-Options": "DENY",
+  "Referrer-Policy": "same-origin",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Permissions-Policy": "camera=(), geolocation=(self), microphone=()",
+} as const;

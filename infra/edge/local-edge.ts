@@ -1,0 +1,195 @@
+/**
+ * Does what CloudFront does in a deployment: it serves the console's files, and converts a session cookie to the header that the API's
+ * authorizer reads. It runs the same edge functions as CloudFront.
+ */
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { ServerResponse } from "node:http";
+import { extname, join } from "node:path";
+import { runInNewContext } from "node:vm";
+import * as z from "zod/mini";
+import {
+  API_PATHS,
+  type Basemap,
+  CONFIG,
+  cacheControl,
+  consoleConfig,
+  consoleFiles,
+  contentSecurityPolicy,
+  edgeFunction,
+  pageHeaders,
+} from "./console-site.ts";
+
+/** A request to the API, as far as an edge function reads or changes it. */
+interface ApiRequest {
+  readonly verb: string;
+  readonly path: string;
+  readonly headers: Headers;
+}
+type Headers = ReadonlyMap<string, readonly string[]>;
+
+interface PageRequest {
+  readonly method: string;
+  /** The path and the query. */
+  readonly target: string;
+  readonly host: string | undefined;
+}
+
+export interface Edge {
+  /** Returns the headers with which the API receives a request. */
+  readonly apiHeaders: (request: ApiRequest) => Headers;
+  /** Returns true if the request is for a page or a file of the console. */
+  isForConsole(request: PageRequest): boolean;
+  /** Sends the response to a request for the console. Never rejects. */
+  serve(request: PageRequest, response: ServerResponse): Promise<void>;
+}
+
+interface Site {
+  /** The URL at which a sign-in ends. */
+  readonly consoleUrl: string;
+  /** The origin of the local bucket. Presigned URLs have this origin, so the console's content security policy must allow it. */
+  readonly uploadOrigin: string;
+  readonly issuer: string;
+  readonly basemap: Basemap | undefined;
+}
+
+/** Creates the local replacement of CloudFront. */
+export function createEdge({ consoleUrl, uploadOrigin, issuer, basemap }: Site): Edge {
+  const { port, host: ownHost } = new URL(consoleUrl);
+  const pageRequest = loadFunction(edgeFunction("page-request", false), z.union([EdgeRequest, EdgeResponse]));
+  const patterns = API_PATHS.map((path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
+  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, basemap) };
+  return {
+    apiHeaders: apiHeaders(edgeFunction("api-request", false)),
+    // The console and the API share one port. Requests with other methods than GET and HEAD are always for the API.
+    isForConsole: ({ method, target }) =>
+      (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(pathOf(target))),
+    async serve({ method, target, host }, response) {
+      const send = (status: number, more: object, body: string | Buffer): void => {
+        response.writeHead(status, { ...more });
+        response.end(method === "HEAD" ? undefined : body);
+      };
+      const result = pageRequest(eventOf(method, pathOf(target), new Map()));
+      if ("statusCode" in result) {
+        const given = Object.entries(result.headers).map(([name, { value }]) => [name, value]);
+        return send(result.statusCode, Object.fromEntries(given), result.body.data);
+      }
+      // A sign-in ends at the host of `consoleUrl`, for example 127.0.0.1. The browser does not send the cookies of `localhost` to that
+      // host, so requests to `localhost` are redirected to `consoleUrl` before the sign-in.
+      if (host === `localhost:${port}` && host !== ownHost)
+        return send(307, { Location: `${consoleUrl}${target}` }, "");
+      const file = result.uri.slice(1);
+      const content = file === CONFIG ? consoleConfig(issuer, basemap) : await contentOf(file);
+      if (content === undefined) {
+        // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
+        const kind = { "Content-Type": "text/plain", "Cache-Control": "no-cache" };
+        return send(403, { ...headers, ...kind }, "the console has no such file\n");
+      }
+      const type = mediaTypes[extname(file)] ?? "application/octet-stream";
+      return send(200, { ...headers, "Content-Type": type, "Cache-Control": cacheControl(file) }, content);
+    },
+  };
+}
+
+const pathOf = (target: string): string => target.replace(/\?.*$/s, "");
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".ico": "image/x-icon",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".map": "application/json",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".webmanifest": "application/manifest+json",
+  ".woff2": "font/woff2",
+};
+
+/**
+ * Returns the content of a file of the console. Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not
+ * begin with a dot. So the path cannot leave the console's directory.
+ */
+async function contentOf(file: string): Promise<Buffer | undefined> {
+  if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(file)) return undefined;
+  return readFile(join(consoleFiles(), file)).catch(() => undefined);
+}
+
+const Several = z.object({ value: z.string(), multiValue: z.optional(z.array(z.object({ value: z.string() }))) });
+const Values = z.record(z.string(), Several);
+type Values = z.infer<typeof Values>;
+
+/** The part of a CloudFront event's `request` that the local service passes to an edge function and gets back from it. */
+const EdgeRequest = z.object({ method: z.string(), uri: z.string(), headers: Values, cookies: Values });
+type EdgeRequest = z.infer<typeof EdgeRequest>;
+/** The response with which an edge function can answer a request itself. */
+const EdgeResponse = z.object({
+  statusCode: z.int(),
+  headers: z.record(z.string(), z.object({ value: z.string() })),
+  body: z.object({ encoding: z.literal("text"), data: z.string() }),
+});
+
+interface EdgeEvent {
+  readonly context: { readonly requestId: string };
+  readonly request: EdgeRequest;
+  readonly viewer: { readonly ip: string };
+}
+
+const Handler = z.custom<(event: EdgeEvent) => unknown>((it) => typeof it === "function");
+
+/** Loads an edge function. The returned function checks the result of each call with the schema. */
+function loadFunction<S extends z.ZodMiniType>(source: string, result: S): (request: EdgeRequest) => z.output<S> {
+  const handler = Handler.parse(runInNewContext(`${source}\nhandler;`));
+  return (request) =>
+    z.parse(result, handler({ context: { requestId: randomUUID() }, request, viewer: { ip: "127.0.0.1" } }));
+}
+
+/**
+ * Returns a function that runs an edge function on a request, as CloudFront does, and returns the changed headers.
+ * @param source the source code of the edge function
+ */
+export function apiHeaders(source: string): Edge["apiHeaders"] {
+  const run = loadFunction(source, EdgeRequest);
+  return (raw) => {
+    const { headers, cookies } = run(eventOf(raw.verb, raw.path, raw.headers));
+    // The edge function gets header names in lower case. API Gateway passes header names to Lambda functions in the client's spelling, so
+    // this spelling is restored here.
+    const spelling = new Map([...raw.headers.keys()].map((name) => [name.toLowerCase(), name]));
+    const changed = new Map<string, readonly string[]>(
+      Object.entries(headers).map(([name, value]) => [spelling.get(name) ?? name, valuesOf(value)]),
+    );
+    const pairs = Object.entries(cookies).flatMap(([name, value]) => valuesOf(value).map((one) => `${name}=${one}`));
+    if (pairs.length > 0) changed.set("Cookie", [pairs.join("; ")]);
+    return changed;
+  };
+}
+
+function eventOf(method: string, uri: string, headers: Headers): EdgeRequest {
+  const others = [...headers].filter(([name]) => name.toLowerCase() !== "cookie");
+  return {
+    method,
+    uri,
+    headers: Object.fromEntries(others.map(([name, values]) => [name.toLowerCase(), several(values)])),
+    cookies: Object.fromEntries([...cookiesOf(headers)].map(([name, values]) => [name, several(values)])),
+  };
+}
+
+function cookiesOf(headers: Headers): Map<string, string[]> {
+  const lines = [...headers].flatMap(([name, values]) => (name.toLowerCase() === "cookie" ? values : []));
+  const cookies = new Map<string, string[]>();
+  for (const pair of lines.flatMap((line) => line.split(";"))) {
+    const [name = "", ...value] = pair.trim().split("=");
+    cookies.set(name, [...(cookies.get(name) ?? []), value.join("=")]);
+  }
+  cookies.delete("");
+  return cookies;
+}
+
+/** Returns a header or a cookie in the form of a CloudFront event. CloudFront sets `multiValue` only if there are several values. */
+function several(values: readonly string[]): Values[string] {
+  const [value = ""] = values;
+  return values.length > 1 ? { value, multiValue: values.map((one) => ({ value: one })) } : { value };
+}
+
+const valuesOf = ({ value, multiValue }: Values[string]): string[] => multiValue?.map((one) => one.value) ?? [value];

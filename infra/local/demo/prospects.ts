@@ -1,0 +1,199 @@
+/** Builds the table rows of invented prospects with addresses, notes and appointments. */
+import { iso } from "#shared/clock.ts";
+import type { Fact } from "#shared/company-index/facts.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as attachedKeys from "#shared/db/attached-keys.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
+import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Address } from "#shared/prospects/address.ts";
+import { addressFrom } from "#shared/prospects/address-input.ts";
+import { newAddressWrite } from "#shared/prospects/addresses.ts";
+import { type AgendaEntry, agendaAfter, agendaUntil, agendaWrites, upcomingFields } from "#shared/prospects/agenda.ts";
+import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
+import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
+import { noteLocatorWrite } from "#shared/prospects/rows.ts";
+import type { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
+import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
+import type { StoredStatus } from "#shared/reference/schema.ts";
+import { type City, houseIn } from "./cities.ts";
+import { firstNames, lastNames, noteTexts, statusShares } from "./people.ts";
+import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from "./synthetic-prospect.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/**
+ * All prospects have creation dates before this fixed time. The dates do not depend on the clock, so they are equal each time the demo data
+ * is created.
+ */
+const NEWEST = Date.UTC(2026, 4, 29, 18);
+/** The import id of all demo rows. A row with an import id causes no webhook event. */
+const IMPORT_ID = "demo";
+
+export interface DemoCompany extends SyntheticCompany {
+  readonly city: City;
+}
+
+type Row = Key & Item;
+
+export interface DemoRows {
+  readonly rows: readonly Row[];
+  /** The prospects and their notes as entries of the company's search index, which lists and maps read. */
+  readonly indexed: readonly RowWithNotes[];
+  /** What users have done, in the form in which activity reports count it. */
+  readonly facts: readonly Fact[];
+}
+
+/** Builds all rows of these prospects. Equal random sequences give equal rows, except for ids and the dates of appointments. */
+export async function demoRows(
+  context: ApiContext,
+  company: DemoCompany,
+  prospectIds: readonly number[],
+  random: () => number,
+): Promise<DemoRows> {
+  const rows: Row[] = [];
+  const indexed: RowWithNotes[] = [];
+  const facts: Fact[] = [];
+  for (const [index, id] of prospectIds.entries()) {
+    const prospect = await demoProspect(context, company, id, index, random);
+    if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
+    const notes = random() < 0.35 ? [await demoNote(context, company, prospect, random)] : [];
+    rows.push(...notes.flatMap(noteRows));
+    const appointments = random() < 0.08 ? [await demoAppointment(context, company, prospect, random)] : [];
+    rows.push(...appointments.flatMap((appointment) => putsOf(newAppointmentWrites(appointment))));
+    facts.push(...factsOf(prospect, notes, appointments));
+    const agenda = appointments.reduce((entries: AgendaEntry[], one) => agendaAfter(entries, one.id, one), []);
+    const until = agendaUntil(agenda, undefined);
+    const upcoming = upcomingFields(appointments, context.clock.now());
+    const ofAgenda = until !== undefined && { agendaUntil: until, appointments: agenda.length };
+    const whole = { ...prospect, ...upcoming, ...ofAgenda };
+    indexed.push({ row: indexRow(whole), notes: notes.map(indexNote) });
+    rows.push({ ...keys.prospect(company.id, id), ...prospectItem(whole) });
+    rows.push(...putsOf(agendaWrites(prospect, whole, agenda)));
+  }
+  return { rows, indexed, facts };
+}
+
+function factsOf(
+  { id: prospectId, createdBy, createdAt, statusId, version }: StoredProspect,
+  notes: readonly StoredNote[],
+  appointments: readonly StoredAppointment[],
+): Fact[] {
+  const common = { prospectId, userId: createdBy, at: Date.parse(createdAt) };
+  const ofRecord = (kind: "note" | "appointment", by: number | null, record: number): Fact[] =>
+    by === null ? [] : [{ ...common, kind, userId: by, statusId: null, record }];
+  return [
+    { ...common, kind: "creation", statusId, record: version },
+    ...(statusId === null ? [] : [{ ...common, kind: "statusChange" as const, statusId, record: version }]),
+    ...notes.flatMap((note) => ofRecord("note", note.createdBy, note.id)),
+    ...appointments.flatMap((appointment) => ofRecord("appointment", appointment.createdBy, appointment.id)),
+  ];
+}
+
+async function demoProspect(
+  context: ApiContext,
+  company: DemoCompany,
+  id: number,
+  index: number,
+  random: () => number,
+): Promise<StoredProspect> {
+  const { city } = company;
+  const first = pick(firstNames, random);
+  const last = pick(lastNames, random);
+  const createdAt = iso(NEWEST - index * 4 * HOUR_MS - Math.floor(random() * HOUR_MS));
+  const { lat, lng, ...house } = houseIn(city, random);
+  const status = statusFor(company, random() * 100);
+  const assignedToUserId = random() < 0.7 ? pick(company.repIds, random) : null;
+  return syntheticProspect(company, {
+    id,
+    name: `${first} ${last}`,
+    phoneNumber: `(${300 + Math.floor(random() * 600)}) 555-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`,
+    secondaryPhoneNumber: null,
+    emailAddress: random() < 0.6 ? `${first}.${last.replace("'", "")}${index}@example.com`.toLowerCase() : null,
+    lat,
+    lng,
+    address: addressFrom(await context.ids.nextAddress(company.id), {
+      ...house,
+      address2: random() < 0.1 ? `Apt ${1 + Math.floor(random() * 30)}` : null,
+      state: city.state,
+    }),
+    status,
+    changeId: status === undefined ? 0 : await context.ids.next(),
+    assignedToUserId,
+    tagIds: company.tagIds.filter(() => random() < 0.15),
+    source: "demo",
+    createdAt,
+    importId: IMPORT_ID,
+  });
+}
+
+/**
+ * Returns the status for `place`, a number from 0 to 100. Each status covers a range as wide as its share in `statusShares`. Returns
+ * undefined for a number above all ranges.
+ */
+function statusFor({ statuses }: DemoCompany, place: number): StoredStatus | undefined {
+  let end = 0;
+  return statuses.find(({ value }) => {
+    end += statusShares[value] ?? 0;
+    return place < end;
+  });
+}
+
+function addressRow({ companyId, createdAt, id }: StoredProspect, address: Address): Row {
+  const write = newAddressWrite(companyId, address, createdAt, id);
+  if (!("put" in write)) throw new Error("an address is written by a put");
+  return write.put;
+}
+
+const putsOf = (writes: readonly Write[]): Row[] => writes.flatMap((write) => ("put" in write ? [write.put] : []));
+
+async function demoNote(
+  context: ApiContext,
+  company: DemoCompany,
+  prospect: StoredProspect,
+  random: () => number,
+): Promise<StoredNote> {
+  return syntheticNote(prospect, {
+    id: await context.ids.next(),
+    body: pick(noteTexts, random),
+    createdBy: prospect.assignedToUserId ?? company.ownerId,
+  });
+}
+
+const noteRows = (note: StoredNote): Row[] => [
+  { ...attachedKeys.note(note.companyId, note.prospectId, note.createdAt, note.id), ...note },
+  ...putsOf([noteLocatorWrite(note)]),
+];
+
+/** Builds an appointment. One in three appointments is in the 20 days before today, and the others are in the 14 days after today. */
+async function demoAppointment(
+  context: ApiContext,
+  company: DemoCompany,
+  prospect: StoredProspect,
+  random: () => number,
+): Promise<StoredAppointment> {
+  const today = Math.floor(context.clock.now() / DAY_MS) * DAY_MS;
+  const isPast = random() < 0.33;
+  const day = isPast ? -1 - Math.floor(random() * 20) : 1 + Math.floor(random() * 14);
+  const start = today + day * DAY_MS + (15 + Math.floor(random() * 8)) * HOUR_MS;
+  return {
+    type: "appointment",
+    id: await context.ids.next(),
+    companyId: company.id,
+    prospectId: prospect.id,
+    title: "Inspection",
+    startAt: iso(start),
+    endAt: iso(start + HOUR_MS),
+    allDay: false,
+    status: isPast ? "completed" : "scheduled",
+    location: prospect.address?.formattedAddress ?? null,
+    notes: null,
+    assignedToUserId: prospect.assignedToUserId,
+    createdBy: company.ownerId,
+    createdAt: prospect.createdAt,
+    updatedAt: prospect.createdAt,
+    version: 1,
+    importId: IMPORT_ID,
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * Starts the local servers of DynamoDB, SQS, S3 and KMS, and creates the tables, queues, buckets and keys of the CloudFormation templates
+ * on these servers.
+ */
+import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { dynamoDbAt } from "../servers/clients.ts";
+import { keyArn } from "../template/names.ts";
+import type { Stack } from "../template/stack.ts";
+import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
+import { type KeyServer, startKms } from "./kms.ts";
+import { keyRefusal } from "./policies.ts";
+import { createBuckets, createQueues, type Depth, depthOf, type QueueServer, startQueues } from "./queues.ts";
+import { dropTable, ensureTable } from "./tables.ts";
+
+export interface Engines {
+  readonly dynamoDb: DynamoDBClient;
+  readonly dynamoDbEndpoint: string;
+  readonly queues: QueueServer;
+  readonly kms: KeyServer;
+  /** Resolves with the reason if the DynamoDB server ends unexpectedly. */
+  readonly failed: Promise<string>;
+  /**
+   * Environment variables that all functions get in addition to their own: the endpoints of the local servers and the access keys for them.
+   */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Where the servers store their data. If a place is undefined, the data is in memory only. */
+export interface Places {
+  readonly database: string | undefined;
+  readonly queues: string | undefined;
+  readonly encryptionKeys: string | undefined;
+}
+
+/**
+ * @param dynamoDbEndpoint the URL of a DynamoDB-compatible server that is used instead of the bundled server
+ * @param undo gets a function for each started server, which stops it
+ */
+export async function startEngines(
+  dynamoDbEndpoint: string | undefined,
+  places: Places,
+  undo: (step: () => unknown) => void,
+): Promise<Engines> {
+  const dynamoDb =
+    dynamoDbEndpoint === undefined ? await startDynamoDb(places.database) : await connectDynamoDb(dynamoDbEndpoint);
+  undo(() => dynamoDb.stop());
+  const queues = await startQueues(places.queues);
+  undo(() => queues.stop());
+  const kms = await startKms(places.encryptionKeys);
+  undo(() => kms.stop());
+  return {
+    kms,
+    dynamoDb: dynamoDbAt(dynamoDb.endpoint),
+    dynamoDbEndpoint: dynamoDb.endpoint,
+    failed: dynamoDb.failed,
+    queues,
+    variables: {
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
+      AWS_ENDPOINT_URL_SQS: queues.endpoint,
+      AWS_ENDPOINT_URL_S3: queues.endpoint,
+      AWS_ENDPOINT_URL_KMS: kms.endpoint,
+    },
+  };
+}
+
+/** Creates the queues, buckets and tables. With `fresh`, it first deletes the tables that exist. Returns true if a table was created, so that the caller loads the demo data. */
+export async function createStorage({ queues, dynamoDb }: Engines, stack: Stack, fresh: boolean): Promise<boolean> {
+  await createQueues(queues, stack);
+  await createBuckets(queues, stack);
+  let isNew = false;
+  for (const table of stack.tables) {
+    if (fresh) await dropTable(dynamoDb, table.name);
+    isNew = (await ensureTable(dynamoDb, table)) || isNew;
+  }
+  return isNew;
+}
+
+/**
+ * Creates the KMS keys of the CloudFormation templates. After this call, the KMS server refuses each request of a Lambda function that the
+ * function's IAM policies do not allow.
+ */
+export function serveKeys({ kms }: Engines, { keys, functions }: Stack, templates: readonly unknown[]): void {
+  const arns = keys.map(({ name }) => keyArn(name));
+  kms.serve(arns, keyRefusal(templates, functions));
+}
+
+export async function depths({ queues }: Engines, stack: Stack): Promise<Record<string, Depth>> {
+  const all = stack.queues.map(async ({ name }) => [name, await depthOf(queues, name)] as const);
+  return Object.fromEntries(await Promise.all(all));
+}

@@ -1,0 +1,101 @@
+/**
+ * Issues access tokens in the format of Cognito's tokens for any user of the service. Also serves the public keys with which the service
+ * verifies these tokens.
+ */
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { OAuth2Issuer, OAuth2Service } from "oauth2-mock-server";
+import * as z from "zod/mini";
+import * as keys from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
+
+export const AUDIENCE = "local";
+export const JWKS_PATH = "/.well-known/jwks.json";
+const TOKEN_SECONDS = 12 * 3_600;
+
+export interface Identity {
+  readonly issuer: string;
+  /** The issuer's private key as JWK (JSON Web Key). Tests use it to forge tokens. */
+  readonly signingKey: SigningKey;
+  /** Serves the paths of the issuer. The caller must first remove the path of `issuer` from the request's path. */
+  readonly service: OAuth2Service;
+  mint(claims: Claims, options?: { expiresInSeconds?: number }): Promise<string>;
+}
+
+export interface Claims {
+  readonly sub: string;
+  readonly [name: string]: unknown;
+}
+
+export const SigningKey = z.object({
+  kid: z.string(),
+  alg: z.string(),
+  kty: z.string(),
+  n: z.string(),
+  e: z.string(),
+  d: z.string(),
+  p: z.string(),
+  q: z.string(),
+  dp: z.string(),
+  dq: z.string(),
+  qi: z.string(),
+});
+export type SigningKey = z.infer<typeof SigningKey>;
+
+/**
+ * @param keyFile the file with the signing key, so that tokens stay valid after a restart. If it is undefined, each start creates a new
+ * key.
+ */
+export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
+  const issuer = new OAuth2Issuer();
+  issuer.url = issuerUrl;
+  const stored =
+    keyFile !== undefined && existsSync(keyFile)
+      ? z.parse(SigningKey, JSON.parse(readFileSync(keyFile, "utf8")))
+      : undefined;
+  if (stored === undefined) await issuer.keys.generate("RS256");
+  else await issuer.keys.add(stored);
+  const signingKey = z.parse(SigningKey, issuer.keys.toJSON(true)[0]);
+  if (keyFile !== undefined && stored === undefined)
+    writeFileSync(keyFile, JSON.stringify(signingKey), { mode: 0o600 });
+  const service = new OAuth2Service(issuer, { jwks: JWKS_PATH });
+  return {
+    issuer: issuerUrl,
+    signingKey,
+    service,
+    mint: (claims, { expiresInSeconds = TOKEN_SECONDS } = {}) =>
+      issuer.buildToken({
+        expiresIn: expiresInSeconds,
+        scopesOrTransform: (_header, payload) => {
+          Object.assign(payload, { client_id: AUDIENCE, token_use: "access", jti: randomUUID(), ...claims });
+        },
+      }),
+  };
+}
+
+const Address = z.object({ companyId: z.int(), userId: z.int() });
+const CompanyAddress = z.object({ sk: z.string(), userId: z.int() });
+const User = z.object({ sub: z.string(), isWithdrawn: z.optional(z.literal(true)) });
+
+/**
+ * Returns the token subject of the user with this e-mail address. Also finds users whose invitation was withdrawn, because tests check that
+ * the service refuses the tokens of these users.
+ */
+export async function subjectOf(table: Table, email: string): Promise<string | undefined> {
+  const address = email.toLowerCase();
+  const userAt = async (companyId: number, userId: number) =>
+    z.parse(User, await table.get(keys.user(companyId, userId)));
+  const owned = await table.get(keys.email(address));
+  if (owned !== undefined) {
+    const { companyId, userId } = z.parse(Address, owned);
+    return (await userAt(companyId, userId)).sub;
+  }
+  const { pk, sk } = keys.companyEmail(0, address);
+  const begins = sk.slice(0, -1);
+  for await (const item of table.query({ pk, begins })) {
+    const found = z.parse(CompanyAddress, item);
+    const { sub, isWithdrawn } = await userAt(Number(found.sk.slice(begins.length)), found.userId);
+    if (isWithdrawn === true) return sub;
+  }
+  return undefined;
+}

@@ -1,0 +1,106 @@
+/** Reads the IAM policies of the functions from the templates. The local servers of S3 and KMS check them with the functions of this file. */
+import * as z from "zod/mini";
+import { Template } from "../template/resources.ts";
+import type { FunctionSpec } from "../template/stack.ts";
+import type { KeyUse } from "./kms.ts";
+
+export const OneOrMany = z.pipe(
+  z.union([z.string(), z.array(z.string())]),
+  z.transform((value) => (typeof value === "string" ? [value] : value)),
+);
+
+const Statement = z.looseObject({
+  Action: OneOrMany,
+  Resource: z.unknown(),
+  Condition: z.optional(z.record(z.string(), z.unknown())),
+});
+export type Statement = z.infer<typeof Statement>;
+
+const Role = z.looseObject({
+  Policies: z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []),
+});
+const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) }) });
+
+type Named = Pick<FunctionSpec, "id" | "name">;
+
+export function statementsByFunction(
+  templates: readonly unknown[],
+  functions: readonly Named[],
+): Map<string, readonly Statement[]> {
+  const resources = Object.fromEntries(
+    templates.flatMap((template) => Object.entries(z.parse(Template, template).Resources)),
+  );
+  return new Map(
+    functions.map(({ id, name }) => {
+      const role = z.safeParse(RoleOf, resources[id]?.Properties);
+      if (!role.success) return [name, []];
+      const [roleId] = role.data.Role["Fn::GetAtt"];
+      const { Policies } = z.parse(Role, resources[roleId]?.Properties);
+      return [name, Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement)];
+    }),
+  );
+}
+
+export interface FileRights {
+  /**
+   * Returns true if the caller `name` may perform the S3 action on the object with this key. A caller that is not a function may do
+   * everything.
+   */
+  mayDo(name: string, action: string, key: string): boolean;
+  /**
+   * Returns true if the caller `name` may list the bucket. For a missing object, S3 responds with 404 to callers with this right, and with
+   * 403 to all other callers.
+   */
+  mayList(name: string): boolean;
+}
+
+/**
+ * Reads the functions' rights to objects in the bucket. For example, `s3:GetObject` on `.../uploads/*` allows a function to read objects
+ * whose key begins with `uploads/`.
+ */
+export function fileRights(templates: readonly unknown[], functions: readonly Named[]): FileRights {
+  const statements = statementsByFunction(templates, functions);
+  return {
+    mayDo: (name, action, key) => {
+      const folder = key.split("/")[0] ?? "";
+      const own = statements.get(name);
+      const isGranted = own?.some(
+        ({ Action, Resource }) => Action.includes(`s3:${action}`) && JSON.stringify(Resource).includes(`/${folder}/*`),
+      );
+      return own === undefined || isGranted === true;
+    },
+    mayList: (name) => statements.get(name)?.some(({ Action }) => Action.includes("s3:ListBucket")) ?? true,
+  };
+}
+
+/** Returns the S3 action that a request needs, without the prefix `s3:`. */
+export function fileAction(method: string | undefined, { searchParams }: URL): string {
+  if (method === "GET" || method === "HEAD") return "GetObject";
+  if (method !== "DELETE") return "PutObject";
+  return searchParams.has("uploadId") ? "AbortMultipartUpload" : "DeleteObject";
+}
+
+const KeyCondition = z.object({ StringEquals: z.optional(z.record(z.string(), OneOrMany)) });
+const CONTEXT = "kms:EncryptionContext:";
+
+/**
+ * Returns a function that checks each use of a KMS key. The returned function returns a reason if the caller's policy refuses the use. It
+ * returns undefined if the policy allows the use or if the caller is not a function.
+ */
+export function keyRefusal(
+  templates: readonly unknown[],
+  functions: readonly Named[],
+): (use: KeyUse) => string | undefined {
+  const statements = statementsByFunction(templates, functions);
+  return ({ caller, action, context }) => {
+    const own = statements.get(caller);
+    const isGranted = own?.some(({ Action, Condition }) => {
+      const { StringEquals = {} } = z.parse(KeyCondition, Condition ?? {});
+      const isMet = Object.entries(StringEquals).every(
+        ([name, values]) => name.startsWith(CONTEXT) && values.includes(context[name.slice(CONTEXT.length)] ?? ""),
+      );
+      return Action.includes(action) && isMet;
+    });
+    return own === undefined || isGranted ? undefined : `${caller} is not authorized to perform ${action}`;
+  };
+}

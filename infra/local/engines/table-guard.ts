@@ -1,0 +1,190 @@
+/** A proxy in front of DynamoDB that enforces the functions' IAM policies from the template, so that every API test also tests these policies. */
+import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
+import { buffer } from "node:stream/consumers";
+import * as z from "zod/mini";
+import { families } from "#shared/db/keys.ts";
+import { serveOnLoopback } from "../servers/listener.ts";
+import { patternOf } from "../template/names.ts";
+import type { FunctionSpec } from "../template/stack.ts";
+import { callerOf, operationOf } from "./caller.ts";
+import { OneOrMany, type Statement, statementsByFunction } from "./policies.ts";
+
+/**
+ * A policy statement that allows actions on the table or on its secondary index. `patterns` are the patterns of the partition keys that it
+ * allows. A statement without the condition `dynamodb:LeadingKeys` has no patterns, so the local service allows no key, although IAM would
+ * allow all keys. The local service is stricter on purpose: each statement about the table must name its keys
+ * (test/infra/stack/rights.deep.test.ts), and the API tests fail if the condition is missing.
+ */
+interface Grant {
+  readonly actions: ReadonlySet<string>;
+  readonly onIndex: boolean;
+  readonly patterns: readonly RegExp[];
+}
+
+/** One action that a DynamoDB request performs. `keys` are all partition keys that the action reads or writes. */
+interface Use {
+  readonly action: string;
+  readonly onIndex: boolean;
+  readonly keys: readonly string[];
+}
+
+export interface RightsGuard {
+  readonly endpoint: string;
+  /** The calls that were refused since the start, as one line for each call. */
+  readonly refusals: readonly string[];
+  /**
+   * The grants that each function has used since the start. The keys of the result are the functions' source files. A grant is an action
+   * and a key family (a group of partition keys), for example `GetItem prospects`.
+   */
+  uses(): Uses;
+  stop(): void;
+}
+
+export type Uses = Readonly<Record<string, readonly string[]>>;
+
+const TableCondition = z.object({
+  "ForAllValues:StringLike": z.optional(z.object({ "dynamodb:LeadingKeys": z.optional(OneOrMany) })),
+});
+
+/**
+ * Starts a proxy for the DynamoDB server at `endpoint`. It refuses a call if the caller's policy does not allow the action or one of the
+ * partition keys. It identifies the caller by the access key of the call, because each function has its own name as access key.
+ */
+export async function guardRights(
+  endpoint: string,
+  templates: readonly unknown[],
+  functions: readonly FunctionSpec[],
+): Promise<RightsGuard> {
+  const grants = new Map(
+    [...statementsByFunction(templates, functions)].map(([name, statements]) => [name, statements.map(grantOf)]),
+  );
+  const refusals: string[] = [];
+  const used = new Map<string, Set<string>>(functions.map(({ name }) => [name, new Set()]));
+  const agent = new Agent({ keepAlive: true });
+
+  async function guard(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await buffer(request);
+    const name = String(callerOf(request.headers));
+    const operation = String(operationOf(request.headers));
+    const uses = usesOf(operation, JSON.parse(body.toString("utf8")));
+    const refused = uses.find((use) => !(grants.get(name) ?? []).some((grant) => allows(grant, use)));
+    if (refused === undefined) {
+      for (const use of uses) for (const key of use.keys) used.get(name)?.add(`${use.action} ${familyOf(key)}`);
+      return forward(endpoint, agent, request, body, response);
+    }
+    const message = `${name} is not authorized to perform dynamodb:${refused.action} on ${refused.keys.join(", ")}`;
+    refusals.push(message);
+    response.writeHead(400, { "Content-Type": "application/x-amz-json-1.0" });
+    response.end(JSON.stringify({ __type: "com.amazon.coral.service#AccessDeniedException", message }));
+  }
+
+  const server = await serveOnLoopback(guard);
+  return {
+    endpoint: server.endpoint,
+    refusals,
+    uses: () => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
+    stop: () => {
+      server.stop();
+      agent.destroy();
+    },
+  };
+}
+
+const patternsOfFamilies = Object.entries(families).map(([family, pattern]) => [family, patternOf(pattern)] as const);
+
+/**
+ * Returns the name of the family of a partition key, for example `prospects`. A family is a group of keys with the same rights. Returns an
+ * empty string if the key belongs to no family.
+ */
+const familyOf = (key: string): string => patternsOfFamilies.find(([, pattern]) => pattern.test(key))?.[0] ?? "";
+
+function grantOf(statement: Statement): Grant {
+  const { "ForAllValues:StringLike": wanted } = z.parse(TableCondition, statement.Condition ?? {});
+  return {
+    actions: new Set(statement.Action.map((action) => action.replace(/^dynamodb:/, ""))),
+    onIndex: JSON.stringify(statement.Resource).includes("/index/"),
+    patterns: (wanted?.["dynamodb:LeadingKeys"] ?? []).map(patternOf),
+  };
+}
+
+/**
+ * Returns true if this statement alone allows the use with all its keys. IAM does not combine two statements that each allow a part of the
+ * keys.
+ */
+const allows = ({ actions, onIndex, patterns }: Grant, use: Use): boolean =>
+  actions.has(use.action) &&
+  onIndex === use.onIndex &&
+  use.keys.length > 0 &&
+  use.keys.every((key) => patterns.some((pattern) => pattern.test(key)));
+
+/** Returns the partition keys of all items and keys in the body of a call. */
+function keysIn(body: unknown): string[] {
+  if (typeof body !== "object" || body === null) return [];
+  return Object.entries(body).flatMap(([name, value]) => (name === "pk" ? [z.parse(Text, value).S] : keysIn(value)));
+}
+
+const Text = z.object({ S: z.string() });
+const transactionActions = {
+  Put: "PutItem",
+  Update: "UpdateItem",
+  Delete: "DeleteItem",
+  ConditionCheck: "ConditionCheckItem",
+} as const;
+const Transaction = z.object({ TransactItems: z.array(z.record(z.string(), z.unknown())) });
+/** A batch of PartiQL statements in the form that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+const Statements = z.object({
+  Statements: z.array(
+    z.object({
+      Statement: z.string().check(z.startsWith("INSERT INTO ")),
+      Parameters: z.array(z.looseObject({ S: z.optional(z.string()) })),
+    }),
+  ),
+});
+const insertedKey = ({ Statement, Parameters }: z.infer<typeof Statements>["Statements"][number]): string =>
+  Parameters[[...Statement.matchAll(/'(\w+)': \?/g)].findIndex(([, name]) => name === "pk")]?.S ?? "";
+
+const Query = z.object({
+  IndexName: z.optional(z.string()),
+  KeyConditionExpression: z.string(),
+  ExpressionAttributeValues: z.record(z.string(), z.looseObject({ S: z.optional(z.string()) })),
+});
+
+function usesOf(operation: string, body: unknown): Use[] {
+  switch (operation) {
+    case "TransactWriteItems":
+      return Object.entries(transactionActions).flatMap(([kind, action]) => {
+        const keys = z.parse(Transaction, body).TransactItems.flatMap((entry) => keysIn(entry[kind]));
+        return keys.length === 0 ? [] : [{ action, onIndex: false, keys }];
+      });
+    case "BatchExecuteStatement":
+      return [{ action: "PartiQLInsert", onIndex: false, keys: z.parse(Statements, body).Statements.map(insertedKey) }];
+    case "Query": {
+      const { IndexName, KeyConditionExpression, ExpressionAttributeValues } = z.parse(Query, body);
+      const placeholder = /=\s*(:\w+)/.exec(KeyConditionExpression)?.[1] ?? "";
+      const key = ExpressionAttributeValues[placeholder]?.S ?? "";
+      return [{ action: operation, onIndex: IndexName !== undefined, keys: [key] }];
+    }
+    default:
+      return [{ action: operation, onIndex: false, keys: keysIn(body) }];
+  }
+}
+
+function forward(
+  endpoint: string,
+  agent: Agent,
+  request: IncomingMessage,
+  body: Buffer,
+  response: ServerResponse,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const { host: _, ...headers } = request.headers;
+    const sent = sendHttp(endpoint, { method: "POST", agent, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+      answer.once("end", resolve);
+      answer.once("error", reject);
+    });
+    sent.once("error", reject);
+    sent.end(body);
+  });
+}

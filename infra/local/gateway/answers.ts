@@ -1,0 +1,149 @@
+/**
+ * Builds the errors that API Gateway sends without calling a function. It also compresses responses as API Gateway does.
+ */
+import { promisify } from "node:util";
+import { deflate, gzip } from "node:zlib";
+import { LocalError } from "../servers/error.ts";
+import type { Api, PreflightIntegration } from "../template/api-definition.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly body: string | Uint8Array;
+}
+
+/** The errors that the local gateway sends. The definition must have a response for each of them. */
+const errorTypes = [
+  "UNAUTHORIZED",
+  "ACCESS_DENIED",
+  "AUTHORIZER_FAILURE",
+  "AUTHORIZER_CONFIGURATION_ERROR",
+  "MISSING_AUTHENTICATION_TOKEN",
+  "INVALID_API_KEY",
+  "BAD_REQUEST_PARAMETERS",
+  "REQUEST_TOO_LARGE",
+  "UNSUPPORTED_MEDIA_TYPE",
+  "THROTTLED",
+  "INTEGRATION_FAILURE",
+  "INTEGRATION_TIMEOUT",
+] as const;
+export type GatewayError = (typeof errorTypes)[number];
+
+/**
+ * Builds the response for an error. `authorizer` is the context that the authorizer function returned. It is undefined if the error
+ * occurred before the authorizer function returned.
+ */
+export type GatewayErrors = (
+  type: GatewayError,
+  requestId: string,
+  authorizer?: Readonly<Record<string, string | number>>,
+) => Answer;
+
+export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
+  const missing = errorTypes.find((type) => gatewayResponses[type] === undefined);
+  if (missing !== undefined) throw new LocalError(`the definition has no response for ${missing}`);
+  for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
+    // Only the response for ACCESS_DENIED may use the authorizer's variables. Other errors can occur before the authorizer returns, and the
+    // variables would then have no values.
+    const variables = type === "ACCESS_DENIED" ? AFTER_AUTHORIZER : REQUEST_ID;
+    checkTexts(type, responseTemplates, responseParameters, "gatewayresponse.header.", variables);
+  }
+  return (type, requestId, authorizer = {}) => {
+    const variables = new Map([
+      ["context.requestId", requestId],
+      ...Object.entries(authorizer).map(([name, value]) => [`context.authorizer.${name}`, `${value}`] as const),
+    ]);
+    const response = gatewayResponses[type];
+    if (response === undefined) throw new Error(`${type} has no response`);
+    const { statusCode, responseTemplates, responseParameters } = response;
+    const headers = headersOf(responseParameters, variables);
+    const [[mediaType, template] = []] = Object.entries(responseTemplates);
+    return {
+      status: Number(statusCode),
+      headers: [...headers, ["Content-Type", String(mediaType)]],
+      body: render(String(template), variables),
+    };
+  };
+}
+
+/** Answers a CORS preflight. The only template is for JSON, so a request with another content type gets an error. */
+export function preflightAnswer(name: string, { responses }: PreflightIntegration) {
+  const { responseParameters, responseTemplates } = responses.default;
+  checkTexts(name, responseTemplates, responseParameters, "method.response.header.", REQUEST_ID);
+  return (contentType: string | undefined, requestId: string): Answer | GatewayError => {
+    const [mediaType] = (contentType ?? "application/json").split(";", 1);
+    if (mediaType?.trim().toLowerCase() !== "application/json") return "UNSUPPORTED_MEDIA_TYPE";
+    const headers = headersOf(responseParameters, new Map([["context.requestId", requestId]]));
+    return { status: 204, headers, body: "" };
+  };
+}
+
+type Texts = Readonly<Record<string, string>>;
+
+/**
+ * The variables that the local runtime supports, as they are written in header mappings. In templates, they are written with a preceding
+ * `$`.
+ */
+const REQUEST_ID = /^context\.requestId$/;
+const AFTER_AUTHORIZER = /^context\.(?:requestId|authorizer\.\w+)$/;
+
+const VARIABLE = /\$(context(?:\.\w+)+)/g;
+
+/**
+ * Throws if a template or a header mapping uses a variable that the local runtime does not support. A header mapping may also be a literal
+ * string in single quotes.
+ */
+function checkTexts(id: string, templates: Texts, parameters: Texts, prefix: string, variables: RegExp): void {
+  for (const template of Object.values(templates)) {
+    const rest = template.replaceAll(VARIABLE, (text, name: string) => (variables.test(name) ? "" : text));
+    if (/[$#]/.test(rest)) {
+      throw new LocalError(`${id}: a response template has a variable that the local runtime does not support`);
+    }
+  }
+  for (const [name, value] of Object.entries(parameters)) {
+    if (name.startsWith(prefix) && (variables.test(value) || /^'.*'$/.test(value))) continue;
+    throw new LocalError(`${id}: the mapping of ${name} is not supported by the local runtime`);
+  }
+}
+
+type Variables = ReadonlyMap<string, string>;
+
+/** Returns the headers of the response. A header is omitted if its variable has no value. */
+const headersOf = (parameters: Texts, variables: Variables): [string, string][] =>
+  Object.entries(parameters).flatMap(([name, mapping]) => {
+    const value = mapping.startsWith("'") ? mapping.slice(1, -1) : variables.get(mapping);
+    return value === undefined ? [] : [[name.slice(name.indexOf(".header.") + ".header.".length), value]];
+  });
+
+const render = (template: string, variables: Variables): string =>
+  template.replaceAll(VARIABLE, (_, name: string) => variables.get(name) ?? "");
+
+/**
+ * The content codings that the local gateway supports. If a client accepts several, the first one in its `Accept-Encoding` header is used.
+ */
+const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
+
+/**
+ * Compresses a complete response as API Gateway does. Returns the response unchanged if `minimumBytes` is undefined, if the response is
+ * smaller or already has a content coding, or if the client accepts no supported coding.
+ */
+export async function compressed(
+  answer: Answer,
+  acceptEncoding: string | undefined,
+  minimumBytes: number | undefined,
+): Promise<Answer> {
+  const coding = acceptedCoding(acceptEncoding);
+  const isEncoded = answer.headers.some(([name]) => name.toLowerCase() === "content-encoding");
+  const size = Buffer.byteLength(answer.body);
+  if (minimumBytes === undefined || coding === undefined || isEncoded || size < minimumBytes) return answer;
+  const body = await codings[coding](answer.body);
+  return { ...answer, headers: [...answer.headers, ["Content-Encoding", coding]], body };
+}
+
+function acceptedCoding(accepted = ""): keyof typeof codings | undefined {
+  for (const part of accepted.split(",")) {
+    const [coding = "", quality = ""] = part.split(";").map((text) => text.trim().toLowerCase());
+    if ((coding === "gzip" || coding === "deflate") && !/^q=0(?:\.0*)?$/.test(quality)) return coding;
+  }
+  return undefined;
+}

@@ -1,0 +1,195 @@
+/**
+ * Decides whether a request may call the API, as API Gateway does. It gets a policy from the authorizer function, and caches the policy.
+ */
+import * as z from "zod/mini";
+import { InvocationError } from "../runtime/environment.ts";
+import type { LocalFunction } from "../runtime/function.ts";
+import { LocalError } from "../servers/error.ts";
+import type { Api, ApiAuthorizer, ApiMethod } from "../template/api-definition.ts";
+import { nameOfArn, patternOf } from "../template/names.ts";
+import type { GatewayError } from "./answers.ts";
+
+export interface Authorizers {
+  /** Resolves with the result of the method's authorizer, or with undefined if the method has none. */
+  authorize(
+    method: ApiMethod,
+    headers: ReadonlyMap<string, readonly string[]>,
+    methodArn: string,
+  ): Promise<Authorized | GatewayError | Denied | undefined>;
+  flush(): void;
+}
+
+export function createAuthorizers(api: Api, functions: ReadonlyMap<string, LocalFunction>): Authorizers {
+  const byName = new Map<string, Authorizer>();
+  for (const [name, spec] of api.authorizers) {
+    const { found, kind } = functionAt(spec.uri, functions);
+    if (found === undefined || kind !== "invocations") {
+      throw new LocalError(`securitySchemes.${name}: authorizerUri is not a function of the template`);
+    }
+    byName.set(name, createAuthorizer(spec, found));
+  }
+  return {
+    authorize: async ({ authorizer: name }, headers, methodArn) => {
+      if (name === undefined) return undefined;
+      return byName.get(name)?.authorize(headers, methodArn) ?? "AUTHORIZER_CONFIGURATION_ERROR";
+    },
+    flush() {
+      for (const authorizer of byName.values()) authorizer.flush();
+    },
+  };
+}
+
+/** The only form of policy that the local service evaluates. It refuses policies with several statements or with conditions. */
+const Statement = z.strictObject({
+  Effect: z.enum(["Allow", "Deny"]),
+  Action: z.literal("execute-api:Invoke"),
+  /** In this pattern, `*` matches any text including slashes. */
+  Resource: z.string(),
+});
+const Policy = z.strictObject({ Version: z.literal("2012-10-17"), Statement: z.tuple([Statement]) });
+
+/** The fields that an authorizer passes to functions. API Gateway converts the values that the authorizer function returned to strings. */
+export type AuthorizerContext = Readonly<Record<string, string | number>>;
+
+/** The result for a request that the policy allows. */
+export interface Authorized {
+  readonly context: AuthorizerContext;
+  /** The API key for which API Gateway counts the request. The usage plan of the key limits the rate of requests. */
+  readonly apiKey: string | undefined;
+}
+
+/** The result for a request that the policy denies. The error response to the client may contain values of `context`. */
+export class Denied {
+  readonly context: AuthorizerContext;
+  constructor(context: AuthorizerContext) {
+    this.context = context;
+  }
+}
+
+interface Authorizer {
+  authorize(
+    headers: ReadonlyMap<string, readonly string[]>,
+    methodArn: string,
+  ): Promise<Authorized | GatewayError | Denied>;
+  /** Empties the cache of policies, like the command `aws apigateway flush-stage-authorizers-cache`. */
+  flush(): void;
+}
+
+/** The result of an authorizer function. `context` must not contain objects, lists or null, because API Gateway refuses them. */
+const Answer = z.object({
+  principalId: z.string().check(z.minLength(1)),
+  policyDocument: Policy,
+  context: z.optional(z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]))),
+  usageIdentifierKey: z.optional(z.string()),
+});
+type Answer = z.infer<typeof Answer>;
+
+/**
+ * If an authorizer function throws an error with this message, API Gateway responds with 401. After any other error, it responds with a
+ * 5xx.
+ */
+const UNAUTHORIZED = "Unauthorized";
+
+/**
+ * Maximum number of cached tokens. It limits the memory of the cache. When the cache is full, the token that was added first is evicted.
+ */
+const CACHED_TOKENS = 10_000;
+
+interface Cached {
+  readonly answer: Answer;
+  /** The time at which the cached result expires, in milliseconds since 1970. */
+  readonly until: number;
+}
+
+/**
+ * Creates an authorizer that works like API Gateway's type TOKEN. It compares the header of the request with the pattern, gets a policy
+ * from the authorizer function, and caches the policy. A cached policy is valid for all methods of the API.
+ */
+export function createAuthorizer(
+  { header, validation, ttlSeconds }: Pick<ApiAuthorizer, "header" | "validation" | "ttlSeconds">,
+  run: Pick<LocalFunction, "invoke">,
+  now: () => number = Date.now,
+): Authorizer {
+  const pattern = validation === undefined ? undefined : new RegExp(validation);
+  let cached = new Map<string, Cached>();
+
+  async function answerFor(token: string, methodArn: string): Promise<Answer | GatewayError> {
+    // A `flush` during the call of the function replaces the map `cached`. The function's answer may then be outdated. So it is stored in
+    // the old map `into`, which nobody reads any more.
+    const into = cached;
+    const known = cached.get(token);
+    if (known !== undefined && known.until > now()) return known.answer;
+    cached.delete(token);
+    const answer = await ask(run, token, methodArn);
+    if (typeof answer !== "string" && ttlSeconds > 0) {
+      for (const oldest of into.keys()) {
+        if (into.size < CACHED_TOKENS) break;
+        into.delete(oldest);
+      }
+      into.set(token, { answer, until: now() + ttlSeconds * 1_000 });
+    }
+    return answer;
+  }
+
+  return {
+    flush: () => {
+      cached = new Map();
+    },
+    async authorize(headers, methodArn) {
+      // AWS does not document which value API Gateway uses if a request has several Authorization headers. Here the values are joined with
+      // commas. The joined value does not match the pattern, so the request is refused.
+      const token = valuesOf(headers, header).join(", ");
+      if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
+      const started = now();
+      const answer = await answerFor(token, methodArn);
+      if (typeof answer === "string") return answer;
+      const texts = Object.entries(answer.context ?? {}).map(([name, value]) => [name, `${value}`]);
+      const context = {
+        ...Object.fromEntries(texts),
+        principalId: answer.principalId,
+        integrationLatency: now() - started,
+      };
+      const [{ Effect, Resource }] = answer.policyDocument.Statement;
+      return Effect === "Allow" && patternOf(Resource).test(methodArn)
+        ? { context, apiKey: answer.usageIdentifierKey }
+        : new Denied(context);
+    },
+  };
+}
+
+/**
+ * Gets a policy from the authorizer function. If this fails, the caller caches nothing, so the next request with this token calls the
+ * function again.
+ */
+async function ask(
+  run: Pick<LocalFunction, "invoke">,
+  authorizationToken: string,
+  methodArn: string,
+): Promise<Answer | GatewayError> {
+  try {
+    const answer = await run.invoke({ type: "TOKEN", authorizationToken, methodArn });
+    const parsed = z.safeParse(Answer, JSON.parse(answer));
+    return parsed.success ? parsed.data : "AUTHORIZER_CONFIGURATION_ERROR";
+  } catch (error) {
+    return error instanceof InvocationError && error.message === UNAUTHORIZED ? "UNAUTHORIZED" : "AUTHORIZER_FAILURE";
+  }
+}
+
+function valuesOf(headers: ReadonlyMap<string, readonly string[]>, name: string): readonly string[] {
+  for (const [key, values] of headers) if (key.toLowerCase() === name) return values;
+  return [];
+}
+
+interface Addressed {
+  readonly found: LocalFunction | undefined;
+  readonly kind: string | undefined;
+}
+
+/**
+ * Finds the function in an integration's URI, for example in `…:lambda:path/2015-03-31/functions/<arn>/invocations`. `kind` is
+ * `invocations` for complete responses, or `response-streaming-invocations` for streamed responses.
+ */
+export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
+  const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
+  return { found: functions.get(nameOfArn(arn ?? "")), kind };
+}

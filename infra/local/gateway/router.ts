@@ -1,0 +1,52 @@
+/** Finds the API method for a request. Like API Gateway, it prefers a literal path segment to a path parameter. */
+import { ANY, type Api, type ApiMethod } from "../template/api-definition.ts";
+
+export interface Match {
+  readonly method: ApiMethod;
+  /** The path of the route, with names in place of values, for example `/api/prospects/{id}`. */
+  readonly resource: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/**
+ * Finds a method. `segments` are the decoded segments of the path. API Gateway first chooses the resource by the path alone. If this
+ * resource lacks the HTTP method, the result is undefined.
+ */
+export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
+
+export function createRouter({ methods }: Api): Router {
+  const resources = [...Map.groupBy(methods, ({ path }) => path)]
+    .map(([path, own]) => ({ path, parts: partsOf(path), byVerb: new Map(own.map((method) => [method.verb, method])) }))
+    .toSorted((a, b) => (kindsOf(a.parts) < kindsOf(b.parts) ? -1 : 1));
+  return (verb, segments) => {
+    const found = resources.find(({ parts }) => matches(parts, segments));
+    const method = found?.byVerb.get(verb) ?? (ANY.includes(verb) ? found?.byVerb.get("ANY") : undefined);
+    if (found === undefined || method === undefined) return undefined;
+    return { method, resource: found.path, parameters: parametersOf(found.parts, segments) };
+  };
+}
+
+const partsOf = (path: string): string[] => (path === "/" ? [] : path.split("/").slice(1));
+const isParameter = (part: string): boolean => part.startsWith("{");
+/** Such a parameter stands for all further segments. */
+const isGreedy = (part: string): boolean => part.endsWith("+}");
+
+/** Returns a text by which a path with a literal segment comes before a path with a parameter at the same position. */
+const kindsOf = (parts: readonly string[]): string =>
+  parts.map((part) => (isGreedy(part) ? "2" : isParameter(part) ? "1" : "0")).join("");
+
+function matches(parts: readonly string[], segments: readonly string[]): boolean {
+  const isLong = parts.some(isGreedy) && segments.length > parts.length;
+  return (
+    (isLong || parts.length === segments.length) &&
+    parts.every((part, i) => (isParameter(part) ? segments[i] !== "" : segments[i] === part))
+  );
+}
+
+const parametersOf = (parts: readonly string[], segments: readonly string[]): Map<string, string> =>
+  new Map(
+    parts.flatMap((part, i): [string, string][] => {
+      const values = isGreedy(part) ? segments.slice(i) : segments.slice(i, i + 1);
+      return isParameter(part) ? [[part.replace(/[{}+]/g, ""), values.join("/")]] : [];
+    }),
+  );

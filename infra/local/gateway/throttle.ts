@@ -1,0 +1,70 @@
+/** Implements the throttles of the stage and of the usage plans as token buckets. */
+import { methodSetting, planMethod, type Stage } from "../template/api-definition.ts";
+import type { UsagePlanOfKeys } from "../template/stack.ts";
+
+type Settings = readonly Pick<
+  Stage["MethodSettings"][number],
+  "HttpMethod" | "ResourcePath" | "ThrottlingRateLimit" | "ThrottlingBurstLimit"
+>[];
+
+export type Throttle = (path: string, verb: string) => boolean;
+
+/**
+ * Creates the throttle of the stage. Each method with separate settings has its own token bucket. All other methods share one token bucket.
+ */
+export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
+  const buckets = new Map(
+    settings.map(({ HttpMethod, ResourcePath, ThrottlingRateLimit: RateLimit, ThrottlingBurstLimit: BurstLimit }) => [
+      `${HttpMethod} ${ResourcePath}`,
+      createBucket({ RateLimit, BurstLimit }, now),
+    ]),
+  );
+  const common = buckets.get("* /*") ?? (() => true);
+  return (path, verb) => (buckets.get(methodSetting(path, verb)) ?? common)();
+}
+
+/** Decides whether a request with this API key may pass. `unknown` means that the key is in no usage plan. */
+export type KeyThrottle = (
+  apiKey: string | undefined,
+  path: string,
+  verb: string,
+) => "passes" | "throttled" | "unknown";
+
+/**
+ * Creates the throttles of the usage plans. Each API key has one token bucket for all methods, and a further bucket for each method that
+ * has a separate throttle.
+ */
+export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now): KeyThrottle {
+  const byKey = new Map(
+    plans.flatMap(({ keys, Throttle, ApiStages }) => keys.map((key) => [key, bucketsOf(Throttle, ApiStages, now)])),
+  );
+  return (apiKey, path, verb) => {
+    const buckets = byKey.get(apiKey ?? "");
+    if (buckets === undefined) return "unknown";
+    // Check the bucket of the method first. A request that it refuses must not use a token of the bucket for all methods.
+    return buckets.byMethod.get(planMethod(path, verb))?.() !== false && buckets.all() ? "passes" : "throttled";
+  };
+}
+
+type Limits = UsagePlanOfKeys["Throttle"];
+
+function bucketsOf(all: Limits, stages: UsagePlanOfKeys["ApiStages"], now: () => number) {
+  const methods = stages.flatMap(({ Throttle }) => Object.entries(Throttle));
+  return {
+    all: createBucket(all, now),
+    byMethod: new Map(methods.map(([method, limits]) => [method, createBucket(limits, now)])),
+  };
+}
+
+function createBucket({ RateLimit: rate, BurstLimit: burst }: Limits, now: () => number): () => boolean {
+  let tokens = burst;
+  let filledAt = now();
+  return () => {
+    const at = now();
+    tokens = Math.min(burst, tokens + ((at - filledAt) / 1000) * rate);
+    filledAt = at;
+    if (tokens < 1) return false;
+    tokens--;
+    return true;
+  };
+}

@@ -1,0 +1,54 @@
+/** Stores how far each event source has processed the stream, over restarts and crashes. */
+import { readFileSync } from "node:fs";
+import { open, rename } from "node:fs/promises";
+import * as z from "zod/mini";
+import { codeOf } from "../../command/error.ts";
+
+/** A key is the event source and the shard. A value is the sequence number of the last processed record, or `CLOSED`. */
+export interface Positions {
+  get(key: string): string | undefined;
+  set(key: string, position: string): Promise<void>;
+}
+
+/** The position in a shard whose records are all processed and that gets no more records. */
+export const CLOSED = "closed";
+
+const Stored = z.record(z.string(), z.string());
+
+/**
+ * @param file the file of the positions. If it is undefined, they are in memory only.
+ * @param isNew true if the table is new. Stored positions then belong to an older stream and are ignored.
+ */
+export function openPositions(file: string | undefined, isNew: boolean): Positions {
+  const positions = new Map(file === undefined || isNew ? [] : Object.entries(readPositions(file)));
+  let writing = Promise.resolve();
+  return {
+    get: (key) => positions.get(key),
+    set(key, position) {
+      positions.set(key, position);
+      if (file === undefined) return Promise.resolve();
+      writing = writing.then(() => replaceFile(file, JSON.stringify(Object.fromEntries(positions))));
+      return writing;
+    },
+  };
+}
+
+function readPositions(file: string): Record<string, string> {
+  try {
+    return z.parse(Stored, JSON.parse(readFileSync(file, "utf8")));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return {};
+    throw error;
+  }
+}
+
+/**
+ * Replaces the file atomically. After a crash, the file has either the old or the new content. With the old content, the last batch is
+ * processed again.
+ */
+async function replaceFile(file: string, text: string): Promise<void> {
+  const handle = await open(`${file}.new`, "w");
+  await handle.writeFile(text);
+  await handle.close();
+  await rename(`${file}.new`, file);
+}

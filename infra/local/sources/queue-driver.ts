@@ -1,0 +1,131 @@
+/**
+ * Reads the event source of a queue. It receives messages even while all invocations are busy, so that a message group with many messages
+ * does not delay the messages of other groups.
+ */
+import {
+  ChangeMessageVisibilityBatchCommand,
+  DeleteMessageBatchCommand,
+  type Message,
+  ReceiveMessageCommand,
+} from "@aws-sdk/client-sqs";
+import { GROUP_ATTRIBUTE, type QueueServer } from "../engines/queues.ts";
+import type { LocalFunction } from "../runtime/function.ts";
+import { REGION } from "../servers/address.ts";
+import { nameOfArn, queueUrl } from "../template/names.ts";
+import type { Mapping } from "../template/stack.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { type Driver, failedItems } from "./poller.ts";
+
+export interface QueueSource {
+  readonly mapping: Mapping;
+  readonly target: Pick<LocalFunction, "invoke">;
+  readonly queues: QueueServer;
+  readonly visibilitySeconds: number;
+  readonly concurrency: number;
+}
+
+const DEFAULT_BATCH_SIZE = 10;
+/** SQS's limits for one call: at most 10 messages, and at most 20 s of waiting. */
+const CALL_LIMIT = 10;
+const WAIT_SECONDS = 20;
+/**
+ * SQS's maximum visibility timeout. Messages are received with it, because they may wait in this process for longer than the queue's own
+ * timeout. A failed message gets the rest of the queue's own timeout, which begins with its invocation.
+ */
+const MAX_VISIBILITY_SECONDS = 43_200;
+
+type Messages = readonly Message[];
+
+export function queueDriver(source: QueueSource): Driver<Messages> {
+  const { mapping, target, queues, visibilitySeconds, concurrency } = source;
+  const QueueUrl = queueUrl(queues.endpoint, nameOfArn(mapping.EventSourceArn));
+  const waiting = new FairQueue<Message>((message) => groupOf(message) ?? "");
+  const size = mapping.BatchSize ?? DEFAULT_BATCH_SIZE;
+
+  /** Deletes the messages that succeed. A failed message becomes visible again later, or moves to the dead-letter queue. */
+  async function process(messages: Messages): Promise<void> {
+    const retryAt = Date.now() + visibilitySeconds * 1_000;
+    const failed = new Set(await failedOf(messages));
+    for (const Entries of inCalls(messages.filter((one) => !failed.has(one)))) {
+      await queues.sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
+    }
+    const VisibilityTimeout = Math.max(0, Math.ceil((retryAt - Date.now()) / 1_000));
+    for (const entries of inCalls([...failed])) {
+      const Entries = entries.map((entry) => ({ ...entry, VisibilityTimeout }));
+      await queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries }));
+    }
+  }
+
+  async function failedOf(messages: Messages): Promise<Messages> {
+    let payload: string;
+    try {
+      payload = await target.invoke({ Records: messages.map((one) => eventRecord(one, mapping.EventSourceArn)) });
+    } catch {
+      // The function has logged its error.
+      return messages;
+    }
+    if (mapping.FunctionResponseTypes.length === 0) return [];
+    const failed = failedItems(payload, new Set(messages.map(idOf)));
+    return failed === "all" ? messages : messages.filter((one) => failed.has(idOf(one)));
+  }
+
+  return {
+    id: mapping.id,
+    concurrency,
+    fetchesAhead: true,
+    async fetch(abortSignal) {
+      const command = new ReceiveMessageCommand({
+        QueueUrl,
+        MaxNumberOfMessages: CALL_LIMIT,
+        WaitTimeSeconds: WAIT_SECONDS,
+        VisibilityTimeout: MAX_VISIBILITY_SECONDS,
+        MessageSystemAttributeNames: ["All"],
+        MessageAttributeNames: ["All"],
+      });
+      const { Messages = [] } = await queues.sqs.send(command, { abortSignal });
+      for (const message of Messages) waiting.push(message);
+      return Messages.length > 0;
+    },
+    take() {
+      const batch = Array.from({ length: size }, () => waiting.take()).filter((one) => one !== undefined);
+      return batch.length === 0 ? undefined : batch;
+    },
+    process: (messages) =>
+      process(messages).finally(() => {
+        for (const message of messages) waiting.done(message);
+      }),
+  };
+}
+
+const idOf = ({ MessageId }: Message): string => String(MessageId);
+const groupOf = ({ MessageAttributes }: Message): string | undefined =>
+  MessageAttributes?.[GROUP_ATTRIBUTE]?.StringValue;
+
+interface Entry {
+  readonly Id: string;
+  readonly ReceiptHandle: string | undefined;
+}
+
+/**
+ * Yields the entries for batch calls to SQS. Such a call fails for a single entry only if the message no longer exists, so the callers
+ * ignore failed entries.
+ */
+function* inCalls(messages: Messages): Generator<Entry[]> {
+  for (let from = 0; from < messages.length; from += CALL_LIMIT) {
+    const some = messages.slice(from, from + CALL_LIMIT);
+    yield some.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
+  }
+}
+
+const eventRecord = (message: Message, eventSourceARN: string): object => ({
+  messageId: message.MessageId,
+  receiptHandle: message.ReceiptHandle,
+  body: message.Body,
+  attributes: { ...message.Attributes, MessageGroupId: groupOf(message) },
+  // The service sends messages without attributes of its own.
+  messageAttributes: {},
+  md5OfBody: message.MD5OfBody,
+  eventSource: "aws:sqs",
+  eventSourceARN,
+  awsRegion: REGION,
+});

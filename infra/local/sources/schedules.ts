@@ -1,0 +1,95 @@
+/**
+ * Invokes functions at the rates of the template's rules, and also once at the start. So the sweeper (a scheduled function) finds the work
+ * that a restart has interrupted.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import { messageOf } from "../../command/error.ts";
+import type { LocalFunction } from "../runtime/function.ts";
+import { LocalError } from "../servers/error.ts";
+import { nameOfArn } from "../template/names.ts";
+import type { Stack } from "../template/stack.ts";
+import type { RunningSource } from "./poller.ts";
+
+export interface Schedules {
+  readonly stack: Pick<Stack, "rules" | "invokeConfigs">;
+  readonly functions: ReadonlyMap<string, LocalFunction>;
+  /** True if the queues were created at this start. An older table may then have rows whose queue messages no longer exist. */
+  readonly areMessagesLost: boolean;
+  readonly log: (text: string) => void;
+}
+
+const MINUTE_MS = 60_000;
+const RATE = /^rate\((\d+) minutes?\)$/;
+/**
+ * Lambda's default number of retries of an asynchronous invocation. The first retry comes after one minute, and the second two minutes
+ * after the first.
+ */
+const DEFAULT_RETRIES = 2;
+const RETRY_MS = 60_000;
+
+/**
+ * If queue messages are lost, the first event of the sweeper has `assume: "messages-lost"`. The sweeper then sends a queue message for
+ * every waiting webhook delivery.
+ */
+export function startSchedules(schedules: Schedules): RunningSource {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+  const fire = (target: LocalFunction, event: unknown): void => {
+    const work = invokeAsynchronously(schedules, target, event, stopping.signal).finally(() => running.delete(work));
+    running.add(work);
+  };
+  const timers = rules(schedules).map(({ target, input, everyMs }) => {
+    fire(target, schedules.areMessagesLost ? withLostMessages(input) : JSON.parse(input));
+    return setInterval(() => fire(target, JSON.parse(input)), everyMs);
+  });
+  return {
+    kick: () => undefined,
+    async stop() {
+      stopping.abort();
+      for (const timer of timers) clearInterval(timer);
+      await Promise.all(running);
+    },
+  };
+}
+
+function rules({ stack, functions }: Schedules): { target: LocalFunction; input: string; everyMs: number }[] {
+  return stack.rules.flatMap(({ id, ScheduleExpression, Targets }) => {
+    const minutes = RATE.exec(ScheduleExpression)?.[1];
+    if (minutes === undefined)
+      throw new LocalError(`${id}.ScheduleExpression: the local runtime supports only rates in minutes`);
+    const everyMs = Number(minutes) * MINUTE_MS;
+    return Targets.map(({ Arn, Input = "{}" }) => {
+      const target = functions.get(nameOfArn(Arn));
+      if (target === undefined)
+        throw new LocalError(`${id}.Targets: the local runtime supports only functions of the template`);
+      return { target, input: Input, everyMs };
+    });
+  });
+}
+
+function withLostMessages(input: string): unknown {
+  const event: unknown = JSON.parse(input);
+  const isSweep = typeof event === "object" && event !== null && "assume" in event && event.assume === "messages-kept";
+  return isSweep ? { ...event, assume: "messages-lost" } : event;
+}
+
+/** Invokes a function as Lambda does for asynchronous events: it retries a failed invocation. */
+async function invokeAsynchronously(
+  { stack, log }: Schedules,
+  target: LocalFunction,
+  event: unknown,
+  signal: AbortSignal,
+): Promise<void> {
+  const { name } = target.spec;
+  const config = stack.invokeConfigs.find(({ FunctionName }) => nameOfArn(FunctionName) === name);
+  const retries = config?.MaximumRetryAttempts ?? DEFAULT_RETRIES;
+  for (let attempt = 0; attempt <= retries && !signal.aborted; attempt++) {
+    try {
+      await wait(attempt * RETRY_MS, undefined, { signal });
+      await target.invoke(event);
+      return;
+    } catch (error) {
+      if (!signal.aborted) log(`${name}: asynchronous invocation failed: ${messageOf(error)}\n`);
+    }
+  }
+}

@@ -1,0 +1,107 @@
+/** Starts the event sources and then the schedules of the templates. */
+import { GetRecordsCommand } from "@aws-sdk/client-dynamodb-streams";
+import type { Engines } from "../engines/engines.ts";
+import { sendMessage } from "../engines/queues.ts";
+import { streamOf } from "../engines/tables.ts";
+import type { LocalFunction } from "../runtime/function.ts";
+import { concurrencyOf } from "../runtime/functions.ts";
+import { streamsAt } from "../servers/clients.ts";
+import { LocalError } from "../servers/error.ts";
+import { nameOfArn } from "../template/names.ts";
+import { isQueue, type Mapping, type Stack } from "../template/stack.ts";
+import { createFilter } from "./event-filter.ts";
+import { type RunningSource, startPoller } from "./poller.ts";
+import type { Positions } from "./positions.ts";
+import { queueDriver } from "./queue-driver.ts";
+import { startSchedules } from "./schedules.ts";
+import { StreamDriver } from "./stream-driver.ts";
+import { StreamPages } from "./stream-pages.ts";
+
+interface Hosted {
+  readonly stack: Stack;
+  readonly functions: ReadonlyMap<string, LocalFunction>;
+  readonly engines: Pick<Engines, "dynamoDb" | "dynamoDbEndpoint" | "queues">;
+  readonly positions: Positions;
+  readonly log: (text: string) => void;
+}
+
+export async function startSources(hosted: Hosted): Promise<RunningSource[]> {
+  const { stack, functions, engines, log } = hosted;
+  const areMessagesLost = engines.queues.isNew;
+  const [queues, streams] = [stack.eventSources.filter(isQueue), stack.eventSources.filter((one) => !isQueue(one))];
+  return [
+    ...(await streamSources(streams, hosted)),
+    ...queues.map((mapping) => queueSource(mapping, hosted)),
+    startSchedules({ stack, functions, areMessagesLost, log }),
+  ];
+}
+
+function targetOf({ id, FunctionName }: Mapping, { functions }: Hosted): LocalFunction {
+  const target = functions.get(nameOfArn(FunctionName));
+  if (target === undefined) throw new LocalError(`${id}.FunctionName: not a function of the template`);
+  return target;
+}
+
+async function streamSources(mappings: readonly Mapping[], hosted: Hosted): Promise<RunningSource[]> {
+  const { engines, positions, log } = hosted;
+  const streams = streamsAt(engines.dynamoDbEndpoint);
+  const filters = mappings.map(({ id, FilterCriteria }) => createFilter(id, FilterCriteria));
+  const pages = new StreamPages(
+    (ShardIterator, Limit) => streams.send(new GetRecordsCommand({ ShardIterator, Limit })),
+    (record) => filters.some((isWanted) => isWanted(record)),
+  );
+  return Promise.all(
+    mappings.map(async (mapping) => {
+      const destination = mapping.DestinationConfig?.OnFailure.Destination;
+      const driver = new StreamDriver({
+        mapping,
+        target: targetOf(mapping, hosted),
+        streams,
+        isWanted: createFilter(mapping.id, mapping.FilterCriteria),
+        pages,
+        streamArn: await streamOf(engines.dynamoDb, tableOf(mapping)),
+        positions,
+        onFailure: async (body) =>
+          destination === undefined ? undefined : sendMessage(engines.queues, nameOfArn(destination), body),
+      });
+      return startPoller(driver, log);
+    }),
+  );
+}
+
+function tableOf({ id, EventSourceArn }: Mapping): string {
+  const name = /^arn:aws:dynamodb:.*:table\/([^/]+)\/stream\//.exec(EventSourceArn)?.[1];
+  if (name === undefined)
+    throw new LocalError(`${id}.EventSourceArn: the local runtime supports only streams of tables, and queues`);
+  return name;
+}
+
+/** SQS's visibility timeout of a queue that sets none. */
+const STANDARD_VISIBILITY_SECONDS = 30;
+
+function queueSource(mapping: Mapping, hosted: Hosted): RunningSource {
+  refuseStreamSettings(mapping);
+  const queue = hosted.stack.queues.find(({ name }) => name === nameOfArn(mapping.EventSourceArn));
+  if (queue === undefined) throw new LocalError(`${mapping.id}.EventSourceArn: not a queue of the template`);
+  const driver = queueDriver({
+    mapping,
+    target: targetOf(mapping, hosted),
+    queues: hosted.engines.queues,
+    visibilitySeconds: queue.VisibilityTimeout ?? STANDARD_VISIBILITY_SECONDS,
+    concurrency: concurrencyOf(mapping),
+  });
+  return startPoller(driver, hosted.log);
+}
+
+/**
+ * Throws if the event source of a queue has settings that only streams support, because CloudFormation refuses these settings too. Also
+ * throws for a filter or a batching window, which the local service does not support for queues.
+ */
+function refuseStreamSettings(mapping: Mapping): void {
+  const { DestinationConfig, BisectBatchOnFunctionError, FilterCriteria, MaximumBatchingWindowInSeconds } = mapping;
+  if (DestinationConfig ?? FilterCriteria ?? (BisectBatchOnFunctionError || MaximumBatchingWindowInSeconds > 0)) {
+    throw new LocalError(
+      `${mapping.id}: the event source of a queue has settings for streams, or settings that are not supported locally`,
+    );
+  }
+}

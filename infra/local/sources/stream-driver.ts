@@ -1,0 +1,186 @@
+/**
+ * Reads the event source of a table's stream. It reads the shards (parts) of the stream in order, and stores the position up to which the
+ * records are processed.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import {
+  DescribeStreamCommand,
+  type DynamoDBStreamsClient,
+  GetShardIteratorCommand,
+  TrimmedDataAccessException,
+} from "@aws-sdk/client-dynamodb-streams";
+import { at } from "#shared/at.ts";
+import type { LocalFunction } from "../runtime/function.ts";
+import { REGION } from "../servers/address.ts";
+import { functionArn } from "../template/names.ts";
+import type { Mapping } from "../template/stack.ts";
+import type { Driver } from "./poller.ts";
+import { CLOSED, type Positions } from "./positions.ts";
+import { type Batch, batchesOf, type GivenUp, processBatch } from "./stream-batch.ts";
+import type { StreamPages, StreamRecord } from "./stream-pages.ts";
+
+export interface StreamSource {
+  readonly mapping: Mapping;
+  readonly target: LocalFunction;
+  readonly streams: DynamoDBStreamsClient;
+  /** Returns true if the filter of the event source accepts the record. */
+  readonly isWanted: (record: StreamRecord) => boolean;
+  readonly pages: StreamPages;
+  readonly streamArn: string;
+  readonly positions: Positions;
+  /** Sends a message to the on-failure destination. Does nothing if the event source has no such destination. */
+  readonly onFailure: (body: object) => Promise<void>;
+}
+
+/**
+ * The wait before the first retry, and the longest wait before a later retry, in milliseconds. The wait doubles after each failure. Lambda
+ * waits longer, but the tests would then take longer.
+ */
+const RETRY_MS = { first: 100, longest: 1_000 } as const;
+const DEFAULT_BATCH_SIZE = 100;
+
+interface ShardBatch extends Batch {
+  readonly shard: string;
+}
+
+export class StreamDriver implements Driver<ShardBatch> {
+  readonly id: string;
+  /** The records of a shard are processed in their order, so one batch follows the other. */
+  readonly concurrency = 1;
+  readonly fetchesAhead = false;
+  readonly #source: StreamSource;
+  readonly #iterators = new Map<string, string>();
+  #shards: readonly string[] = [];
+  #batches: ShardBatch[] = [];
+
+  constructor(source: StreamSource) {
+    this.id = source.mapping.id;
+    this.#source = source;
+  }
+
+  /** Reads the shards in the order of their creation, because a later shard may contain a newer version of the same item. */
+  async fetch(): Promise<boolean> {
+    if (this.#shards.length === 0) this.#shards = await this.#listShards();
+    const { pages, positions, isWanted, mapping } = this.#source;
+    for (const shard of this.#shards) {
+      if (positions.get(this.#key(shard)) === CLOSED) continue;
+      const page = await pages.read(this.#iterators.get(shard) ?? (await this.#iterator(shard)));
+      const batches = batchesOf(page.entries, isWanted, mapping.BatchSize ?? DEFAULT_BATCH_SIZE);
+      this.#batches.push(...batches.map((batch) => ({ ...batch, shard })));
+      if (page.next !== undefined) this.#iterators.set(shard, page.next);
+      else {
+        this.#batches.push({ shard, records: [], position: CLOSED });
+        this.#shards = [];
+      }
+    }
+    return this.#batches.length > 0;
+  }
+
+  take(): ShardBatch | undefined {
+    return this.#batches.shift();
+  }
+
+  async process({ shard, records, position }: ShardBatch, signal: AbortSignal): Promise<void> {
+    const { mapping, target, positions } = this.#source;
+    const rules = {
+      bisect: mapping.BisectBatchOnFunctionError,
+      reportsFailures: mapping.FunctionResponseTypes.length > 0,
+      maxRetries: mapping.MaximumRetryAttempts,
+      maxAgeSeconds: mapping.MaximumRecordAgeInSeconds,
+    };
+    const key = this.#key(shard);
+    try {
+      await processBatch(records, rules, {
+        invoke: (part) => target.invoke({ Records: part.map((record) => this.#eventRecord(shard, record)) }),
+        checkpoint: (sequenceNumber) => positions.set(key, sequenceNumber),
+        giveUp: (part, reason, invocations) => this.#giveUp(shard, part, reason, invocations),
+        assertRunning: () => signal.throwIfAborted(),
+        pause: (failures) =>
+          wait(Math.min(RETRY_MS.first * 2 ** (failures - 1), RETRY_MS.longest), undefined, { signal }),
+        now: Date.now,
+      });
+      if (positions.get(key) !== position) await positions.set(key, position);
+    } catch (error) {
+      // The next fetch reads the records that follow the stored position again.
+      this.#iterators.clear();
+      this.#batches = [];
+      throw error;
+    }
+  }
+
+  async #listShards(): Promise<string[]> {
+    const { streams, streamArn: StreamArn } = this.#source;
+    const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
+    return (StreamDescription?.Shards ?? []).map(({ ShardId }) => String(ShardId));
+  }
+
+  /**
+   * Returns an iterator after the stored position. If the stream no longer contains this position, the iterator begins at the start of the
+   * shard.
+   */
+  async #iterator(ShardId: string): Promise<string> {
+    const { streams, streamArn: StreamArn, positions } = this.#source;
+    const SequenceNumber = positions.get(this.#key(ShardId));
+    const ask = async (start: { ShardIteratorType: "TRIM_HORIZON" | "AFTER_SEQUENCE_NUMBER" }): Promise<string> => {
+      const command = new GetShardIteratorCommand({ StreamArn, ShardId, ...start });
+      return String((await streams.send(command)).ShardIterator);
+    };
+    const beginning = { ShardIteratorType: "TRIM_HORIZON" } as const;
+    if (SequenceNumber === undefined) return ask(beginning);
+    const saved = { ShardIteratorType: "AFTER_SEQUENCE_NUMBER", SequenceNumber } as const;
+    return ask(saved).catch((error: unknown) => {
+      if (error instanceof TrimmedDataAccessException) return ask(beginning);
+      throw error;
+    });
+  }
+
+  /**
+   * Returns the record as a function gets it from Lambda: with an event id, the region and the ARN of the stream. In the record of the
+   * local DynamoDB server, these fields have other values.
+   */
+  #eventRecord(shard: string, record: StreamRecord): object {
+    const identity = `${this.#source.streamArn}/${shard}/${record.dynamodb.SequenceNumber}`;
+    return {
+      ...record,
+      eventID: createHash("md5").update(identity).digest("hex"),
+      awsRegion: REGION,
+      eventSourceARN: this.#source.mapping.EventSourceArn,
+    };
+  }
+
+  /**
+   * Sends only the positions of the records to the on-failure destination, as Lambda does. An operator can read the records from the stream
+   * for 24 hours.
+   */
+  async #giveUp(shard: string, records: readonly StreamRecord[], reason: GivenUp, invocations: number): Promise<void> {
+    const { mapping, target, onFailure } = this.#source;
+    const [first, last] = [at(records, 0).dynamodb, at(records, records.length - 1).dynamodb];
+    const timeOf = (record: StreamRecord["dynamodb"]): string =>
+      new Date(record.ApproximateCreationDateTime * 1_000).toISOString();
+    await onFailure({
+      requestContext: {
+        requestId: randomUUID(),
+        functionArn: functionArn(target.spec.name),
+        condition: reason,
+        approximateInvokeCount: invocations,
+      },
+      responseContext: { statusCode: 200, executedVersion: "$LATEST", functionError: "Unhandled" },
+      version: "1.0",
+      timestamp: new Date().toISOString(),
+      DDBStreamBatchInfo: {
+        shardId: shard,
+        startSequenceNumber: first.SequenceNumber,
+        endSequenceNumber: last.SequenceNumber,
+        approximateArrivalOfFirstRecord: timeOf(first),
+        approximateArrivalOfLastRecord: timeOf(last),
+        batchSize: records.length,
+        streamArn: mapping.EventSourceArn,
+      },
+    });
+  }
+
+  #key(shard: string): string {
+    return `${this.id}/${shard}`;
+  }
+}

@@ -1,0 +1,365 @@
+/**
+ * Reads the OpenAPI definition of the API. It refuses everything that API Gateway or the local gateway does not support. So a fault in the
+ * definition appears at a local start, before a deployment.
+ */
+import * as z from "zod/mini";
+import { faults, LocalError } from "../servers/error.ts";
+import { Ignored } from "./resources.ts";
+
+const Texts = z.record(z.string(), z.string());
+
+/** The only mock integration of the templates. It answers a CORS preflight with headers and without a body. */
+const Preflight = z.strictObject({
+  type: z.literal("mock"),
+  passthroughBehavior: z.literal("never"),
+  contentHandling: z.literal("CONVERT_TO_TEXT"),
+  requestTemplates: z.strictObject({ "application/json": z.literal('{"statusCode":204}') }),
+  responses: z.strictObject({
+    default: z.strictObject({
+      statusCode: z.literal("204"),
+      responseParameters: Texts,
+      responseTemplates: z.strictObject({ "application/json": z.literal("") }),
+    }),
+  }),
+});
+
+const LambdaProxy = z.strictObject({
+  type: z.literal("aws_proxy"),
+  uri: z.string(),
+  httpMethod: z.literal("POST"),
+  timeoutInMillis: z._default(z.int().check(z.minimum(50), z.maximum(900_000)), 29_000),
+  responseTransferMode: z._default(z.enum(["BUFFERED", "STREAM"]), "BUFFERED"),
+  credentials: Ignored,
+});
+
+const Integration = z.discriminatedUnion("type", [Preflight, LambdaProxy]);
+
+const PathParameter = z.strictObject({
+  name: z.string(),
+  in: z.literal("path"),
+  required: z.literal(true),
+  schema: z.strictObject({ type: z.literal("string") }),
+});
+
+/** API Gateway allows one authorizer for each method. A method may also need an API key, so it has at most two security requirements. */
+const Security = z.array(z.record(z.string(), z.tuple([]))).check(z.maxLength(2));
+
+const Operation = z.strictObject({
+  parameters: z._default(z.array(PathParameter), []),
+  responses: z._default(
+    z.strictObject({ 204: z.strictObject({ description: z.string(), headers: z.record(z.string(), z.unknown()) }) }),
+    { 204: { description: "", headers: {} } },
+  ),
+  security: z._default(Security, []),
+  "x-amazon-apigateway-integration": Integration,
+});
+
+/** The methods that API Gateway means by ANY. A setting of the stage names one of them, because it cannot name ANY. */
+export const ANY: readonly string[] = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];
+
+const ANY_METHOD = "x-amazon-apigateway-any-method";
+const verbs = ["get", "put", "post", "delete", "options", "head", "patch", ANY_METHOD] as const;
+const PathItem = z.partialRecord(z.enum(verbs), Operation);
+
+const PROBLEM = "application/problem+json";
+const GatewayResponse = z.strictObject({
+  statusCode: z.string(),
+  responseParameters: z._default(Texts, {}),
+  responseTemplates: z.strictObject({ [PROBLEM]: z.string() }),
+});
+
+const responseTypes = [
+  ...["ACCESS_DENIED", "API_CONFIGURATION_ERROR", "AUTHORIZER_CONFIGURATION_ERROR", "AUTHORIZER_FAILURE"],
+  ...["BAD_REQUEST_BODY", "BAD_REQUEST_PARAMETERS", "DEFAULT_4XX", "DEFAULT_5XX", "EXPIRED_TOKEN"],
+  ...["INTEGRATION_FAILURE", "INTEGRATION_TIMEOUT", "INVALID_API_KEY", "INVALID_SIGNATURE"],
+  ...["MISSING_AUTHENTICATION_TOKEN", "QUOTA_EXCEEDED", "REQUEST_TOO_LARGE", "RESOURCE_NOT_FOUND", "THROTTLED"],
+  ...["UNAUTHORIZED", "UNSUPPORTED_MEDIA_TYPE", "WAF_FILTERED"],
+];
+const ResponseType = z.string().check(z.refine((type) => responseTypes.includes(type), { error: "no response type" }));
+
+/**
+ * A regular expression for the header that contains the token. It must begin with ^ and end with $, because AWS does not document whether
+ * API Gateway compares the expression with the whole header or with a part of it. With ^ and $, both comparisons have the same result.
+ */
+const WholeHeader = z
+  .string()
+  .check(
+    z.regex(/^\^.*\$$/, "must begin with ^ and end with $"),
+    z.refine(isPattern, { error: "must be a regular expression" }),
+  );
+
+/** In API Gateway's definitions, a security scheme with this header name is an API key. Each other scheme is an authorizer. */
+const KEY_HEADER = "x-api-key";
+
+/**
+ * Either an authorizer of the type TOKEN, whose `name` is the header that contains the token, or the scheme of methods that need an API
+ * key.
+ */
+const SecurityScheme = z
+  .strictObject({
+    type: z.literal("apiKey"),
+    name: z.string(),
+    in: z.literal("header"),
+    "x-amazon-apigateway-authtype": z.optional(z.literal("custom")),
+    "x-amazon-apigateway-authorizer": z.optional(
+      z.strictObject({
+        type: z.literal("token"),
+        authorizerUri: z.string(),
+        authorizerCredentials: Ignored,
+        identityValidationExpression: z.optional(WholeHeader),
+        authorizerResultTtlInSeconds: z._default(z.int().check(z.minimum(0), z.maximum(3_600)), 300),
+      }),
+    ),
+  })
+  .check(
+    z.refine(
+      (scheme) =>
+        (scheme.name === KEY_HEADER) !== (scheme["x-amazon-apigateway-authorizer"] !== undefined) &&
+        (scheme.name === KEY_HEADER) !== (scheme["x-amazon-apigateway-authtype"] !== undefined),
+      { error: `must be an authorizer, or an API key in the header ${KEY_HEADER}` },
+    ),
+  );
+
+function isPattern(text: string): boolean {
+  try {
+    return new RegExp(text).source !== "";
+  } catch {
+    return false;
+  }
+}
+
+const Definition = z.strictObject({
+  openapi: z.literal("3.0.1"),
+  info: z.strictObject({ title: z.string(), version: z.string(), description: z.optional(z.string()) }),
+  servers: z._default(
+    z.array(
+      z.strictObject({
+        url: z.literal("/"),
+        // API Gateway's own URL is the only one of the local service, so it cannot be off.
+        "x-amazon-apigateway-endpoint-configuration": z.strictObject({ disableExecuteApiEndpoint: z.literal(false) }),
+      }),
+    ),
+    [],
+  ),
+  paths: z.record(z.string(), PathItem),
+  components: z._default(z.strictObject({ securitySchemes: z.record(z.string(), SecurityScheme) }), {
+    securitySchemes: {},
+  }),
+  // The source of the API key of a request. With `AUTHORIZER`, the authorizer returns the key. The local service does not support the other
+  // source, a header that the client sends.
+  "x-amazon-apigateway-api-key-source": z.optional(z.literal("AUTHORIZER")),
+  "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
+  "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
+  "x-amazon-apigateway-gateway-responses": z._default(z.record(ResponseType, GatewayResponse), {}),
+});
+
+export const RestApi = z.strictObject({
+  Name: Ignored,
+  Description: Ignored,
+  Body: z.unknown(),
+  // `Mode` says whether a deployment merges the definition into an existing API or replaces it. A local start has no existing API.
+  Mode: Ignored,
+  Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
+  EndpointConfiguration: Ignored,
+  // API Gateway prefers the setting in the definition.
+  DisableExecuteApiEndpoint: Ignored,
+  SecurityPolicy: Ignored,
+  EndpointAccessMode: Ignored,
+  Policy: Ignored,
+  Tags: Ignored,
+});
+
+/**
+ * Returns the name that the settings of API Gateway's stage use for a method, for example `GET /~1api~1prospects`. API Gateway writes `~1`
+ * for each slash of the path. CloudFormation writes `/` for the path `/`.
+ */
+export const methodSetting = (path: string, verb: string): string =>
+  `${verb} /${path === "/" ? "" : path.replaceAll("/", "~1")}`;
+
+export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
+
+/** The settings of one method. `HttpMethod` `*` with `ResourcePath` `/*` means all methods that have no settings of their own. */
+const MethodSetting = z.strictObject({
+  HttpMethod: z.string(),
+  ResourcePath: z.string().check(z.startsWith("/")),
+  ThrottlingRateLimit: z.number(),
+  ThrottlingBurstLimit: z.number(),
+  CacheDataEncrypted: Ignored,
+  DataTraceEnabled: Ignored,
+  LoggingLevel: Ignored,
+  MetricsEnabled: Ignored,
+});
+
+const VARIABLE_VALUE = /^[A-Za-z0-9\-._~:/?#&=,]+$/;
+
+export const Stage = z.strictObject({
+  RestApiId: z.string(),
+  StageName: z.string(),
+  MethodSettings: z._default(z.array(MethodSetting), []),
+  /** The stage variables. API Gateway accepts only the characters of `VARIABLE_VALUE` in their values. */
+  Variables: z._default(z.record(z.string().check(z.regex(/^\w+$/)), z.string().check(z.regex(VARIABLE_VALUE))), {}),
+  // The following settings have no effect in the local service, which has no deployments, access logs, traces or tags.
+  DeploymentId: Ignored,
+  AccessLogSetting: Ignored,
+  Description: Ignored,
+  TracingEnabled: Ignored,
+  Tags: Ignored,
+});
+
+export type Stage = z.infer<typeof Stage>;
+
+export type PreflightIntegration = z.infer<typeof Preflight>;
+
+export interface ApiMethod {
+  readonly name: string;
+  readonly path: string;
+  /** The HTTP method in capital letters. `ANY` means all HTTP methods that the path does not define separately. */
+  readonly verb: string;
+  readonly integration: z.infer<typeof Integration>;
+  readonly authorizer: string | undefined;
+  /** True if a request needs an API key that is in a usage plan. The authorizer returns the key. */
+  readonly needsKey: boolean;
+}
+
+export interface ApiAuthorizer {
+  readonly header: string;
+  readonly uri: string;
+  readonly validation: string | undefined;
+  readonly ttlSeconds: number;
+}
+
+export interface Api {
+  readonly methods: readonly ApiMethod[];
+  readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
+  readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
+  readonly binaryMediaTypes: readonly string[];
+  /** Minimum size in bytes of a response that is compressed. If it is undefined, no response is compressed. */
+  readonly minimumCompressionSize: number | undefined;
+}
+
+/**
+ * Reads the OpenAPI definition in the property `Body` of an API in the template. Throws a LocalError with one line for each fault.
+ * @param id the logical id of the API, for the error messages
+ */
+export function readDefinition(id: string, body: unknown): Api {
+  const parsed = z.safeParse(Definition, body);
+  if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
+  const { paths, components, ...rest } = parsed.data;
+  const methods = Object.entries(paths).flatMap(([path, item]) => methodsOf(path, item));
+  const schemes = Object.entries(components.securitySchemes);
+  const authorizers = schemes.flatMap(([name, scheme]) => {
+    const authorizer = apiAuthorizer(scheme);
+    return authorizer === undefined ? [] : [[name, authorizer] as const];
+  });
+  const known = {
+    schemes: new Set(schemes.map(([name]) => name)),
+    authorizers: new Set(authorizers.map(([name]) => name)),
+  };
+  const wrong = [...methods.flatMap((imported) => importFaults(imported, known)), ...siblingFaults(Object.keys(paths))];
+  if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
+  return {
+    methods: methods.map(({ path, verb, operation }) => ({
+      name: `${verb} ${path}`,
+      path,
+      verb,
+      integration: operation["x-amazon-apigateway-integration"],
+      authorizer: authorizerOf(operation, known.authorizers),
+      needsKey: needsKey(operation, known),
+    })),
+    authorizers: new Map(authorizers),
+    gatewayResponses: rest["x-amazon-apigateway-gateway-responses"],
+    binaryMediaTypes: rest["x-amazon-apigateway-binary-media-types"],
+    minimumCompressionSize: rest["x-amazon-apigateway-minimum-compression-size"],
+  };
+}
+
+function apiAuthorizer({ name, ...scheme }: z.infer<typeof SecurityScheme>): ApiAuthorizer | undefined {
+  const authorizer = scheme["x-amazon-apigateway-authorizer"];
+  if (authorizer === undefined) return undefined;
+  return {
+    header: name.toLowerCase(),
+    uri: authorizer.authorizerUri,
+    validation: authorizer.identityValidationExpression,
+    ttlSeconds: authorizer.authorizerResultTtlInSeconds,
+  };
+}
+
+interface Schemes {
+  readonly schemes: ReadonlySet<string>;
+  readonly authorizers: ReadonlySet<string>;
+}
+
+const namesOf = ({ security }: Imported["operation"]): string[] => security.flatMap((needed) => Object.keys(needed));
+
+const authorizerOf = (operation: Imported["operation"], authorizers: ReadonlySet<string>): string | undefined =>
+  namesOf(operation).find((name) => authorizers.has(name));
+
+const needsKey = (operation: Imported["operation"], { schemes, authorizers }: Schemes): boolean =>
+  namesOf(operation).some((name) => schemes.has(name) && !authorizers.has(name));
+
+interface Imported {
+  readonly path: string;
+  readonly verb: string;
+  readonly operation: z.infer<typeof Operation>;
+}
+
+function methodsOf(path: string, item: z.infer<typeof PathItem>): Imported[] {
+  return verbs.flatMap((key) => {
+    const operation = item[key];
+    return operation === undefined ? [] : [{ path, verb: key === ANY_METHOD ? "ANY" : key.toUpperCase(), operation }];
+  });
+}
+
+const PATH_PART = /^(?:[\w.:-]+|\{[\w.-]+\+?\})$/;
+
+function importFaults({ path, verb, operation }: Imported, known: Schemes): string[] {
+  const at = `${path}.${verb}`;
+  const parts = path.split("/").slice(1);
+  const named = parts.flatMap((part) => /^\{([^+}]+)\+?\}$/.exec(part)?.[1] ?? []);
+  const declared = new Set(operation.parameters.map(({ name }) => name));
+  const unknown = namesOf(operation).filter((name) => !known.schemes.has(name));
+  return [
+    ...(path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)))
+      ? []
+      : [`${at}: a part of the path has characters that are not supported`]),
+    ...named.filter((name) => !declared.has(name)).map((name) => `${at}: the path's parameter ${name} is not declared`),
+    ...unknown.map((name) => `${at}: no security scheme is named ${name}`),
+    ...(namesOf(operation).filter((name) => known.authorizers.has(name)).length > 1
+      ? [`${at}: a method can have only one authorizer`]
+      : []),
+    // Only an authorizer can return the API key of a request. If a method needs a key but has no authorizer, API Gateway refuses every
+    // request to this method.
+    ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
+      ? [`${at}: needs an API key, but has no authorizer that names one`]
+      : []),
+    ...undeclaredHeaders(operation).map((name) => `${at}: ${name} is not declared`),
+  ];
+}
+
+/** Returns the headers of a preflight that its operation does not declare, because API Gateway refuses them. */
+function undeclaredHeaders({
+  responses,
+  "x-amazon-apigateway-integration": integration,
+}: Imported["operation"]): string[] {
+  if (integration.type !== "mock") return [];
+  const declared = new Set(Object.keys(responses[204].headers).map((name) => `method.response.header.${name}`));
+  return Object.keys(integration.responses.default.responseParameters).filter((name) => !declared.has(name));
+}
+
+/**
+ * Returns a fault for each pair of paths such as `/a/{id}` and `/a/{name}/b`. API Gateway refuses such a pair, because the parameters at
+ * the same position have different names.
+ */
+function siblingFaults(paths: readonly string[]): string[] {
+  const names = new Map<string, string>();
+  return paths.flatMap((path) => {
+    const parts = path.split("/").slice(1);
+    return parts.flatMap((part, i) => {
+      if (!part.startsWith("{")) return [];
+      const parent = parts.slice(0, i).join("/");
+      const known = names.get(parent) ?? part;
+      names.set(parent, known);
+      return known === part ? [] : [`${path}: ${known} is already the parameter at this position`];
+    });
+  });
+}

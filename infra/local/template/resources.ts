@@ -1,0 +1,241 @@
+/**
+ * Defines the schemas of CloudFormation templates and of the resource types that the local service runs. The schemas refuse unknown
+ * properties. Otherwise the local service would ignore such properties without a warning.
+ */
+import * as z from "zod/mini";
+import { logLevels, systemLogLevels } from "./log-levels.ts";
+
+const Fields = z.record(z.string(), z.unknown());
+
+const Resource = z.strictObject({
+  Type: z.string(),
+  Properties: z._default(Fields, {}),
+  Metadata: z._default(Fields, {}),
+  // The following properties have no effect in the local service. It creates resources in its own order, and does not update or delete them
+  // when the template changes.
+  DependsOn: z.optional(z.unknown()),
+  DeletionPolicy: z.optional(z.unknown()),
+  UpdateReplacePolicy: z.optional(z.unknown()),
+  UpdatePolicy: z.optional(z.unknown()),
+});
+
+const Output = z.looseObject({ Value: z.unknown(), Export: z.optional(z.strictObject({ Name: z.unknown() })) });
+
+export const Template = z.strictObject({
+  Resources: z.record(z.string(), Resource),
+  Outputs: z._default(z.record(z.string(), Output), {}),
+  // The following properties have no effect in the local service. They check the parameters of a deployment, or describe the template.
+  Parameters: z.optional(z.unknown()),
+  Rules: z.optional(z.unknown()),
+  Description: z.optional(z.unknown()),
+});
+export type Template = z.infer<typeof Template>;
+export type TemplateResource = Template["Resources"][string];
+
+/** A property that the local service ignores. It concerns the operation, safety or cost of a deployment. */
+export const Ignored = z.optional(z.unknown());
+
+const Seconds = z.int().check(z.minimum(0));
+const Attributes = z.array(z.strictObject({ AttributeName: z.string(), AttributeType: z.enum(["S", "N", "B"]) }));
+const KeySchema = z.array(z.strictObject({ AttributeName: z.string(), KeyType: z.enum(["HASH", "RANGE"]) }));
+
+const SecondaryIndex = z.strictObject({
+  IndexName: z.string(),
+  KeySchema,
+  Projection: z.strictObject({
+    ProjectionType: z.enum(["ALL", "KEYS_ONLY", "INCLUDE"]),
+    NonKeyAttributes: z.optional(z.array(z.string())),
+  }),
+});
+
+const StreamSpecification = z.strictObject({
+  StreamViewType: z.enum(["NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY"]),
+});
+
+export const Table = z.strictObject({
+  KeySchema,
+  AttributeDefinitions: Attributes,
+  GlobalSecondaryIndexes: z.optional(z.array(SecondaryIndex)),
+  TimeToLiveSpecification: z.optional(z.strictObject({ AttributeName: z.string(), Enabled: z.boolean() })),
+  BillingMode: z.literal("PAY_PER_REQUEST"),
+  StreamSpecification: z.optional(StreamSpecification),
+  DeletionProtectionEnabled: Ignored,
+  PointInTimeRecoverySpecification: Ignored,
+});
+
+export const Queue = z.strictObject({
+  VisibilityTimeout: z.optional(Seconds),
+  MessageRetentionPeriod: z.optional(Seconds),
+  RedrivePolicy: z.optional(z.strictObject({ deadLetterTargetArn: z.string(), maxReceiveCount: z.int() })),
+  SqsManagedSseEnabled: Ignored,
+});
+
+/**
+ * A KMS key. The local KMS server enforces the IAM policies of the functions that use the key (rights.ts), but not the policy of the key.
+ */
+export const EncryptionKey = z.strictObject({
+  Description: Ignored,
+  EnableKeyRotation: Ignored,
+  KeyPolicy: Ignored,
+});
+
+/** The rule by which the bucket sends a queue message for each new object. */
+const QueueConfiguration = z.strictObject({
+  Event: z.literal("s3:ObjectCreated:*"),
+  Queue: z.string(),
+  Filter: z.strictObject({
+    S3Key: z.strictObject({
+      Rules: z.array(z.strictObject({ Name: z.enum(["prefix", "suffix"]), Value: z.string() })),
+    }),
+  }),
+});
+
+const NO_PATTERN = "patterns are not supported by the local runtime";
+const CorsRule = z.strictObject({
+  /** Each is an origin, or `*` for all origins. */
+  AllowedOrigins: z.array(z.string().check(z.regex(/^(?:\*|[^*]+)$/, NO_PATTERN))),
+  AllowedMethods: z.array(z.enum(["GET", "PUT", "HEAD", "POST", "DELETE"])),
+  AllowedHeaders: z._default(z.array(z.string().check(z.regex(/^[^*]+$/, NO_PATTERN))), []),
+  ExposedHeaders: z._default(z.array(z.string()), []),
+  MaxAge: z.optional(z.int()),
+});
+
+export const Bucket = z.strictObject({
+  CorsConfiguration: z.optional(z.strictObject({ CorsRules: z.array(CorsRule) })),
+  NotificationConfiguration: z.optional(z.strictObject({ QueueConfigurations: z.array(QueueConfiguration) })),
+  // The following properties have no effect in the local service: its objects never expire and are not encrypted.
+  BucketEncryption: Ignored,
+  LifecycleConfiguration: Ignored,
+  OwnershipControls: Ignored,
+  PublicAccessBlockConfiguration: Ignored,
+});
+
+export const LambdaFunction = z.strictObject({
+  Handler: z.literal("index.handler"),
+  Runtime: z.literal("nodejs24.x"),
+  Environment: z.optional(z.strictObject({ Variables: z.optional(z.record(z.string(), z.string())) })),
+  MemorySize: z._default(z.int(), 128),
+  Timeout: z._default(z.int(), 3),
+  ReservedConcurrentExecutions: z.optional(z.int()),
+  LoggingConfig: z.strictObject({
+    // The metric filters match only JSON lines, so CloudFormation's default format (text) is refused.
+    LogFormat: z.literal("JSON"),
+    ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
+    SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
+    LogGroup: z.optional(z.string()),
+  }),
+  // `Code` is ignored, because the local service finds the code by the directory in the resource's metadata.
+  Code: Ignored,
+  Architectures: Ignored,
+  Description: Ignored,
+  // With `Terminate`, Lambda stops a function that sends messages to the queue by which it is invoked. The local service never stops such a
+  // function, so it accepts only `Allow`.
+  RecursiveLoop: z.optional(z.literal("Allow")),
+  Role: Ignored,
+});
+
+const Limits = z.strictObject({ RateLimit: z.number(), BurstLimit: z.int() });
+
+const OnFailure = z.strictObject({ OnFailure: z.strictObject({ Destination: z.string() }) });
+
+export const EventSourceMapping = z.strictObject({
+  EventSourceArn: z.string(),
+  FunctionName: z.string(),
+  BatchSize: z.optional(z.int()),
+  /** A stream's event source never waits for more records, because this setting is only a maximum. */
+  MaximumBatchingWindowInSeconds: z._default(Seconds, 0),
+  FunctionResponseTypes: z._default(z.array(z.literal("ReportBatchItemFailures")), []),
+  FilterCriteria: z.optional(z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) })),
+  StartingPosition: z.optional(z.literal("TRIM_HORIZON")),
+  BisectBatchOnFunctionError: z._default(z.boolean(), false),
+  MaximumRetryAttempts: z._default(z.int(), -1),
+  MaximumRecordAgeInSeconds: z._default(z.int(), -1),
+  // Only 1 is accepted, because the local service processes only one batch of a shard at a time.
+  ParallelizationFactor: z.optional(z.literal(1)),
+  DestinationConfig: z.optional(OnFailure),
+  ScalingConfig: z.optional(z.strictObject({ MaximumConcurrency: z.int() })),
+});
+
+export const Version = z.strictObject({
+  FunctionName: z.string(),
+});
+
+/**
+ * An alias of a function. The local service has only one version of each function, so the schema accepts no division of invocations between
+ * two versions.
+ */
+export const Alias = z.strictObject({
+  FunctionName: z.string(),
+  FunctionVersion: z.string(),
+  Name: z.string().check(z.regex(/^(?!\d+$)[\w-]{1,128}$/)),
+});
+
+export const EventInvokeConfig = z.strictObject({
+  FunctionName: z.string(),
+  Qualifier: z.literal("$LATEST"),
+  MaximumRetryAttempts: z.optional(z.int()),
+});
+
+export const Rule = z.strictObject({
+  ScheduleExpression: z.string(),
+  Targets: z.array(
+    z.strictObject({
+      Arn: z.string(),
+      Id: z.string(),
+      Input: z.optional(z.string()),
+    }),
+  ),
+  Description: Ignored,
+});
+
+/**
+ * A usage plan, which defines the throttle of its API keys. The schema accepts no quota. A quota needs the number of requests in a period,
+ * and the local service would lose this number at a restart.
+ */
+export const UsagePlan = z.strictObject({
+  ApiStages: z.array(
+    z.strictObject({
+      ApiId: z.string(),
+      Stage: z.string(),
+      Throttle: z._default(z.record(z.string(), Limits), {}),
+    }),
+  ),
+  Throttle: Limits,
+  Description: Ignored,
+});
+
+export const UsagePlanKey = z.strictObject({
+  KeyId: z.string(),
+  KeyType: z.literal("API_KEY"),
+  UsagePlanId: z.string(),
+});
+
+/** An API key. API Gateway accepts only 20 to 128 letters and digits as its value. */
+export const ApiKey = z.strictObject({
+  Enabled: z.literal(true),
+  Value: z.string().check(z.regex(/^[A-Za-z0-9]{20,128}$/, "must be 20 to 128 letters and digits")),
+});
+
+/** Resource types that the local service does not run. An `AWS::IAM::Role` has an effect all the same: rights.ts enforces its policies. */
+export const ignoredTypes: ReadonlySet<string> = new Set([
+  "AWS::ApiGateway::Account",
+  "AWS::ApiGateway::Deployment",
+  "AWS::CDK::Metadata",
+  "AWS::CloudWatch::Alarm",
+  "AWS::CloudWatch::CompositeAlarm",
+  "AWS::CloudWatch::Dashboard",
+  "AWS::CodeDeploy::Application",
+  "AWS::CodeDeploy::DeploymentGroup",
+  "AWS::IAM::ManagedPolicy",
+  "AWS::IAM::Policy",
+  "AWS::IAM::Role",
+  "AWS::Lambda::Permission",
+  "AWS::Logs::LogGroup",
+  "AWS::Logs::MetricFilter",
+  "AWS::Logs::QueryDefinition",
+  "AWS::S3::BucketPolicy",
+  "AWS::SNS::Subscription",
+  "AWS::SNS::Topic",
+  "AWS::SNS::TopicPolicy",
+  "AWS::SQS::QueuePolicy",
+]);
