@@ -2,6 +2,7 @@
  * The facts that activity reports count. Entries of the search index contain them, so a fact needs no write of its own. Imports add no
  * entries, and have `ImportedFacts` instead.
  */
+import { byteAt, doubleAt } from "#shared/at.ts";
 import {
   ByteReader,
   ByteWriter,
@@ -105,11 +106,11 @@ export const decodeFacts = (bytes: Uint8Array): Fact[] =>
     const [at, userIds, prospectIds, records, statusIds] = [column(), column(), column(), column(), column()];
     return kinds.map((kind, i) => ({
       kind,
-      userId: userIds[i] ?? 0,
-      at: at[i] ?? 0,
+      userId: doubleAt(userIds, i),
+      at: doubleAt(at, i),
       statusId: statusIds[i] || null,
-      prospectId: prospectIds[i] ?? 0,
-      record: records[i] ?? 0,
+      prospectId: doubleAt(prospectIds, i),
+      record: doubleAt(records, i),
     }));
   });
 
@@ -202,6 +203,6 @@ export function countBits(bits: Uint8Array): number {
 }
 
 const setBit = (bits: Uint8Array, at: number): void => {
-  bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7));
+  bits[at >> 3] = byteAt(bits, at >> 3) | (1 << (at & 7));
 };
-const hasBit = (bits: Uint8Array, at: number): boolean => ((bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0;
+const hasBit = (bits: Uint8Array, at: number): boolean => (byteAt(bits, at >> 3) & (1 << (at & 7))) !== 0;

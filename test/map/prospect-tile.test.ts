@@ -12,8 +12,8 @@ import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segm
 import { flushedVersions } from "#shared/company-index/versions.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { gzipped } from "#shared/http/gzip.ts";
-import { TILE_GZIP_LEVEL, TILE_PINS_MAX, tileOf } from "#shared/prospects/map/tiles.ts";
-import { boxAround, type Tile } from "#shared/tiles/tile.ts";
+import { TILE_GZIP_LEVEL, TILE_PINS_MAX, tileOf } from "#shared/map/prospect-tile.ts";
+import { boxAround, type Tile } from "#shared/map/tile.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { sized } from "../harness/tier.ts";
 

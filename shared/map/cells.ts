@@ -1,4 +1,5 @@
 /** Groups the matches of a search by the cells of a fixed grid on the map. */
+import { at, doubleAt, uint16At, uint32At } from "#shared/at.ts";
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
@@ -114,7 +115,7 @@ interface Points {
   readonly lngs: Float64Array;
   readonly ids: Float64Array;
   /** Indexes into `statuses`, whose values are indexes into `FilledCells.statusIds`. */
-  readonly codes: ArrayLike<number>;
+  readonly codes: Uint16Array;
   readonly statuses: readonly number[];
 }
 
@@ -127,19 +128,18 @@ export function cellsOf({ segments, unflushed }: Pick<Matches, "segments" | "unf
   ];
   const sums = new Sums(view, statusIds.length);
   for (const { inView, rows } of segments) {
-    const { main, geo } = inView.segment;
-    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
+    const { main, places } = inView.segment;
     const { values, codes } = main.statusId;
     const statuses = values.map((id) => statusIds.indexOf(id));
-    sums.add({ rows, lats: geo.lat, lngs: geo.lng, ids: main.ids, codes, statuses });
+    sums.add({ rows, lats: places.lat, lngs: places.lng, ids: main.ids, codes, statuses });
   }
   sums.add({
     rows: unflushed.keys(),
     lats: Float64Array.from(unflushed, ({ lat }) => lat ?? Number.NaN),
     lngs: Float64Array.from(unflushed, ({ lng }) => lng ?? Number.NaN),
     ids: Float64Array.from(unflushed, ({ id }) => id),
-    codes: Uint32Array.from(unflushed.keys()),
-    statuses: unflushed.map(({ statusId }) => statusIds.indexOf(statusId)),
+    codes: Uint16Array.from(unflushed, ({ statusId }) => statusIds.indexOf(statusId)),
+    statuses: [...statusIds.keys()],
   });
   return { cells: sums.filled(), statusIds, total: sums.total, unmapped: sums.unmapped };
 }
@@ -176,11 +176,11 @@ class Sums {
   add({ rows, lats, lngs, ids, codes, statuses }: Points): void {
     const [counts, byStatus, latSums, lngSums] = [this.#counts, this.#byStatus, this.#lats, this.#lngs];
     const [lastIds, boxes, width] = [this.#lastIds, this.#boxes, this.#statuses];
-    let [total, unmapped, at] = [0, 0, -1];
+    let [total, unmapped, cell] = [0, 0, -1];
     let [west, south, east, north] = [1, 1, -1, -1];
     for (const row of rows) {
-      const lat = lats[row] ?? Number.NaN;
-      const lng = lngs[row] ?? Number.NaN;
+      const lat = doubleAt(lats, row);
+      const lng = doubleAt(lngs, row);
       if (Number.isNaN(lat) || Number.isNaN(lng)) {
         unmapped++;
         continue;
@@ -189,21 +189,21 @@ class Sums {
       if (!(lng > west && lng < east && lat > south && lat < north)) {
         const next = this.#view.cellOf(lat, lng);
         if (next < 0) continue;
-        at = next;
-        [west, south, east, north] = this.#insides[at] ??= this.#view.insideOf(at);
+        cell = next;
+        [west, south, east, north] = this.#insides[cell] ??= this.#view.insideOf(cell);
       }
-      const count = counts[at] ?? 0;
-      const box = at * 4;
-      if (count === 0 || lng < (boxes[box] ?? lng)) boxes[box] = lng;
-      if (count === 0 || lat < (boxes[box + 1] ?? lat)) boxes[box + 1] = lat;
-      if (count === 0 || lng > (boxes[box + 2] ?? lng)) boxes[box + 2] = lng;
-      if (count === 0 || lat > (boxes[box + 3] ?? lat)) boxes[box + 3] = lat;
-      const ofStatus = at * width + (statuses[codes[row] ?? 0] ?? 0);
-      byStatus[ofStatus] = (byStatus[ofStatus] ?? 0) + 1;
-      counts[at] = count + 1;
-      latSums[at] = (latSums[at] ?? 0) + lat;
-      lngSums[at] = (lngSums[at] ?? 0) + lng;
-      lastIds[at] = ids[row] ?? 0;
+      const count = uint32At(counts, cell);
+      const box = cell * 4;
+      if (count === 0 || lng < doubleAt(boxes, box)) boxes[box] = lng;
+      if (count === 0 || lat < doubleAt(boxes, box + 1)) boxes[box + 1] = lat;
+      if (count === 0 || lng > doubleAt(boxes, box + 2)) boxes[box + 2] = lng;
+      if (count === 0 || lat > doubleAt(boxes, box + 3)) boxes[box + 3] = lat;
+      const ofStatus = cell * width + at(statuses, uint16At(codes, row));
+      byStatus[ofStatus] = uint32At(byStatus, ofStatus) + 1;
+      counts[cell] = count + 1;
+      latSums[cell] = doubleAt(latSums, cell) + lat;
+      lngSums[cell] = doubleAt(lngSums, cell) + lng;
+      lastIds[cell] = doubleAt(ids, row);
       total++;
     }
     this.total += total;
@@ -215,13 +215,13 @@ class Sums {
   }
 
   #cellAt(at: number, count: number): Cell {
-    const [minLng = 0, minLat = 0, maxLng = 0, maxLat = 0] = this.#boxes.subarray(at * 4, at * 4 + 4);
+    const edge = (side: number): number => doubleAt(this.#boxes, at * 4 + side);
     return {
       count,
-      box: [minLng, minLat, maxLng, maxLat],
-      center: { lat: (this.#lats[at] ?? 0) / count, lng: (this.#lngs[at] ?? 0) / count },
+      box: [edge(0), edge(1), edge(2), edge(3)],
+      center: { lat: doubleAt(this.#lats, at) / count, lng: doubleAt(this.#lngs, at) / count },
       byStatus: [...this.#byStatus.subarray(at * this.#statuses, (at + 1) * this.#statuses)],
-      lastId: this.#lastIds[at] ?? 0,
+      lastId: doubleAt(this.#lastIds, at),
     };
   }
 }

@@ -6,8 +6,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
-import { View } from "#shared/prospects/map/cells.ts";
-import { clustersOf } from "#shared/prospects/map/clusters.ts";
+import { View } from "#shared/map/cells.ts";
+import { clustersOf } from "#shared/map/clusters.ts";
 
 const names = { statuses: new Map() };
 const rowsOf = (points: readonly (readonly [number | null, number | null, number | null])[]): IndexRow[] =>
