@@ -152,8 +152,7 @@ export async function moveHead(
   { manifest, lastChunk, flushedAt, version }: MovedHead,
   { chunk = [], commit }: { readonly chunk?: readonly Write[]; readonly commit?: Commit | undefined } = {},
 ): Promise<Head | undefined> {
-  const log = { lastChunk, flushedAt };
-  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, ...log };
+  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, lastChunk, flushedAt };
   const move = { update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) };
   try {
     if (commit !== undefined) await commit([move, ...chunk]);
@@ -178,11 +177,10 @@ const PartManifestItem = z.object({
 
 export type PartManifests = ReadonlyMap<string, PartManifest>;
 
-export const partManifestItem = (companyId: number, { partId, fewOverrides, ...rest }: PartManifest): Key & Item => ({
+export const partManifestItem = (companyId: number, { partId, ...rest }: PartManifest): Key & Item => ({
   ...keys.partManifest(companyId, partId),
   type: "partManifest",
   ...rest,
-  ...(fewOverrides !== undefined && { fewOverrides }),
 });
 
 /** These attributes are the same in every format, so garbage collection can also read the manifests of other releases. */

@@ -131,23 +131,24 @@ async function inspectPart(
       const [entry, decode] = [some[i], read?.[0]];
       const columns = decode === undefined ? undefined : await orFault(faults, decode);
       if (entry === undefined || columns === undefined) continue;
+      const fault = faultOfLengths(entry, columns);
+      if (fault !== undefined) faults.push(fault);
+      if (fault !== undefined) continue;
       const own = [...rowsOf(columns)];
-      faults.push(...faultsOfSegment(entry, columns, own), ...faultsOfOrder(entry, last, own));
+      faults.push(...faultsOfZone(entry, own), ...faultsOfOrder(entry, last, own));
       last = own.at(-1) ?? last;
       for (const one of own) keep(one);
     }
   }
 }
 
-function* faultsOfSegment(
-  { id, rows, zone }: SegmentEntry,
-  { main, geo, text }: SegmentColumns,
-  own: readonly RowWithNotes[],
-): Generator<string> {
+function faultOfLengths({ id, rows }: SegmentEntry, { main, geo, text }: SegmentColumns): string | undefined {
   const lengths = [main.count, geo.lat.length, text.digitStarts.length - 1];
-  if (lengths.some((length) => length !== rows)) {
-    yield `segment ${id} claims ${rows} rows, but its columns hold ${lengths.join(", ")}`;
-  }
+  if (lengths.every((length) => length === rows)) return undefined;
+  return `segment ${id} claims ${rows} rows, but its columns hold ${lengths.join(", ")}`;
+}
+
+function* faultsOfZone({ id, zone }: SegmentEntry, own: readonly RowWithNotes[]): Generator<string> {
   if (own.length > 0 && !coversZone(zone, zoneOf(own.map(({ row }) => row)))) {
     yield `the zone map of segment ${id} does not cover its rows`;
   }

@@ -176,14 +176,14 @@ async function publishRows(context: JobContext, lease: ImportLease): Promise<voi
   const { companyId, id } = lease.stored;
   const { total, first, progress } = lease.job;
   if (total === null || first === null) throw new Error("rows cannot be published before they are counted");
-  const newId = pieceNames(id);
+  const options = { newId: pieceNames(id), between: () => lease.heartbeat({}) };
   const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.stretches);
   const range = { from: first.prospect, to: first.prospect + total.prospect - 1 };
   const collector = new ImportCollector(lease.stored.createdBy, range.from, range.to);
   const passing = collector.passing(rows);
-  const segments = await storeSegments(context.table, companyId, passing, newId, () => lease.heartbeat({}));
+  const segments = await storeSegments(context.table, companyId, passing, options);
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
-  const part = await completePart(context.table, companyId, segments, noOverrides, newId);
+  const part = await completePart(context.table, companyId, segments, noOverrides, options);
   // Throws if another invocation has taken the job. That invocation stores the same index rows under the same names.
   await lease.heartbeat({});
   const others = (version: number) => [importedWrite(companyId, version, collector.facts)];
