@@ -116,22 +116,13 @@ export const decodeFacts = (bytes: Uint8Array): Fact[] =>
 
 /** All rows must have the same creation time. */
 export class ImportCollector {
-  readonly #userId: number;
-  readonly #first: number;
-  readonly #created: Uint8Array;
-  readonly #withStatus: Uint8Array;
-  readonly #withNote: Uint8Array;
-  readonly #byStatus = new Map<number | null, number>();
-  #at = 0;
+  readonly facts: ImportedFacts & { at: number; readonly byStatus: Map<number | null, number> };
 
   /** @param last the last id of the range from which the imported prospects get their ids, included */
   constructor(userId: number, first: number, last: number) {
-    const bytes = Math.ceil((last - first + 1) / 8);
-    this.#userId = userId;
-    this.#first = first;
-    this.#created = new Uint8Array(bytes);
-    this.#withStatus = new Uint8Array(bytes);
-    this.#withNote = new Uint8Array(bytes);
+    const bitmap = () => new Uint8Array(Math.ceil((last - first + 1) / 8));
+    const bitmaps = { created: bitmap(), withStatus: bitmap(), withNote: bitmap() };
+    this.facts = { userId, at: 0, first, byStatus: new Map(), ...bitmaps };
   }
 
   *passing(rows: Iterable<RowWithNotes>): Generator<RowWithNotes> {
@@ -142,24 +133,12 @@ export class ImportCollector {
   }
 
   add({ row: { id, createdAt, statusId }, notes }: RowWithNotes): void {
-    const at = id - this.#first;
-    setBit(this.#created, at);
-    if (statusId !== null) setBit(this.#withStatus, at);
-    if (notes.length > 0) setBit(this.#withNote, at);
-    this.#byStatus.set(statusId, (this.#byStatus.get(statusId) ?? 0) + 1);
-    this.#at = createdAt;
-  }
-
-  get facts(): ImportedFacts {
-    return {
-      userId: this.#userId,
-      at: this.#at,
-      first: this.#first,
-      created: this.#created,
-      withStatus: this.#withStatus,
-      withNote: this.#withNote,
-      byStatus: this.#byStatus,
-    };
+    const { first, created, withStatus, withNote, byStatus } = this.facts;
+    setBit(created, id - first);
+    if (statusId !== null) setBit(withStatus, id - first);
+    if (notes.length > 0) setBit(withNote, id - first);
+    byStatus.set(statusId, (byStatus.get(statusId) ?? 0) + 1);
+    this.facts.at = createdAt;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Tests that the word index of stored texts finds the same texts as a plain search in each text. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
+import { SegmentTexts, type TextFinder } from "#shared/company-index/search/loaded-segment.ts";
 import { Patterns, PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 import { findAll } from "#shared/company-index/search/text-search.ts";
 import { Words } from "#shared/company-index/search/words.ts";
@@ -120,7 +120,8 @@ test("a search distinguishes rows and notes, with and without a word index", { t
       ]);
       const search = (): string[] => {
         const found = new Set<string>();
-        segment.visitTextsWith(Buffer.from(wanted), (text) => {
+        const inTexts: TextFinder = (texts, visit) => texts.visitTextsWith(Buffer.from(wanted), (text) => visit(text, 1));
+        segment.find(inTexts, (text) => {
           const [row, at] = [segment.rowOf[text], segment.noteOf(text)];
           found.add(at < 0 ? `row ${row}` : `note ${segment.noteIds[at]} of ${row}`);
         });

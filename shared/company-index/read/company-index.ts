@@ -138,14 +138,14 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
           const loads = notesOf === undefined ? criteria : withTextsOf(criteria);
           await loaded.load(table, loads);
           cache.set(companyId, unflushed.head.version, loaded);
-          const known = loaded.known(loads);
+          const { known } = loaded;
           let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
           if (needsText(criteria)) {
             const filled = await withTexts(table, companyId, delta, known, unflushed.withLongText, texts);
             if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
             ({ delta } = filled);
           }
-          const view = loaded.view(loads, delta);
+          const view = loaded.view(delta);
           const matches = findMatches(view, criteria);
           return { matches, notes: notesOf?.(view, matches) };
         } finally {

@@ -2,13 +2,7 @@
 import { at } from "#shared/at.ts";
 import { type Criteria, canMeet, needsGeo, needsText } from "#shared/company-index/criteria.ts";
 import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifest.ts";
-import {
-  inlineOverridesOf,
-  noPartOverrides,
-  type PartOverrides,
-  type Piece,
-  readPieces,
-} from "#shared/company-index/pieces.ts";
+import { inlineOverridesOf, type PartOverrides, type Piece, readPieces } from "#shared/company-index/pieces.ts";
 import {
   deadRows,
   deadUnder,
@@ -38,8 +32,7 @@ export class LoadedIndex {
   #makesWords = false;
   #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
-  #parts: FlushedVersions | undefined;
-  #partsWithNotes: FlushedVersions | undefined;
+  #versions: FlushedVersions | undefined;
 
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
@@ -94,7 +87,7 @@ export class LoadedIndex {
     // Segment objects are replaced and not changed, because a read of an earlier version of the index may still use them.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
-    this.#partsWithNotes = undefined;
+    this.#versions = undefined;
     this.#inView = undefined;
     this.#bytes = undefined;
     return before - this.bytes;
@@ -125,7 +118,10 @@ export class LoadedIndex {
       if (searches && looseNotes > 0 && !this.#looseNotes.has(id)) {
         yield {
           piece: { owner: id, name: "notes", count: looseNotes },
-          keep: (bytes, label) => this.#looseNotes.set(id, decodeNotes(label, bytes)),
+          keep: (bytes, label) => {
+            this.#looseNotes.set(id, decodeNotes(label, bytes));
+            this.#versions = undefined;
+          },
         };
       }
       for (const entry of segments) {
@@ -161,9 +157,9 @@ export class LoadedIndex {
     else if (group === "text") segment.text ??= new SegmentTexts(decodeText(label, bytes));
   }
 
-  /** First call `load` with the same criteria. The result may include segments without a match. */
-  view(criteria: Criteria, delta: Delta): IndexView {
-    const parts = this.known(criteria);
+  /** First call `load`. The result may include segments without a match. */
+  view(delta: Delta): IndexView {
+    const parts = this.known;
     const flushed = this.#flushed(parts);
     const segments =
       delta.prospects.size === 0
@@ -188,23 +184,15 @@ export class LoadedIndex {
     return inView;
   }
 
-  /** First call `load` with the same criteria. Loose notes are included only if the criteria contain words. */
-  known({ words }: Criteria): FlushedVersions {
-    if (words.length > 0) {
-      this.#partsWithNotes ??= this.#flushedVersions();
-      return this.#partsWithNotes;
-    }
-    this.#parts ??= this.#flushedVersions();
-    return this.#parts;
-  }
-
-  #flushedVersions(): FlushedVersions {
-    return flushedVersions(
+  /** First call `load`. Loose notes are included only if a search has loaded them. */
+  get known(): FlushedVersions {
+    this.#versions ??= flushedVersions(
       this.manifest.parts.map((part) => ({
         overrides: this.#overridesOf(part),
-        looseNotes: this.#looseNotes.get(part.id) ?? noPartOverrides.looseNotes,
+        looseNotes: this.#looseNotes.get(part.id) ?? [],
       })),
     );
+    return this.#versions;
   }
 
   #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: FlushedVersions): Uint8Array | undefined {

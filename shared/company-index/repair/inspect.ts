@@ -131,9 +131,10 @@ async function inspectPart(
       const [entry, decode] = [some[i], read?.[0]];
       const columns = decode === undefined ? undefined : await orFault(faults, decode);
       if (entry === undefined || columns === undefined) continue;
-      const fault = faultOfLengths(entry, columns);
-      if (fault !== undefined) faults.push(fault);
-      if (fault !== undefined) continue;
+      const lengths = lengthsOf(columns);
+      if (lengths.some((length) => length !== entry.rows))
+        faults.push(`segment ${entry.id} claims ${entry.rows} rows, but its columns hold ${lengths.join(", ")}`);
+      if (new Set(lengths).size > 1) continue;
       const own = [...rowsOf(columns)];
       faults.push(...faultsOfZone(entry, own), ...faultsOfOrder(entry, last, own));
       last = own.at(-1) ?? last;
@@ -142,11 +143,7 @@ async function inspectPart(
   }
 }
 
-function faultOfLengths({ id, rows }: SegmentEntry, { main, geo, text }: SegmentColumns): string | undefined {
-  const lengths = [main.count, geo.lat.length, text.digitStarts.length - 1];
-  if (lengths.every((length) => length === rows)) return undefined;
-  return `segment ${id} claims ${rows} rows, but its columns hold ${lengths.join(", ")}`;
-}
+const lengthsOf = ({ main, geo, text }: SegmentColumns) => [main.count, geo.lat.length, text.digitStarts.length - 1];
 
 function* faultsOfZone({ id, zone }: SegmentEntry, own: readonly RowWithNotes[]): Generator<string> {
   if (own.length > 0 && !coversZone(zone, zoneOf(own.map(({ row }) => row)))) {

@@ -6,7 +6,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { at } from "#shared/at.ts";
 import { logWrites } from "#shared/company-index/activity/log.ts";
-import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { type Head, type Part, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -200,7 +199,7 @@ async function replaceParts(job: Job): Promise<number> {
 /** Returns the number of newer parts, or undefined if another process has changed the head row. */
 async function tryToReplaceParts(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
-  const unflushed = await readUnflushedFacts(context.table, companyId);
+  const unflushed = await readUnflushed(context.table, companyId);
   const staying = await newerParts(job, unflushed.head);
   const partOverrides = await readPartOverrides(context.table, companyId, staying);
   refuseImports(staying, partOverrides);

@@ -2,7 +2,7 @@
 import { doubleAt, uint16At } from "#shared/at.ts";
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
-import { type Patterns, PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 import { allRows, type Postings, postingsOf } from "#shared/company-index/search/row-filter.ts";
 import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
@@ -111,6 +111,9 @@ export class LoadedSegment {
   }
 }
 
+/** Finds words in texts, or in phone numbers. */
+export type TextFinder = (texts: PlainTexts | Words, visit: (text: number, found: number) => void) => void;
+
 /** The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. */
 export class SegmentTexts {
   readonly rowOf: Uint16Array;
@@ -132,24 +135,15 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** May visit the same text several times. */
-  visitTextsWith(word: Buffer, visit: (text: number) => void): void {
+  /** May visit the same text several times. `found` is a bit mask of words. */
+  find(inTexts: TextFinder, visit: (text: number, found: number) => void): void {
     this.#isSearched = true;
-    this.#texts.visitTextsWith(word, visit);
-  }
-
-  visitTextsWithSome(patterns: Patterns, visit: (text: number, found: number) => void): void {
-    this.#isSearched = true;
-    this.#texts.visitTextsWithSome(patterns, visit);
+    inTexts(this.#texts, visit);
   }
 
   /** May visit the same row several times. */
-  visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
-    this.#digits.visitTextsWith(digits, visit);
-  }
-
-  visitRowsWithSomeDigits(patterns: Patterns, visit: (row: number, found: number) => void): void {
-    this.#digits.visitTextsWithSome(patterns, visit);
+  findInDigits(inDigits: TextFinder, visit: (row: number, found: number) => void): void {
+    inDigits(this.#digits, visit);
   }
 
   /** Returns a position in `noteIds`, or -1 for the text of a prospect. */

@@ -5,7 +5,7 @@ import {
   type IndexView,
   isReplaced,
   type SegmentInView,
-  type SegmentTexts,
+  type TextFinder,
 } from "#shared/company-index/search/loaded-segment.ts";
 import { Patterns, WORDS_IN_MASK } from "#shared/company-index/search/plain-texts.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
@@ -113,8 +113,8 @@ export function findAll(
 type Add = (rowOrId: number, found: number) => void;
 
 interface Finder {
-  readonly inTexts: (texts: SegmentTexts, visit: Add) => void;
-  readonly inDigits: (texts: SegmentTexts, visit: Add) => void;
+  readonly inTexts: TextFinder;
+  readonly inDigits: TextFinder;
 }
 
 function finderOf(words: readonly SearchWord[]): Finder {
@@ -124,7 +124,7 @@ function finderOf(words: readonly SearchWord[]): Finder {
     const digits = new Patterns(words.map((word) => word.digits));
     return {
       inTexts: (stored, visit) => stored.visitTextsWithSome(texts, visit),
-      inDigits: (stored, visit) => stored.visitRowsWithSomeDigits(digits, visit),
+      inDigits: (stored, visit) => stored.visitTextsWithSome(digits, visit),
     };
   }
   const text = Buffer.from(only.text);
@@ -132,7 +132,7 @@ function finderOf(words: readonly SearchWord[]): Finder {
   return {
     inTexts: (stored, visit) => stored.visitTextsWith(text, (found) => visit(found, 1)),
     inDigits: (stored, visit) => {
-      for (const one of digits) stored.visitRowsWithDigits(one, (row) => visit(row, 1));
+      for (const one of digits) stored.visitTextsWith(one, (row) => visit(row, 1));
     },
   };
 }
@@ -180,7 +180,7 @@ function hitsIn(
 ): RowHits {
   const { texts, main } = segment;
   const isAnyReplaced = view.noteVersions.size + view.delta.notes.size > 0;
-  inTexts(texts, (at, found) => {
+  texts.find(inTexts, (at, found) => {
     const row = uint16At(texts.rowOf, at);
     if (dead === undefined && !isAnyReplaced) return hits.add(row, found);
     const note = texts.noteOf(at);
@@ -188,7 +188,7 @@ function hitsIn(
     if (dead?.[row] !== 1) hits.add(row, found);
     else if (note >= 0) stray(doubleAt(main.ids, row), found);
   });
-  inDigits(texts, (row, found) => {
+  texts.findInDigits(inDigits, (row, found) => {
     if (dead?.[row] !== 1) hits.add(row, found);
   });
   return hits;

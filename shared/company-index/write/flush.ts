@@ -1,7 +1,6 @@
 /** The flush moves the delta entries of a company into a new part, and merges parts of similar size as in an LSM tree. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { activityOf, VERSIONS_PER_SUM } from "#shared/company-index/activity/sum-up.ts";
 import type { Logged } from "#shared/company-index/change-log.ts";
 import { readUnflushed, removeUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -57,7 +56,7 @@ export async function flush(
   { least = FLUSH_ENTRIES, settleMs = SETTLE_MS, sumAfter = VERSIONS_PER_SUM, whenOld = false } = {},
 ): Promise<Flushed> {
   const place = { table, clock, companyId };
-  const unflushed = await readUnflushedFacts(table, companyId);
+  const unflushed = await readUnflushed(table, companyId);
   const { head } = unflushed;
   const entries = unflushed.keys.length;
   const unchanged = { entries: 0, left: unflushed.weight, merges: 0, youngUntil: head.flushedAt + OLD_MS };

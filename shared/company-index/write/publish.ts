@@ -12,7 +12,6 @@ import {
   moveHead,
   type Part,
   partManifestItem,
-  partManifestOf,
   readPartManifests,
   type SegmentEntry,
 } from "#shared/company-index/manifest.ts";
@@ -129,7 +128,7 @@ export async function publish(
 ): Promise<Head | undefined> {
   if (part !== undefined) {
     const replaced = from.manifest.filter((id) => !manifest.includes(id));
-    await table.batchPut([partManifestItem(companyId, partManifestOf(part, clock.now(), replaced))]);
+    await table.batchPut([partManifestItem(companyId, part, clock.now(), replaced)]);
   }
   const chunk = chunkWrites(companyId, from, logged, clock.now());
   const next: Head = {
