@@ -166,7 +166,8 @@ export class RingArea {
     // Rounding may make the middle of neighbouring numbers the greater one. No point would then be beyond it.
     const middle = (from + to) / 2 < to ? (from + to) / 2 : from;
     let low = 0;
-    for (const [i, point] of points.entries()) {
+    for (let i = 0; i < points.length; i++) {
+      const point = uint32At(points, i);
       if (doubleAt(along, point) > middle) continue;
       points[i] = uint32At(points, low);
       points[low++] = point;
@@ -274,7 +275,8 @@ interface Places {
 
 function boxAround({ lngs, lats }: Places, points: Uint32Array): PlainBox {
   let [west, south, east, north] = [TURN, TURN, -TURN, -TURN];
-  for (const point of points) {
+  for (let i = 0; i < points.length; i++) {
+    const point = uint32At(points, i);
     const lng = doubleAt(lngs, point);
     const lat = doubleAt(lats, point);
     if (lng < west) west = lng;

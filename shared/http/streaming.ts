@@ -56,48 +56,6 @@ export function streamEndpoint<
   );
 }
 
-/**
- * Streams a page of stored records. The schema validates only a sample and removes no field, so `work` must return exactly the documented
- * fields. `body` is as in `streamEndpoint`.
- */
-export function streamPage<
-  Item extends z.ZodMiniType,
-  Shape extends { readonly items: z.ZodMiniArray<Item> },
-  Path extends z.ZodMiniType,
-  Query extends z.ZodMiniType,
-  Body extends z.ZodMiniType,
->(
-  contract: Contract<Path, Query, Body, z.ZodMiniObject<Shape>>,
-  work: (
-    call: StreamedCall<z.output<Path>, z.output<Query>, z.output<Body>>,
-  ) => Promise<(z.output<z.ZodMiniObject<Shape>> & Page) | NotModified>,
-  body?: MiddlewareObj<ApiEvent>,
-): StreamEndpoint {
-  return streaming(
-    contract,
-    async function* (call) {
-      const page = await work(call);
-      if (page instanceof NotModified) return page;
-      yield pageText(contract.response.def.shape.items.def.element, page);
-      return undefined;
-    },
-    body,
-  );
-}
-
-interface Page {
-  readonly items: readonly unknown[];
-}
-
-const SAMPLE = 64;
-let sampled = 0;
-
-/** Validates a sample, in which is the first item of each function instance. */
-export function pageText(item: z.ZodMiniType, page: Page): string {
-  for (const value of page.items) if (sampled++ % SAMPLE === 0) checked(item, value);
-  return JSON.stringify(page);
-}
-
 /** Each item is validated and serialized as soon as it arrives. */
 export function streamItems<
   Item extends z.ZodMiniType,

@@ -8,13 +8,11 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 import { View } from "#shared/map/cells.ts";
 import { clustersOf } from "#shared/map/clusters.ts";
+import { plainRow } from "../company-index/plain-rows.ts";
 
 const names = { statuses: new Map() };
 const rowsOf = (points: readonly (readonly [number | null, number | null, number | null])[]): IndexRow[] =>
-  points.map(([lat, lng, statusId], i) => ({
-    ...{ id: i + 1, version: 1, createdAt: i, updatedAt: i, statusId, assignedToUserId: null, tagIds: [], city: null },
-    ...{ lat, lng, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "" },
-  }));
+  points.map(([lat, lng, statusId], i) => plainRow({ id: i + 1, createdAt: i, updatedAt: i, statusId, lat, lng }));
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 85.06, null));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180));
 const points = fc.array(fc.tuple(lat, lng, fc.constantFrom(null, 1, 2)), { maxLength: 60 });

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { PinText, pinEnd, pinPieces } from "#shared/prospects/list/pins.ts";
+import { plainRow } from "../company-index/plain-rows.ts";
 import { sized } from "../harness/tier.ts";
 
 const degrees = (most: number) =>
@@ -33,18 +34,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
 });
 
 test("200 000 unflushed rows are all shown as pins, although a call in JavaScript cannot have so many arguments", () => {
-  const seen = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: 39.5, lng: -104.5 };
-  const row = {
-    ...seen,
-    version: 1,
-    createdAt: 0,
-    updatedAt: 0,
-    text: "",
-    sourceId: null,
-    appointments: 0,
-    ahead: [],
-    phoneDigits: "",
-  };
+  const row = plainRow({ id: 0, lat: 39.5, lng: -104.5 });
   const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));
   const end = pinEnd('"#9CA3AF"');
   const text = Array.from(

@@ -39,7 +39,8 @@ export class RowSet implements RowFilter {
   readonly inListOrder = false;
   readonly #count: number;
   readonly #rows: number[] = [];
-  #bits: Uint32Array | undefined;
+  /** 1 for each row of the set. Undefined while there are few. */
+  #marks: Uint8Array | undefined;
 
   constructor(count: number) {
     this.#count = count;
@@ -52,14 +53,14 @@ export class RowSet implements RowFilter {
   add(row: number): void {
     if (this.has(row)) return;
     this.#rows.push(row);
-    if (this.#bits !== undefined) mark(this.#bits, row);
-    else if (this.#rows.length > FEW) this.#bits = this.#marked();
+    if (this.#marks !== undefined) this.#marks[row] = 1;
+    else if (this.#rows.length > FEW) this.#marks = this.#marked();
   }
 
-  #marked(): Uint32Array {
-    const bits = new Uint32Array((this.#count + 31) >>> 5);
-    for (const row of this.#rows) mark(bits, row);
-    return bits;
+  #marked(): Uint8Array {
+    const marks = new Uint8Array(this.#count);
+    for (const row of this.#rows) marks[row] = 1;
+    return marks;
   }
 
   rows(): Uint16Array {
@@ -67,16 +68,11 @@ export class RowSet implements RowFilter {
   }
 
   has(row: number): boolean {
-    const bits = this.#bits;
-    if (bits === undefined) return this.#rows.includes(row);
-    return isMarked(bits, row);
+    return this.#marks === undefined ? this.#rows.includes(row) : this.#marks[row] === 1;
   }
 }
 
-function mark(bits: Uint32Array, row: number): void {
-  bits[row >>> 5] = uint32At(bits, row >>> 5) | (1 << (row & 31));
-}
-
+/** Tests a bit of `Area.rowsInside`. */
 export const isMarked = (bits: Uint32Array, row: number): boolean =>
   ((uint32At(bits, row >>> 5) >>> (row & 31)) & 1) === 1;
 

@@ -61,8 +61,7 @@ export class Words {
     const bySpans = this.#spans !== undefined && areLetters(wanted);
     this.#visitWords(bySpans ? this.#shared : this.#starts.length - 1, wanted, visit);
     if (!bySpans) return;
-    const singles = uint32At(this.#textStarts, this.#shared);
-    this.#spans?.visitTextsWith(wanted, (word) => visit(this.#textAt(singles + word)));
+    this.#spans?.visitTextsWith(wanted, (word) => this.#visitTexts(this.#shared + word, visit, 1));
   }
 
   /** May visit the same text several times, each time with other words. */
@@ -100,18 +99,15 @@ export class Words {
 
   #visitTexts(word: number, visit: (text: number, found: number) => void, found: number): void {
     const shared = this.#shared;
-    if (word >= shared) {
-      visit(this.#textAt(uint32At(this.#textStarts, shared) + word - shared), found);
-      return;
+    const isShared = word < shared;
+    const from = isShared ? uint32At(this.#textStarts, word) : uint32At(this.#textStarts, shared) + word - shared;
+    const end = isShared ? uint32At(this.#textStarts, word + 1) : from + 1;
+    const texts = this.#texts;
+    for (let i = from; i < end; i++) {
+      const text = texts[i];
+      if (text === undefined) throw new Error(`no text at position ${i} of a word index`);
+      visit(text, found);
     }
-    const texts = this.#texts.subarray(uint32At(this.#textStarts, word), uint32At(this.#textStarts, word + 1));
-    for (const text of texts) visit(text, found);
-  }
-
-  #textAt(position: number): number {
-    const text = this.#texts[position];
-    if (text === undefined) throw new Error(`no text at position ${position} of a word index`);
-    return text;
   }
 
   #startOf(word: number): number {
