@@ -241,8 +241,7 @@ export async function withTexts(
   companyId: number,
   { prospects, notes }: Delta,
   parts: Pick<FlushedVersions, "prospectVersions" | "noteVersions">,
-  withLongText: ReadonlySet<string>,
-  known: LongTexts = new Map(),
+  { withLongText, texts: known = new Map() }: Pick<Unflushed, "withLongText"> & { texts?: LongTexts | undefined },
 ): Promise<Filled> {
   if (withLongText.size === 0) return { delta: { prospects, notes }, missing: 0 };
   const texts = new Map(known);

@@ -87,19 +87,6 @@ describe("the cache", () => {
     expect(new Set(asked)).toEqual(new Set(["31"]));
   });
 
-  test("keeps the companies that were read last, within its size", async () => {
-    const { columns } = await sizes();
-    const index = openCompanyIndex(db.table, 2.5 * columns);
-    for (const companyId of [31, 32, 33]) await read(index, companyId);
-    expect(index.cachedBytes).toBeLessThanOrEqual(2.5 * columns);
-    asked = [];
-    await read(index, 33);
-    await read(index, 32);
-    expect(asked).toEqual([]);
-    await read(index, 31);
-    expect(new Set(asked)).toEqual(new Set(["31"]));
-  });
-
   test("of size zero keeps the segments that running reads use, so concurrent searches of all companies are exact", async () => {
     // This test uses `db.direct`, whose client has long time-outs, because a busy machine answers so many concurrent reads slowly.
     const index = openCompanyIndex(db.direct, 1);

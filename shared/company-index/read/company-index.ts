@@ -141,7 +141,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
           const { known } = loaded;
           let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
           if (needsText(criteria)) {
-            const filled = await withTexts(table, companyId, delta, known, unflushed.withLongText, texts);
+            const filled = await withTexts(table, companyId, delta, known, { ...unflushed, texts });
             if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
             ({ delta } = filled);
           }

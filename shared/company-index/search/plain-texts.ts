@@ -23,7 +23,7 @@ export class PlainTexts {
     const { bytes, starts } = this;
     let text = 0;
     for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, starts[text + 1])) {
-      text = textAt(starts, at, text);
+      text = pieceAt(starts, at, text, starts.length - 1);
       visit(text);
       if (uint32At(starts, text + 1) >= bytes.length) return;
     }
@@ -89,18 +89,12 @@ function isAt(bytes: Uint8Array, from: number, pattern: Uint8Array): boolean {
   return true;
 }
 
-/** The result must be at least `from`. Uses exponential search, because the next match is often near the previous one. */
-function textAt(starts: Uint32Array, at: number, from: number): number {
-  let low = from;
-  let step = 1;
-  while ((starts[low + step] ?? Number.POSITIVE_INFINITY) <= at) {
-    low += step;
-    step *= 2;
-  }
-  let high = low + step;
+/** Returns the piece that contains the byte `at`. It must be known to be at least `from` and below `end`. */
+export function pieceAt(starts: Uint32Array, at: number, from: number, end: number): number {
+  let [low, high] = [from, end];
   while (high - low > 1) {
     const middle = (low + high) >>> 1;
-    if ((starts[middle] ?? Number.POSITIVE_INFINITY) <= at) low = middle;
+    if (uint32At(starts, middle) <= at) low = middle;
     else high = middle;
   }
   return low;

@@ -124,13 +124,12 @@ export function codedFilter(
   if (chosen.length === values.length) return undefined;
   const { starts, rows, inListOrder } = postings;
   const lists = chosen.map((code) => rows.subarray(starts[code], starts[code + 1]));
-  const [only] = chosen;
-  const isOne = chosen.length === 1;
+  const isChosen = new Set(chosen);
   return {
     size: lists.reduce((sum, { length }) => sum + length, 0),
     inListOrder: inListOrder && chosen.length < 2,
     rows: () => joined(lists),
-    has: isOne ? (row) => codes[row] === only : amongCodes(codes, chosen),
+    has: (row) => isChosen.has(uint16At(codes, row)),
   };
 }
 
@@ -140,18 +139,6 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   else for (const [one, some] of codes) if (wanted.has(one)) found.push(some);
   const [first = [], ...more] = found;
   return more.length === 0 ? first : [...new Set(found.flat())];
-}
-
-/** The lookup table is built at the first test. */
-function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
-  let isChosen: Uint8Array | undefined;
-  return (row) => {
-    if (isChosen === undefined) {
-      isChosen = new Uint8Array(Math.max(-1, ...chosen) + 1);
-      for (const code of chosen) isChosen[code] = 1;
-    }
-    return isChosen[uint16At(codes, row)] === 1;
-  };
 }
 
 function joined(lists: readonly Uint16Array[]): Uint16Array {

@@ -14,6 +14,7 @@ import {
   PARTS,
   type Patterns,
   type PlainTexts,
+  pieceAt,
 } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
@@ -91,7 +92,7 @@ export class Words {
     const bytes = this.#bytes.subarray(from, this.#startOf(end));
     let word = first;
     for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, this.#startOf(word + 1) - from)) {
-      word = this.#wordAt(from + at, word, end);
+      word = pieceAt(this.#starts, from + at, word, end);
       this.#visitTexts(word, visit, 1);
       if (word + 1 >= end) return;
     }
@@ -112,18 +113,6 @@ export class Words {
 
   #startOf(word: number): number {
     return uint32At(this.#starts, Math.min(word, this.#starts.length - 1));
-  }
-
-  /** The result must be known to be at least `from` and below `end`. */
-  #wordAt(place: number, from: number, end: number): number {
-    let low = from;
-    let high = end;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (this.#startOf(middle) <= place) low = middle;
-      else high = middle;
-    }
-    return low;
   }
 }
 

@@ -144,7 +144,7 @@ async function newPart(
   const partOverrides = await readPartOverrides(table, companyId, parts);
   const known = flushedVersions(partOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
-  const delta = await withSettledTexts(table, companyId, newest, known, unflushed.withLongText);
+  const delta = await withSettledTexts(table, companyId, newest, known, unflushed);
   const prospects = [...delta.prospects.values()];
   const notes = [...delta.notes.values()];
   if (prospects.length + notes.length === 0) return undefined;
@@ -162,10 +162,10 @@ async function withSettledTexts(
   companyId: number,
   newest: Delta,
   known: FlushedVersions,
-  withLongText: ReadonlySet<string>,
+  unflushed: Unflushed,
 ): Promise<Delta> {
   for (let attempt = 1; ; attempt++) {
-    const { delta, missing } = await withTexts(table, companyId, newest, known, withLongText);
+    const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed);
     if (missing === 0) return delta;
     if (attempt === TEXT_TRIES) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
     await sleep(20 * attempt);
