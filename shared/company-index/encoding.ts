@@ -1,6 +1,6 @@
 /** Binary encoding for a company's search index: integers of variable length, columns, and compression with a checksum. */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import { at, uint16At } from "#shared/at.ts";
+import { at, doubleAt, uint16At } from "#shared/at.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -198,7 +198,7 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
 /** A row without a coordinate has NaN. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
-  for (const [i, units] of values.entries()) values[i] = units / SCALE;
+  for (let i = 0; i < count; i++) values[i] = doubleAt(values, i) / SCALE;
   for (let others = from.integer(); others > 0; others--) values[from.integer()] = from.double();
   return values;
 }

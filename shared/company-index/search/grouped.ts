@@ -7,10 +7,15 @@ export interface Grouped {
   readonly items: Uint32Array;
 }
 
-/** `groups` has the group of each item, a number below `count`. Items of the same group keep their order. */
-export function groupedBy(groups: Uint32Array, count: number, items: Uint32Array): Grouped {
+/** `groupOf` returns the group of the item at an index, a number below `count`. Items of the same group keep their order. */
+export function groupedBy(items: Uint32Array, count: number, groupOf: (index: number) => number): Grouped {
+  const groups = new Uint32Array(items.length);
   const starts = new Uint32Array(count + 1);
-  for (const group of groups) starts[group + 1] = uint32At(starts, group + 1) + 1;
+  for (let i = 0; i < items.length; i++) {
+    const group = groupOf(i);
+    groups[i] = group;
+    starts[group + 1] = uint32At(starts, group + 1) + 1;
+  }
   for (let group = 1; group < count; group++) starts[group + 1] = uint32At(starts, group + 1) + uint32At(starts, group);
   const next = starts.slice();
   const sorted = new Uint32Array(items.length);

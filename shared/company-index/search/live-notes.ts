@@ -1,5 +1,5 @@
 /** Finds the notes of the matching prospects in a search index. The text columns must be loaded, because they contain the ids. */
-import { doubleAt } from "#shared/at.ts";
+import { doubleAt, uint16At } from "#shared/at.ts";
 import { type IndexView, isReplaced } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
@@ -71,12 +71,12 @@ const ascending = (a: number, b: number): number => a - b;
 function* notesIn(view: IndexView): Generator<Versioned & { readonly prospectId: number }> {
   for (const { segment, age } of view.segments) {
     const { texts, main } = segment;
-    for (const [at, row] of texts.rowOf.entries()) {
+    for (let at = 0; at < texts.rowOf.length; at++) {
       const note = texts.noteOf(at);
       if (note < 0) continue;
       const [id, version] = [doubleAt(texts.noteIds, note), doubleAt(texts.noteVersions, note)];
       if (isReplaced(view, id, version, age)) continue;
-      yield { id, version, prospectId: doubleAt(main.ids, row) };
+      yield { id, version, prospectId: doubleAt(main.ids, uint16At(texts.rowOf, at)) };
     }
   }
   for (const { prospectId, noteId, version, age } of view.looseNotes) {

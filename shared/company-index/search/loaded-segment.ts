@@ -178,7 +178,7 @@ const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, allRows(ids.l
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
-  for (const [rank, row] of byId.entries()) ranks[row] = rank;
+  for (let rank = 0; rank < byId.length; rank++) ranks[uint16At(byId, rank)] = rank;
   return ascending(createdAt, ranks)
     .reverse()
     .map((rank) => uint16At(byId, rank));

@@ -96,8 +96,7 @@ export type Value = Wanted | readonly number[];
 /** `order` contains all row numbers with the newest rows first. It is undefined if the segment is not sorted yet. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const rows = new Uint32Array(order ?? allRows(codes.length));
-  const codeOfEach = rows.map((row) => uint16At(codes, row));
-  const { starts, items } = groupedBy(codeOfEach, values.length, rows);
+  const { starts, items } = groupedBy(rows, values.length, (i) => uint16At(codes, uint32At(rows, i)));
   return { codes: codesOf(values), starts, rows: new Uint16Array(items), inListOrder: order !== undefined };
 }
 

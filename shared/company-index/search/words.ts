@@ -41,9 +41,9 @@ export class Words {
     this.#bytes = bytesOf(bytes, order, list, this.#starts);
     const { pairs } = list;
     const rankOf = new Uint32Array(order.length);
-    for (const [rank, word] of order.entries()) rankOf[word] = rank;
-    const ranks = pairs.words.map((word) => uint32At(rankOf, word));
-    const textsOfWords = groupedBy(ranks, order.length, pairs.texts);
+    for (let rank = 0; rank < order.length; rank++) rankOf[uint32At(order, rank)] = rank;
+    const rankAt = (pair: number): number => uint32At(rankOf, uint32At(pairs.words, pair));
+    const textsOfWords = groupedBy(pairs.texts, order.length, rankAt);
     this.#textStarts = textsOfWords.starts.slice(0, shared + 1);
     this.#texts = count > 0x10000 ? textsOfWords.items : new Uint16Array(textsOfWords.items);
     this.#wordsOfPart = Math.max(1, Math.ceil(order.length / PARTS));
@@ -131,19 +131,21 @@ function sharedFirst(text: Uint8Array, list: WordList): { order: Uint32Array; sh
   for (const word of list.pairs.words) counts[word] = uint32At(counts, word) + 1;
   let order = numbersTo(list.size);
   for (let at = ORDERED - 1; at >= 0; at--) {
-    const byteOf = (word: number): number => (at < list.lengthOf(word) ? byteAt(text, list.fromOf(word) + at) : 0);
-    order = groupedBy(order.map(byteOf), 256, order).items;
+    const words = order;
+    order = groupedBy(words, 256, (i) => {
+      const word = uint32At(words, i);
+      return at < list.lengthOf(word) ? byteAt(text, list.fromOf(word) + at) : 0;
+    }).items;
   }
-  const isSingle = order.map((word) => (uint32At(counts, word) === 1 ? 1 : 0));
-  const { starts, items } = groupedBy(isSingle, 2, order);
+  const { starts, items } = groupedBy(order, 2, (i) => (uint32At(counts, uint32At(order, i)) === 1 ? 1 : 0));
   return { order: items, shared: uint32At(starts, 1) };
 }
 
 function startsOf(list: WordList, order: Uint32Array): Uint32Array {
   const starts = new Uint32Array(order.length + 1);
   let end = 0;
-  for (const [i, word] of order.entries()) {
-    end += list.lengthOf(word) + 1;
+  for (let i = 0; i < order.length; i++) {
+    end += list.lengthOf(uint32At(order, i)) + 1;
     starts[i + 1] = end;
   }
   return starts;
@@ -151,7 +153,8 @@ function startsOf(list: WordList, order: Uint32Array): Uint32Array {
 
 function bytesOf(text: Buffer, order: Uint32Array, list: WordList, starts: Uint32Array): Buffer {
   const bytes = Buffer.alloc(uint32At(starts, order.length), "\n");
-  for (const [i, word] of order.entries()) {
+  for (let i = 0; i < order.length; i++) {
+    const word = uint32At(order, i);
     const [from, start, length] = [list.fromOf(word), uint32At(starts, i), list.lengthOf(word)];
     for (let at = 0; at < length; at++) bytes[start + at] = byteAt(text, from + at);
   }
