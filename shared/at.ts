@@ -1,8 +1,19 @@
-/** Access to an element that must exist. */
+/**
+ * Access to an element that must exist. Each kind of typed array has a function of its own, because V8 compiles a function to fast code for
+ * one kind of array.
+ */
 
 /** Throws if there is no element at `index`, because only a defect of the caller can cause this. */
 export function at<T>(items: ArrayLike<T>, index: number): T {
   const item = items[index];
-  if (item === undefined) throw new Error(`no element ${index} of ${items.length}`);
-  return item;
+  return item === undefined ? none(items, index) : item;
+}
+
+export const doubleAt = (items: Float64Array, index: number): number => items[index] ?? none(items, index);
+export const uint32At = (items: Uint32Array, index: number): number => items[index] ?? none(items, index);
+export const uint16At = (items: Uint16Array, index: number): number => items[index] ?? none(items, index);
+export const byteAt = (items: Uint8Array, index: number): number => items[index] ?? none(items, index);
+
+function none({ length }: { readonly length: number }, index: number): never {
+  throw new Error(`no element ${index} of ${length}`);
 }

@@ -1,7 +1,7 @@
 /** GET /api/prospects/clusters: returns the prospects in a part of the map that match the filters, as clusters and pins. */
 import { streamEndpoint } from "#shared/http/streaming.ts";
+import { ClusterQuery, Clusters, prospectClusters } from "#shared/map/clusters.ts";
 import { paging } from "#shared/prospects/filter.ts";
-import { ClusterQuery, Clusters, prospectClusters } from "#shared/prospects/map/clusters.ts";
 
 export const handler = streamEndpoint(
   {

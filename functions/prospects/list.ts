@@ -1,8 +1,8 @@
 /** GET /api/prospects: lists the prospects that match the filters, newest first, in pages with an exact total. */
-import { streamPage } from "#shared/http/streaming.ts";
+import { streamEndpoint } from "#shared/http/streaming.ts";
 import { ListQuery, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 
-export const handler = streamPage(
+export const handler = streamEndpoint(
   {
     summary: "List prospects",
     description:

@@ -1,11 +1,11 @@
 /** POST /api/prospects/search: lists prospects like GET /api/prospects, but takes the filters from the request body. */
 import { unconditional } from "#shared/http/etag.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
-import { streamPage } from "#shared/http/streaming.ts";
+import { streamEndpoint } from "#shared/http/streaming.ts";
 import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 import { SearchBody } from "#shared/prospects/list/search.ts";
 
-export const handler = streamPage(
+export const handler = streamEndpoint(
   {
     summary: "Search prospects",
     description:

@@ -1,8 +1,8 @@
 /** GET /api/prospects/tiles/{z}/{x}/{y}: returns a vector tile of the map with the prospects that match the filters. */
 import { streamBytes } from "#shared/http/streaming.ts";
+import { prospectTile, TILE_CELLS, TILE_GZIP_LEVEL, TILE_PINS_MAX } from "#shared/map/prospect-tile.ts";
+import { TilePath, VECTOR_TILE_TYPE, VectorTile } from "#shared/map/tile.ts";
 import { ProspectFilter, paging } from "#shared/prospects/filter.ts";
-import { prospectTile, TILE_CELLS, TILE_GZIP_LEVEL, TILE_PINS_MAX } from "#shared/prospects/map/tiles.ts";
-import { TilePath, VECTOR_TILE_TYPE, VectorTile } from "#shared/tiles/tile.ts";
 
 export const handler = streamBytes(
   {

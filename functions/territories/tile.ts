@@ -1,7 +1,7 @@
 /** GET /api/territories/tiles/{z}/{x}/{y}: returns a vector tile of the map with the company's territories. */
 import { streamBytes } from "#shared/http/streaming.ts";
-import { territoryTile } from "#shared/territories/tiles.ts";
-import { TilePath, VECTOR_TILE_TYPE, VectorTile } from "#shared/tiles/tile.ts";
+import { territoryTile } from "#shared/map/territory-tile.ts";
+import { TilePath, VECTOR_TILE_TYPE, VectorTile } from "#shared/map/tile.ts";
 
 export const handler = streamBytes(
   {

@@ -9,54 +9,51 @@ import type { Head } from "#shared/company-index/manifest.ts";
 import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Write } from "#shared/db/expression.ts";
 
-interface Versioned {
-  readonly id: number;
-  readonly version: number;
-}
-
+const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 /** The assignee of a prospect before and after a change. `after` is null if the prospect has no assignee or is deleted. */
-interface Assignees {
-  readonly before: number | null;
-  readonly after: number | null;
-}
+const assignees = { before: z.nullable(z.int()), after: z.nullable(z.int()) };
+/** The users whose devices may have a copy of a deleted record. Users who see all prospects may have one without being listed. */
+const holders = {
+  /** Undefined if the record was not deleted, or if the users are not known. */
+  heldBy: z.optional(z.array(z.int())),
+};
 
 /** The change of a prospect. A change of one of its appointments also counts as a change of the prospect. */
-export interface ProspectChange extends Versioned, Assignees {
-  readonly kind: "prospect";
-  readonly isDeleted: boolean;
+const ProspectChange = z.object({
+  kind: z.literal("prospect"),
+  ...common,
+  ...assignees,
   /** True if the change restores a deleted prospect. */
-  readonly isRestored: boolean;
-}
-
-/** The users whose devices may have a copy of a deleted record. Users who see all prospects may have one without being listed. */
-interface Holders {
-  /** Undefined if the record was not deleted, or if the users are not known. */
-  readonly heldBy?: readonly number[] | undefined;
-}
+  isRestored: z._default(z.boolean(), false),
+});
+export type ProspectChange = z.infer<typeof ProspectChange>;
 
 /** The change of an appointment. The same transaction also changes its prospect. */
-export interface AppointmentChange extends Versioned, Assignees, Holders {
-  readonly kind: "appointment";
-  readonly prospectId: number;
-  readonly isDeleted: boolean;
-}
+const AppointmentChange = z.object({
+  kind: z.literal("appointment"),
+  ...common,
+  ...assignees,
+  ...holders,
+  prospectId: z.int(),
+});
+export type AppointmentChange = z.infer<typeof AppointmentChange>;
 
-export interface NoteChange extends Versioned, Holders {
-  readonly kind: "note";
-  readonly prospectId: number;
+const NoteChange = z.object({
+  kind: z.literal("note"),
+  ...common,
+  ...holders,
+  prospectId: z.int(),
   /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined if the note is deleted. */
-  readonly createdAt?: number | undefined;
+  createdAt: z.optional(z.int()),
   /** The assignee of the note's prospect, or 0 if it has none. Undefined if no condition of the transaction ensures it. */
-  readonly assignee?: number | undefined;
-  readonly isDeleted: boolean;
-}
+  assignee: z.optional(z.int()),
+});
+export type NoteChange = z.infer<typeof NoteChange>;
 
 /** A change of a territory, status, tag or user. Every user of the company may see these records. */
 export const SharedChange = z.object({
   kind: z.enum(["territory", "status", "tag", "user"]),
-  id: z.int(),
-  version: z.int(),
-  isDeleted: z._default(z.boolean(), false),
+  ...common,
   /** True if other records show the changed fields, such as the name of a user. */
   isShownElsewhere: z._default(z.boolean(), false),
   /** The creation time in milliseconds since 1970. Only changes of territories have it, because it is part of a territory's key. */
@@ -64,7 +61,8 @@ export const SharedChange = z.object({
 });
 export type SharedChange = z.infer<typeof SharedChange>;
 
-export type Change = ProspectChange | AppointmentChange | NoteChange | SharedChange;
+export const Change = z.discriminatedUnion("kind", [ProspectChange, AppointmentChange, NoteChange, SharedChange]);
+export type Change = z.infer<typeof Change>;
 
 /** The ids of the prospects of an import, which become visible together. */
 export interface IdRange {
@@ -74,7 +72,7 @@ export interface IdRange {
 
 export interface Logged {
   readonly changes?: readonly Change[];
-  readonly range?: IdRange;
+  readonly range?: IdRange | undefined;
   /** The time of the flush, in milliseconds since 1970. Undefined if another operation executes the transaction. */
   readonly flushedAt?: number;
   /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */

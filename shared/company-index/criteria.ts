@@ -201,9 +201,7 @@ export function passes(criteria: Criteria, row: IndexRow, hasWord: (word: number
   if (tagIds !== undefined && !row.tagIds.some((id) => tagIds.has(id))) return false;
   if (cities !== undefined && (row.city === null || !cities.has(row.city))) return false;
   if (updatedFrom !== undefined && row.updatedAt < updatedFrom) return false;
-  if (sourceIds !== undefined) {
-    if (row.sourceId === null || !sourceIds.has(row.sourceId)) return false;
-  }
+  if (sourceIds !== undefined && (row.sourceId === null || !sourceIds.has(row.sourceId))) return false;
   return words.every(
     ({ text, digits }, i) =>
       row.text.includes(text) || digits.some((number) => row.phoneDigits.includes(number)) || hasWord(i),

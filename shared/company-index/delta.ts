@@ -5,6 +5,7 @@
 
 import * as z from "zod/mini";
 import { type Change, SharedChange } from "#shared/company-index/change-log.ts";
+import { type Fact, factsOfProspect } from "#shared/company-index/facts.ts";
 import { HEAD_TYPE, type Head, readHead } from "#shared/company-index/manifest.ts";
 import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
 import { sourceIn } from "#shared/company-index/segment.ts";
@@ -23,6 +24,7 @@ export interface Unflushed {
   readonly entries: readonly IndexEntry[];
   readonly notes: readonly NoteEntry[];
   readonly changes: readonly Change[];
+  readonly facts: readonly Fact[];
   readonly keys: readonly Key[];
   /** Sort keys of the entries whose text is in a separate row, and is empty in `entries` and `notes`. */
   readonly withLongText: ReadonlySet<string>;
@@ -76,18 +78,9 @@ const Weighed = z.object({
   aside: z.optional(z.number()),
 });
 
-type DeltaItem = z.infer<typeof DeltaItem>;
-
-export interface Visitor {
-  prospect(entry: IndexEntry, item: DeltaItem): void;
-  note(entry: NoteEntry, item: DeltaItem): void;
-}
-
 /** Reads the head row and all unflushed entries with one strongly consistent Query. */
-export async function readUnflushed(table: Reads, companyId: number, visitor?: Visitor): Promise<Unflushed> {
-  const entries: IndexEntry[] = [];
-  const notes: NoteEntry[] = [];
-  const changes: Change[] = [];
+export async function readUnflushed(table: Reads, companyId: number): Promise<Unflushed> {
+  const kept: Kept = { entries: [], notes: [], changes: [], facts: [] };
   const found: Key[] = [];
   const withLongText = new Set<string>();
   let head = readHead(undefined);
@@ -97,12 +90,12 @@ export async function readUnflushed(table: Reads, companyId: number, visitor?: V
       head = readHead(item);
       continue;
     }
-    const key = keepEntry(item, { entries, notes, changes }, visitor);
+    const key = keepEntry(item, kept);
     found.push(key);
     weight += weightOf(item);
     if (item.aside !== undefined) withLongText.add(key.sk);
   }
-  return { head, entries, notes, changes, keys: found, withLongText, weight };
+  return { head, ...kept, keys: found, withLongText, weight };
 }
 
 export const DeltaItem = z.object({
@@ -152,23 +145,23 @@ interface Kept {
   readonly entries: IndexEntry[];
   readonly notes: NoteEntry[];
   readonly changes: Change[];
+  readonly facts: Fact[];
 }
 
-function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visitor): Key {
-  const parsed = DeltaItem.parse(item);
-  const { pk, sk, row, note, source, before, createdAt, ...more } = parsed;
+function keepEntry(item: Item, { entries, notes, changes, facts }: Kept): Key {
+  const { pk, sk, row, note, source = "", before, createdAt, ...more } = DeltaItem.parse(item);
   const ofNote = noteKey.exec(sk);
   const ofProspect = prospectKey.exec(sk);
   if (ofNote !== null) {
-    const [prospectId = 0, noteId = 0, version = 0] = ofNote.slice(1).map(Number);
-    const entry = { prospectId, noteId, version, text: note ?? null };
-    notes.push(entry);
-    visitor?.note(entry, parsed);
+    const [prospectId, noteId, version] = [Number(ofNote[1]), Number(ofNote[2]), Number(ofNote[3])];
+    notes.push({ prospectId, noteId, version, text: note ?? null });
     const isDeleted = note === undefined;
-    const { assignee, heldBy } = more;
+    const { assignee, heldBy, by, at = createdAt } = more;
+    if (by !== undefined && at !== undefined)
+      facts.push({ kind: "note", userId: by, at, statusId: null, prospectId, record: noteId });
     changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee, heldBy, isDeleted });
   } else if (ofProspect !== null) {
-    const [id = 0, version = 0] = ofProspect.slice(1).map(Number);
+    const [id, version] = [Number(ofProspect[1]), Number(ofProspect[2])];
     if (more.shared !== undefined) {
       changes.push(more.shared);
       return { pk, sk };
@@ -178,9 +171,9 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
     const entry =
       row === undefined
         ? ({ id, version, deleted: true } as const)
-        : { id, version, ...fieldsOf(row, updated), sourceId: sourceIn(source ?? ""), ...booked };
+        : { id, version, ...fieldsOf(row, updated), sourceId: sourceIn(source), ...booked };
     entries.push(entry);
-    visitor?.prospect(entry, parsed);
+    if (!isTombstone(entry)) facts.push(...factsOfProspect(entry, more, more.appointment?.id));
     const isDeleted = isTombstone(entry);
     const after = isTombstone(entry) ? null : entry.assignedToUserId;
     const assignees = { before: before || null, after };
@@ -197,18 +190,8 @@ function keepEntry(item: Item, { entries, notes, changes }: Kept, visitor?: Visi
 function fieldsOf(row: string, later = 0) {
   const fields = DeltaFields.parse(JSON.parse(row));
   const [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits] = fields;
-  return {
-    createdAt,
-    updatedAt: createdAt + later,
-    statusId,
-    assignedToUserId,
-    tagIds,
-    city,
-    lat,
-    lng,
-    text,
-    phoneDigits,
-  };
+  const updatedAt = createdAt + later;
+  return { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits };
 }
 
 export interface Filled {
@@ -244,8 +227,8 @@ export async function readLongTexts(table: Reads, companyId: number): Promise<Lo
 }
 
 function keepText(item: Item, into: Map<string, LongText>): void {
-  const { sk, text, phoneDigits, source } = Stored.parse(item);
-  const ofProspect = phoneDigits !== undefined && { phoneDigits, sourceId: sourceIn(source ?? "") };
+  const { sk, text, phoneDigits, source = "" } = Stored.parse(item);
+  const ofProspect = phoneDigits !== undefined && { phoneDigits, sourceId: sourceIn(source) };
   into.set(sk, { text, ...ofProspect });
 }
 
@@ -258,8 +241,7 @@ export async function withTexts(
   companyId: number,
   { prospects, notes }: Delta,
   parts: Pick<FlushedVersions, "prospectVersions" | "noteVersions">,
-  withLongText: ReadonlySet<string>,
-  known: LongTexts = new Map(),
+  { withLongText, texts: known = new Map() }: Pick<Unflushed, "withLongText"> & { texts?: LongTexts | undefined },
 ): Promise<Filled> {
   if (withLongText.size === 0) return { delta: { prospects, notes }, missing: 0 };
   const texts = new Map(known);

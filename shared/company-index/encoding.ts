@@ -1,5 +1,6 @@
 /** Binary encoding for a company's search index: integers of variable length, columns, and compression with a checksum. */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { at, doubleAt, uint16At } from "#shared/at.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -119,6 +120,8 @@ export interface Coded<T> {
   readonly codes: Uint16Array;
 }
 
+export const valueAt = <T>({ values, codes }: Coded<T>, row: number): T => at(values, uint16At(codes, row));
+
 /** Writes differences, because small numbers need fewer bytes. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
@@ -195,7 +198,7 @@ export function writeDegrees(into: ByteWriter, values: readonly (number | null)[
 /** A row without a coordinate has NaN. */
 export function readDegrees(from: ByteReader, count: number): Float64Array {
   const values = readNumbers(from, count);
-  for (let i = 0; i < count; i++) values[i] = (values[i] ?? 0) / SCALE;
+  for (let i = 0; i < count; i++) values[i] = doubleAt(values, i) / SCALE;
   for (let others = from.integer(); others > 0; others--) values[from.integer()] = from.double();
   return values;
 }

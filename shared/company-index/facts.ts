@@ -2,6 +2,7 @@
  * The facts that activity reports count. Entries of the search index contain them, so a fact needs no write of its own. Imports add no
  * entries, and have `ImportedFacts` instead.
  */
+import { byteAt, doubleAt } from "#shared/at.ts";
 import {
   ByteReader,
   ByteWriter,
@@ -105,32 +106,23 @@ export const decodeFacts = (bytes: Uint8Array): Fact[] =>
     const [at, userIds, prospectIds, records, statusIds] = [column(), column(), column(), column(), column()];
     return kinds.map((kind, i) => ({
       kind,
-      userId: userIds[i] ?? 0,
-      at: at[i] ?? 0,
+      userId: doubleAt(userIds, i),
+      at: doubleAt(at, i),
       statusId: statusIds[i] || null,
-      prospectId: prospectIds[i] ?? 0,
-      record: records[i] ?? 0,
+      prospectId: doubleAt(prospectIds, i),
+      record: doubleAt(records, i),
     }));
   });
 
 /** All rows must have the same creation time. */
 export class ImportCollector {
-  readonly #userId: number;
-  readonly #first: number;
-  readonly #created: Uint8Array;
-  readonly #withStatus: Uint8Array;
-  readonly #withNote: Uint8Array;
-  readonly #byStatus = new Map<number | null, number>();
-  #at = 0;
+  readonly facts: ImportedFacts & { at: number; readonly byStatus: Map<number | null, number> };
 
   /** @param last the last id of the range from which the imported prospects get their ids, included */
   constructor(userId: number, first: number, last: number) {
-    const bytes = Math.ceil((last - first + 1) / 8);
-    this.#userId = userId;
-    this.#first = first;
-    this.#created = new Uint8Array(bytes);
-    this.#withStatus = new Uint8Array(bytes);
-    this.#withNote = new Uint8Array(bytes);
+    const bitmap = () => new Uint8Array(Math.ceil((last - first + 1) / 8));
+    const bitmaps = { created: bitmap(), withStatus: bitmap(), withNote: bitmap() };
+    this.facts = { userId, at: 0, first, byStatus: new Map(), ...bitmaps };
   }
 
   *passing(rows: Iterable<RowWithNotes>): Generator<RowWithNotes> {
@@ -141,24 +133,12 @@ export class ImportCollector {
   }
 
   add({ row: { id, createdAt, statusId }, notes }: RowWithNotes): void {
-    const at = id - this.#first;
-    setBit(this.#created, at);
-    if (statusId !== null) setBit(this.#withStatus, at);
-    if (notes.length > 0) setBit(this.#withNote, at);
-    this.#byStatus.set(statusId, (this.#byStatus.get(statusId) ?? 0) + 1);
-    this.#at = createdAt;
-  }
-
-  get facts(): ImportedFacts {
-    return {
-      userId: this.#userId,
-      at: this.#at,
-      first: this.#first,
-      created: this.#created,
-      withStatus: this.#withStatus,
-      withNote: this.#withNote,
-      byStatus: this.#byStatus,
-    };
+    const { first, created, withStatus, withNote, byStatus } = this.facts;
+    setBit(created, id - first);
+    if (statusId !== null) setBit(withStatus, id - first);
+    if (notes.length > 0) setBit(withNote, id - first);
+    byStatus.set(statusId, (byStatus.get(statusId) ?? 0) + 1);
+    this.facts.at = createdAt;
   }
 }
 
@@ -202,6 +182,6 @@ export function countBits(bits: Uint8Array): number {
 }
 
 const setBit = (bits: Uint8Array, at: number): void => {
-  bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7));
+  bits[at >> 3] = byteAt(bits, at >> 3) | (1 << (at & 7));
 };
-const hasBit = (bits: Uint8Array, at: number): boolean => ((bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0;
+const hasBit = (bits: Uint8Array, at: number): boolean => (byteAt(bits, at >> 3) & (1 << (at & 7))) !== 0;

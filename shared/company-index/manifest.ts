@@ -56,22 +56,27 @@ export interface Manifest {
   readonly parts: readonly Part[];
 }
 
-/** The item of a part. */
-export interface PartManifest {
-  readonly partId: string;
-  readonly format: number;
+const PartManifestItem = z.object({
+  sk: z.string(),
+  format: z.int(),
   /** The time at which the part was added, in milliseconds since 1970. */
-  readonly at: number;
+  at: z.int(),
   /** The older parts that this part has replaced. Garbage collection deletes them later. */
-  readonly replaced: readonly string[];
-  readonly bytes: Uint8Array;
-  readonly fewOverrides: Uint8Array | undefined;
+  replaced: z.array(z.string()),
+  bytes: z.instanceof(Uint8Array),
+  fewOverrides: z.optional(z.instanceof(Uint8Array)),
+});
+
+/** The item of a part. */
+export interface PartManifest extends Omit<z.infer<typeof PartManifestItem>, "sk"> {
+  readonly partId: string;
 }
 
-export function partManifestOf(part: Part, at: number, replaced: readonly string[]): PartManifest {
+export function partManifestItem(companyId: number, part: Part, at: number, replaced: readonly string[]): Key & Item {
   const { id, rows, overrides, looseNotes, segments, fewOverrides } = part;
   const bytes = compress(Buffer.from(JSON.stringify({ rows, overrides, looseNotes, segments })));
-  return { partId: id, format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
+  const own = { type: "partManifest", format: INDEX_FORMAT, at, replaced, bytes, fewOverrides };
+  return { ...keys.partManifest(companyId, id), ...own };
 }
 
 /** Throws IndexUnreadable if the item is damaged or if its format is unknown. */
@@ -152,8 +157,7 @@ export async function moveHead(
   { manifest, lastChunk, flushedAt, version }: MovedHead,
   { chunk = [], commit }: { readonly chunk?: readonly Write[]; readonly commit?: Commit | undefined } = {},
 ): Promise<Head | undefined> {
-  const log = { lastChunk, flushedAt };
-  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, ...log };
+  const set = { type: HEAD_TYPE, format: INDEX_FORMAT, version, manifest, lastChunk, flushedAt };
   const move = { update: keys.indexHead(companyId), change: { set }, when: isUnmoved(from) };
   try {
     if (commit !== undefined) await commit([move, ...chunk]);
@@ -167,28 +171,12 @@ export async function moveHead(
   }
 }
 
-const PartManifestItem = z.object({
-  sk: z.string(),
-  format: z.int(),
-  at: z.int(),
-  replaced: z.array(z.string()),
-  bytes: z.instanceof(Uint8Array),
-  fewOverrides: z.optional(z.instanceof(Uint8Array)),
-});
-
 export type PartManifests = ReadonlyMap<string, PartManifest>;
-
-export const partManifestItem = (companyId: number, { partId, fewOverrides, ...rest }: PartManifest): Key & Item => ({
-  ...keys.partManifest(companyId, partId),
-  type: "partManifest",
-  ...rest,
-  ...(fewOverrides !== undefined && { fewOverrides }),
-});
 
 /** These attributes are the same in every format, so garbage collection can also read the manifests of other releases. */
 function partManifestIn(item: Item): PartManifest {
-  const { sk, fewOverrides, ...rest } = PartManifestItem.parse(item);
-  return { partId: sk, ...rest, fewOverrides };
+  const { sk: partId, ...rest } = PartManifestItem.parse(item);
+  return { partId, ...rest };
 }
 
 /** Includes the manifests of recently replaced parts and of parts that were never added to the index. */

@@ -5,10 +5,11 @@
 
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifest.ts";
 import type { NoteText } from "#shared/company-index/record.ts";
-import { columnsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
+import { columnsOf, groups, type SegmentColumns } from "#shared/company-index/segment.ts";
 import { decodeNotes, decodeOverrides, noOverrides, type Overrides } from "#shared/company-index/versions.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -87,7 +88,7 @@ const piecesOfPart = ({ id, overrides, looseNotes }: Part): Piece[] => [
 ];
 
 export const piecesOfSegment = ({ id, counts }: SegmentEntry): Piece[] =>
-  Object.entries(counts).map(([name, count]) => ({ owner: id, name, count }));
+  groups.map((name) => ({ owner: id, name, count: counts[name] }));
 
 /** The data of a part outside its segments. `looseNotes` are notes whose prospects are in other parts. */
 export interface PartOverrides {
@@ -103,20 +104,12 @@ export async function readPartOverrides(
   parts: readonly Part[],
 ): Promise<PartOverrides[]> {
   const bytes = await readPieces(table, companyId, parts.flatMap(piecesOfPart));
-  return parts.map((part, i) => partOverridesOf(part, bytes[2 * i], bytes[2 * i + 1]));
+  return parts.map((part, i) => ({
+    overrides:
+      part.overrides === 0 ? inlineOverridesOf(part) : decodeOverrides(`overrides of ${part.id}`, at(bytes, 2 * i)),
+    looseNotes: part.looseNotes === 0 ? [] : decodeNotes(`notes of ${part.id}`, at(bytes, 2 * i + 1)),
+  }));
 }
-
-const partOverridesOf = (
-  part: Part,
-  overrides: Uint8Array | undefined,
-  notes: Uint8Array | undefined,
-): PartOverrides => ({
-  overrides:
-    overrides === undefined || part.overrides === 0
-      ? inlineOverridesOf(part)
-      : decodeOverrides(`overrides of ${part.id}`, overrides),
-  looseNotes: notes === undefined || part.looseNotes === 0 ? [] : decodeNotes(`notes of ${part.id}`, notes),
-});
 
 export const inlineOverridesOf = ({ id, fewOverrides }: Part): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
@@ -127,17 +120,9 @@ export async function readSegments(
   companyId: number,
   { segments }: Pick<Part, "segments">,
 ): Promise<(() => SegmentColumns)[]> {
-  const bytes = await readPieces(
-    table,
-    companyId,
-    segments.flatMap(({ id, counts }) =>
-      (["main", "geo", "text"] as const).map((name) => ({ owner: id, name, count: counts[name] })),
-    ),
-  );
+  const bytes = await readPieces(table, companyId, segments.flatMap(piecesOfSegment));
   return segments.map(({ id }, i) => {
-    const [main, geo, text] = bytes.slice(3 * i);
-    if (main === undefined || geo === undefined || text === undefined)
-      throw new Error("a read returned fewer pieces than requested");
+    const [main, geo, text] = [at(bytes, 3 * i), at(bytes, 3 * i + 1), at(bytes, 3 * i + 2)];
     return () => columnsOf(id, { main, geo, text });
   });
 }

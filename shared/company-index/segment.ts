@@ -1,6 +1,7 @@
 /**
  * The binary format of a segment, which never changes. Its columns are in three groups, so that a read loads only what its filters need.
  */
+import { doubleAt, uint32At } from "#shared/at.ts";
 import {
   ByteReader,
   ByteWriter,
@@ -10,6 +11,7 @@ import {
   readCoded,
   readDegrees,
   readNumbers,
+  valueAt,
   writeCoded,
   writeDegrees,
   writeNumbers,
@@ -47,10 +49,7 @@ export interface GeoColumns {
 }
 
 /** A line break follows each text. For each row, the text of the prospect comes first, and the texts of its notes follow. */
-export interface TextColumns {
-  readonly bytes: Buffer;
-  /** The byte offset of each text, and the end of the last text. */
-  readonly starts: Uint32Array;
+export interface TextColumns extends Texts {
   readonly rowOf: Uint16Array;
   /** 0 if the text belongs to a prospect. */
   readonly noteIds: Float64Array;
@@ -200,8 +199,8 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
       rowOf[entry++] = row;
       for (let i = 0; i < count; i++, note++, entry++) {
         rowOf[entry] = row;
-        noteIds[entry] = ids[note] ?? 0;
-        noteVersions[entry] = versions[note] ?? 0;
+        noteIds[entry] = doubleAt(ids, note);
+        noteVersions[entry] = doubleAt(versions, note);
       }
     }
     const digits = readTexts(from, noteCounts.length);
@@ -222,7 +221,16 @@ export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   for (const bytes of encoded) into.raw(bytes);
 }
 
-export function readTexts(from: ByteReader, count: number): { bytes: Buffer; starts: Uint32Array } {
+interface Texts {
+  readonly bytes: Buffer;
+  /** The byte offset of each text, and the end of the last text. */
+  readonly starts: Uint32Array;
+}
+
+export const textAt = ({ bytes, starts }: Texts, index: number): string =>
+  bytes.toString("utf8", uint32At(starts, index), uint32At(starts, index + 1) - 1);
+
+export function readTexts(from: ByteReader, count: number): Texts {
   const starts = new Uint32Array(count + 1);
   let length = 0;
   for (let i = 0; i < count; i++) {
@@ -237,37 +245,34 @@ export const column = <T, K extends keyof T>(rows: readonly T[], field: K): T[K]
 export function* rowsOf({ main, geo, text }: SegmentColumns): Generator<RowWithNotes> {
   let entry = 0;
   for (let row = 0; row < main.count; row++) {
-    const id = main.ids[row] ?? 0;
-    const own = textOf(text, entry++);
+    const id = doubleAt(main.ids, row);
+    const createdAt = doubleAt(main.createdAt, row);
+    const own = textAt(text, entry++);
     const notes: NoteText[] = [];
-    for (; text.rowOf[entry] === row && entry < text.rowOf.length; entry++) {
-      const [noteId = 0, version = 0] = [text.noteIds[entry], text.noteVersions[entry]];
-      notes.push({ prospectId: id, noteId, version, text: textOf(text, entry) });
+    for (; text.rowOf[entry] === row; entry++) {
+      const [noteId, version] = [doubleAt(text.noteIds, entry), doubleAt(text.noteVersions, entry)];
+      notes.push({ prospectId: id, noteId, version, text: textAt(text, entry) });
     }
     yield {
       row: {
         id,
-        version: main.versions[row] ?? 0,
-        createdAt: main.createdAt[row] ?? 0,
-        updatedAt: (main.createdAt[row] ?? 0) + (geo.updatedAfter[row] ?? 0),
-        statusId: main.statusId.values[main.statusId.codes[row] ?? 0] ?? null,
-        assignedToUserId: main.assignedToUserId.values[main.assignedToUserId.codes[row] ?? 0] ?? null,
-        tagIds: main.tagIds.values[main.tagIds.codes[row] ?? 0] ?? [],
-        city: main.city.values[main.city.codes[row] ?? 0] ?? null,
-        lat: degreesOrNull(geo.lat[row]),
-        lng: degreesOrNull(geo.lng[row]),
-        sourceId: text.sourceId.values[text.sourceId.codes[row] ?? 0] ?? null,
-        ...(main.appointments.values[main.appointments.codes[row] ?? 0] ?? { appointments: 0, ahead: [] }),
+        version: doubleAt(main.versions, row),
+        createdAt,
+        updatedAt: createdAt + doubleAt(geo.updatedAfter, row),
+        statusId: valueAt(main.statusId, row),
+        assignedToUserId: valueAt(main.assignedToUserId, row),
+        tagIds: valueAt(main.tagIds, row),
+        city: valueAt(main.city, row),
+        lat: degreesOrNull(doubleAt(geo.lat, row)),
+        lng: degreesOrNull(doubleAt(geo.lng, row)),
+        sourceId: valueAt(text.sourceId, row),
+        ...valueAt(main.appointments, row),
         text: own,
-        phoneDigits: text.digits.toString("utf8", text.digitStarts[row], (text.digitStarts[row + 1] ?? 1) - 1),
+        phoneDigits: textAt({ bytes: text.digits, starts: text.digitStarts }, row),
       },
       notes,
     };
   }
 }
 
-const textOf = ({ bytes, starts }: TextColumns, entry: number): string =>
-  bytes.toString("utf8", starts[entry], (starts[entry + 1] ?? 1) - 1);
-
-const degreesOrNull = (degrees: number | undefined): number | null =>
-  degrees === undefined || Number.isNaN(degrees) ? null : degrees;
+const degreesOrNull = (degrees: number): number | null => (Number.isNaN(degrees) ? null : degrees);

@@ -1,4 +1,5 @@
 /** Finds the newest version of each record in the parts and unflushed entries of a search index. */
+import { doubleAt, uint32At } from "#shared/at.ts";
 import {
   ByteReader,
   ByteWriter,
@@ -8,7 +9,7 @@ import {
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
 import type { IndexEntry, NoteEntry, NoteText } from "#shared/company-index/record.ts";
-import { column, readTexts, writeTexts } from "#shared/company-index/segment.ts";
+import { column, readTexts, textAt, writeTexts } from "#shared/company-index/segment.ts";
 
 const EMPTY = 0;
 
@@ -30,7 +31,7 @@ export class NewestVersions {
     if (this.#ids[slot] === EMPTY) {
       this.#ids[slot] = id;
       this.#size++;
-    } else if (!isOlder(this.#versions[slot] ?? 0, this.#ages[slot] ?? 0, version, age)) {
+    } else if (!isOlder(doubleAt(this.#versions, slot), uint32At(this.#ages, slot), version, age)) {
       return;
     }
     this.#versions[slot] = version;
@@ -40,17 +41,17 @@ export class NewestVersions {
   /** Returns true for a newer version, or for the same version in a newer part. `age` is the position of the part of `version`. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
-    return this.#ids[slot] === id && isOlder(version, age, this.#versions[slot] ?? 0, this.#ages[slot] ?? 0);
+    return this.#ids[slot] === id && isOlder(version, age, doubleAt(this.#versions, slot), uint32At(this.#ages, slot));
   }
 
   versionOf(id: number): number {
     const slot = this.#slotOf(id);
-    return this.#ids[slot] === id ? (this.#versions[slot] ?? 0) : 0;
+    return this.#ids[slot] === id ? doubleAt(this.#versions, slot) : 0;
   }
 
   *[Symbol.iterator](): Generator<{ id: number; version: number; age: number }> {
     for (const [slot, id] of this.#ids.entries()) {
-      if (id !== EMPTY) yield { id, version: this.#versions[slot] ?? 0, age: this.#ages[slot] ?? 0 };
+      if (id !== EMPTY) yield { id, version: doubleAt(this.#versions, slot), age: uint32At(this.#ages, slot) };
     }
   }
 
@@ -71,8 +72,8 @@ export class NewestVersions {
       if (id === EMPTY) continue;
       const slot = this.#slotOf(id);
       this.#ids[slot] = id;
-      this.#versions[slot] = versions[old] ?? 0;
-      this.#ages[slot] = ages[old] ?? 0;
+      this.#versions[slot] = doubleAt(versions, old);
+      this.#ages[slot] = uint32At(ages, old);
     }
   }
 }
@@ -138,17 +139,17 @@ export const decodeNotes = (label: string, compressed: Uint8Array): NoteText[] =
     const count = from.integer();
     const [prospectIds, noteIds] = [readNumbers(from, count), readNumbers(from, count)];
     const versions = readNumbers(from, count);
-    const { bytes, starts } = readTexts(from, count);
+    const texts = readTexts(from, count);
     return Array.from({ length: count }, (_, i) => ({
-      prospectId: prospectIds[i] ?? 0,
-      noteId: noteIds[i] ?? 0,
-      version: versions[i] ?? 0,
-      text: bytes.toString("utf8", starts[i], (starts[i + 1] ?? 1) - 1),
+      prospectId: doubleAt(prospectIds, i),
+      noteId: doubleAt(noteIds, i),
+      version: doubleAt(versions, i),
+      text: textAt(texts, i),
     }));
   });
 
 export function addAll(into: NewestVersions, { ids, versions }: Versions, age: number): void {
-  for (const [i, id] of ids.entries()) into.add(id, versions[i] ?? 0, age);
+  for (const [i, id] of ids.entries()) into.add(id, doubleAt(versions, i), age);
 }
 
 export interface Delta {

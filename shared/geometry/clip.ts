@@ -1,4 +1,5 @@
 /** Simplifies and clips rings in the plane, for maps. */
+import { at } from "#shared/at.ts";
 
 export type PlanePoint = readonly [x: number, y: number];
 export type PlaneRing = readonly PlanePoint[];
@@ -34,17 +35,16 @@ function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   if (farthest === undefined || farthest.value <= tolerance ** 2) return [first];
   const kept = new Uint8Array(points.length);
   kept[0] = 1;
-  kept[farthest.at] = 1;
+  kept[farthest.index] = 1;
   let left = COMPARISONS_PER_POINT * points.length;
   // Recursive calls could overflow the stack: a ring of 5 000 points may be divided 5 000 times.
   const parts: [from: number, to: number][] = [
-    [0, farthest.at],
-    [farthest.at, points.length],
+    [0, farthest.index],
+    [farthest.index, points.length],
   ];
   for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
     const [from, to] = part;
-    const [start, end] = [points[from], points[to % points.length]];
-    if (start === undefined || end === undefined) continue;
+    const [start, end] = [at(points, from), at(points, to % points.length)];
     left -= to - from;
     if (left < 0) {
       kept.fill(1, from, to);
@@ -52,10 +52,10 @@ function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
     }
     const next = farthestFrom(points, from + 1, to, (point) => squaredToLine(point, start, end));
     if (next === undefined || next.value <= tolerance ** 2) continue;
-    kept[next.at] = 1;
-    parts.push([from, next.at], [next.at, to]);
+    kept[next.index] = 1;
+    parts.push([from, next.index], [next.index, to]);
   }
-  return points.filter((_, at) => kept[at] === 1);
+  return points.filter((_, i) => kept[i] === 1);
 }
 
 const isClosed = (ring: PlaneRing): boolean => {
@@ -68,12 +68,11 @@ function farthestFrom(
   from: number,
   to: number,
   distance: (point: PlanePoint) => number,
-): { at: number; value: number } | undefined {
-  let farthest: { at: number; value: number } | undefined;
-  for (let at = from; at < to; at++) {
-    const point = points[at];
-    const value = point === undefined ? 0 : distance(point);
-    if (farthest === undefined || value > farthest.value) farthest = { at, value };
+): { index: number; value: number } | undefined {
+  let farthest: { index: number; value: number } | undefined;
+  for (let i = from; i < to; i++) {
+    const value = distance(at(points, i));
+    if (farthest === undefined || value > farthest.value) farthest = { index: i, value };
   }
   return farthest;
 }

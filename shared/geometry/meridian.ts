@@ -1,5 +1,6 @@
 /** Cuts rings at the 180th meridian, as GeoJSON requires (RFC 7946, section 3.1.9), and joins the parts again. */
-import { type Ring, unwrapped } from "#shared/geometry/ring.ts";
+import { at } from "#shared/at.ts";
+import { following, type Ring, unwrapped } from "#shared/geometry/ring.ts";
 
 type Point = [lng: number, lat: number];
 
@@ -15,7 +16,7 @@ export function cutAtMeridian(ring: Ring): Point[][] {
   const whole = unwrapped(ring);
   if (whole === undefined) return [ring.map(([lng, lat]): Point => [lng, lat])];
   const parts: Point[][] = [];
-  let rest: Corner[][] = [whole.map(([x, lat], at): Corner => ({ x, lat, lng: ring[at]?.[0] ?? x }))];
+  let rest: Corner[][] = [whole.map(([x, lat], i): Corner => ({ x, lat, lng: at(ring, i)[0] }))];
   for (let turns = 0; rest.length > 0; turns++) {
     const edge = 180 + 360 * turns;
     const halves = rest.map((part) => halvesOf(part, edge));
@@ -43,7 +44,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   if (start < 0) return { west: [], east: [[...ring]] };
   const turned = [...ring.slice(start), ...ring.slice(0, start)];
   let chain: Corner[] = [];
-  let before = turned.at(-1) ?? { x: edge, lat: 0 };
+  let before = at(turned, turned.length - 1);
   const chains: { readonly isEast: boolean; readonly corners: Corner[] }[] = [];
   for (const corner of turned) {
     const isEast = corner.x >= edge;
@@ -68,24 +69,24 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
 /** The meridian is inside between its first and second crossing, then between the third and fourth, and so on. The chains are joined there. */
 function closed(chains: readonly Chain[]): Corner[][] {
   const ends = chains
-    .flatMap((chain, at) => [
-      { at, isLast: false, lat: chain[0]?.lat ?? 0 },
-      { at, isLast: true, lat: chain.at(-1)?.lat ?? 0 },
+    .flatMap((chain, number) => [
+      { number, isLast: false, lat: at(chain, 0).lat },
+      { number, isLast: true, lat: at(chain, chain.length - 1).lat },
     ])
     .sort((a, b) => a.lat - b.lat);
-  const places = new Map(ends.map(({ at, isLast }, place) => [2 * at + (isLast ? 1 : 0), place]));
+  const places: number[] = [];
+  for (const [place, { number, isLast }] of ends.entries()) places[2 * number + (isLast ? 1 : 0)] = place;
   const passed = new Set<number>();
   const rings: Corner[][] = [];
   for (const start of chains.keys()) {
     const ring: Corner[] = [];
-    let [at, isForward] = [start, true];
-    while (!passed.has(at)) {
-      passed.add(at);
-      const chain = chains[at] ?? [];
+    let [number, isForward] = [start, true];
+    while (!passed.has(number)) {
+      passed.add(number);
+      const chain = at(chains, number);
       ring.push(...(isForward ? chain : chain.toReversed()));
-      const next = ends[(places.get(2 * at + (isForward ? 1 : 0)) ?? 0) ^ 1];
-      if (next === undefined) break;
-      [at, isForward] = [next.at, !next.isLast];
+      const next = at(ends, at(places, 2 * number + (isForward ? 1 : 0)) ^ 1);
+      [number, isForward] = [next.number, !next.isLast];
     }
     const open = ring.filter(({ x, lat }, i) => x !== ring.at(i - 1)?.x || lat !== ring.at(i - 1)?.lat);
     if (open.length > 2 && open.some(({ x }) => x !== open[0]?.x)) rings.push(open);
@@ -100,34 +101,35 @@ function closed(chains: readonly Chain[]): Corner[][] {
 export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));
   let end = 0;
-  const following = rings.flatMap((ring) => {
+  const after = rings.flatMap((ring) => {
     const first = end;
     end += ring.length;
-    return ring.map((_, at) => first + ((at + 1) % ring.length));
+    return ring.map((_, i) => first + ((i + 1) % ring.length));
   });
   const edgesAt = (side: 180 | -180): Map<string, number> =>
     new Map(
-      corners.flatMap(([lng, lat], at) => {
-        const [toLng, toLat = 0] = corners[following[at] ?? 0] ?? [];
+      corners.flatMap(([lng, lat], i) => {
+        const [toLng, toLat] = at(corners, at(after, i));
         if (lng !== side || toLng !== side) return [];
-        return [[side === 180 ? `${lat},${toLat}` : `${toLat},${lat}`, at] as const];
+        return [[side === 180 ? `${lat},${toLat}` : `${toLat},${lat}`, i] as const];
       }),
     );
   const [west, east] = [edgesAt(180), edgesAt(-180)];
-  const next = [...following];
+  const next = [...after];
   const left = new Set(corners.keys());
   for (const [place, up] of west) {
     const down = east.get(place);
     if (down === undefined) continue;
-    const [upEnd, downEnd] = [following[up] ?? 0, following[down] ?? 0];
-    next[up] = following[downEnd] ?? 0;
-    next[down] = following[upEnd] ?? 0;
+    const [upEnd, downEnd] = [at(after, up), at(after, down)];
+    next[up] = at(after, downEnd);
+    next[down] = at(after, upEnd);
     left.delete(upEnd);
     left.delete(downEnd);
   }
   const ring: Point[] = [];
-  const [start = 0] = left;
-  for (let at = start; left.delete(at); at = next[at] ?? start) ring.push(corners[at] ?? [0, 0]);
+  const [start] = left;
+  if (start === undefined) return undefined;
+  for (let i = start; left.delete(i); i = at(next, i)) ring.push(at(corners, i));
   return left.size === 0 && unwrapped(ring) !== undefined ? withoutCuts(ring) : undefined;
 }
 
@@ -138,13 +140,10 @@ const CUT = 1e-9;
 export function withoutCuts(ring: Ring): Point[] {
   const whole = unwrapped(ring);
   if (whole === undefined) return ring.map(([lng, lat]): Point => [lng, lat]);
-  return ring.flatMap(([lng, lat], at): Point[] => {
+  return ring.flatMap(([lng, lat], i): Point[] => {
     if (Math.abs(lng) !== 180) return [[lng, lat]];
-    const [[x1, y1], [x], [x2, y2]] = [
-      whole.at(at - 1) ?? [0, 0],
-      whole[at] ?? [0, 0],
-      whole[(at + 1) % whole.length] ?? [0, 0],
-    ];
+    const [x1, y1] = at(whole, (i + whole.length - 1) % whole.length);
+    const [[x], [x2, y2]] = [at(whole, i), following(whole, i)];
     const isBetween = (x1 - x) * (x2 - x) < 0 && Math.abs(y1 + ((x - x1) / (x2 - x1)) * (y2 - y1) - lat) < CUT;
     return isBetween ? [] : [[180, lat]];
   });

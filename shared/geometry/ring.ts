@@ -3,6 +3,7 @@
  * the 180th meridian if its longitudes differ by more than 180 and less than 360 degrees, unless the ring goes around a pole.
  */
 import { orient2d } from "robust-predicates";
+import { at, doubleAt, uint32At } from "#shared/at.ts";
 
 export type Ring = readonly (readonly [lng: number, lat: number])[];
 
@@ -19,15 +20,18 @@ const TURN = 360;
 function turnsOf(ring: Ring): number[] | undefined {
   let turns = 0;
   let isCrossing = false;
-  const all = ring.map(([lng], at) => {
+  const all = ring.map(([lng], i) => {
     const before = turns;
-    const step = stepOf(lng, (ring[(at + 1) % ring.length] ?? [lng])[0]);
+    const step = stepOf(lng, following(ring, i)[0]);
     isCrossing ||= step !== 0;
     turns += step;
     return before;
   });
   return isCrossing && turns === 0 ? all : undefined;
 }
+
+/** Returns the point after the one at `index`. The first point follows the last one. */
+export const following = <Point>(ring: readonly Point[], index: number): Point => at(ring, (index + 1) % ring.length);
 
 /** 1 for an edge that crosses the meridian eastwards, and -1 for one that crosses it westwards. */
 function stepOf(from: number, to: number): -1 | 0 | 1 {
@@ -43,12 +47,10 @@ function stepOf(from: number, to: number): -1 | 0 | 1 {
 export function unwrapped(ring: Ring): [lng: number, lat: number][] | undefined {
   const turns = turnsOf(ring);
   if (turns === undefined) return undefined;
-  const west = ring.reduce(
-    (least, [lng], at) => Math.min(least, lng + TURN * (turns[at] ?? 0)),
-    Number.POSITIVE_INFINITY,
-  );
+  const lngs = ring.map(([lng], i) => lng + TURN * at(turns, i));
+  const west = lngs.reduce((least, lng) => Math.min(least, lng));
   const shift = -Math.floor((west + TURN / 2) / TURN);
-  return ring.map(([lng, lat], at) => [lng + TURN * ((turns[at] ?? 0) + shift), lat]);
+  return ring.map(([lng, lat], i) => [lng + TURN * (at(turns, i) + shift), lat]);
 }
 
 /** Some edges, and a point that is not on the boundary of the area. */
@@ -60,6 +62,10 @@ interface Part {
   readonly lat: number;
   readonly isInside: boolean;
 }
+
+/** The bytes of an edge, and the positions of its numbers. The first one is x1. */
+const EDGE_BYTES = 32;
+const [Y1, X2, Y2] = [8, 16, 24];
 
 /** So few points are not divided. */
 const FEW_POINTS = 3;
@@ -73,8 +79,8 @@ const ROUNDING = 1e-11;
 export class RingArea {
   /** Crosses the 180th meridian if its minLng is greater than its maxLng. */
   readonly box: PlainBox;
-  /** Four numbers for each edge: its ends (x1, y1) and (x2, y2). */
-  readonly #edges: Float64Array;
+  /** Four numbers for each edge: its ends (x1, y1) and (x2, y2). A DataView checks each access and is as fast as a typed array. */
+  readonly #edges: DataView;
   /** The part of the map in which points are compared with edges. */
   readonly #plane: PlainBox;
   /** The numbers of the edges. First all of them, then those of the parts that `pointsInside` looks at. */
@@ -87,7 +93,7 @@ export class RingArea {
     this.#edges = edgesOf(ring, whole !== undefined);
     this.box = whole === undefined ? boxOf(ring) : boxOnEarth(boxOf(whole));
     this.#plane = whole === undefined ? this.box : [-180, this.box[1], 180, this.box[3]];
-    this.#list = Uint32Array.from({ length: this.#edges.length / 4 }, (_, edge) => edge);
+    this.#list = Uint32Array.from({ length: this.#edges.byteLength / EDGE_BYTES }, (_, edge) => edge);
   }
 
   /** Approximate bytes in memory. */
@@ -113,7 +119,13 @@ export class RingArea {
   /** All edges, with a point south of the ring, which is outside. */
   #wholeSouthOf(lng: number): Part {
     const [, south, , north] = this.#plane;
-    return { from: 0, end: this.#edges.length / 4, lng, lat: south - (north - south) / 16 - 1e-7, isInside: false };
+    return {
+      from: 0,
+      end: this.#edges.byteLength / EDGE_BYTES,
+      lng,
+      lat: south - (north - south) / 16 - 1e-7,
+      isInside: false,
+    };
   }
 
   /**
@@ -125,7 +137,7 @@ export class RingArea {
     const points = new Uint32Array(lngs.length);
     let count = 0;
     for (let point = 0; point < lngs.length; point++) {
-      if (this.#isInPlane(lngs[point] ?? Number.NaN, lats[point] ?? Number.NaN)) points[count++] = point;
+      if (this.#isInPlane(doubleAt(lngs, point), doubleAt(lats, point))) points[count++] = point;
     }
     const whole = this.#wholeSouthOf(this.#plane[0]);
     this.#divide({ lngs, lats, inside }, points.subarray(0, count), whole);
@@ -144,8 +156,8 @@ export class RingArea {
     if (inner === undefined) {
       const same = hasEdges ? isOnePlace && this.#test(part, west, south) : "inside";
       for (const point of points) {
-        if ((same || this.#test(part, lngs[point] ?? 0, lats[point] ?? 0)) === "outside") continue;
-        inside[point >>> 5] = (inside[point >>> 5] ?? 0) | (1 << (point & 31));
+        if ((same || this.#test(part, doubleAt(lngs, point), doubleAt(lats, point))) === "outside") continue;
+        inside[point >>> 5] = uint32At(inside, point >>> 5) | (1 << (point & 31));
       }
       return;
     }
@@ -154,10 +166,10 @@ export class RingArea {
     // Rounding may make the middle of neighbouring numbers the greater one. No point would then be beyond it.
     const middle = (from + to) / 2 < to ? (from + to) / 2 : from;
     let low = 0;
-    for (let at = 0; at < points.length; at++) {
-      const point = points[at] ?? 0;
-      if ((along[point] ?? 0) > middle) continue;
-      points[at] = points[low] ?? 0;
+    for (let i = 0; i < points.length; i++) {
+      const point = uint32At(points, i);
+      if (doubleAt(along, point) > middle) continue;
+      points[i] = uint32At(points, low);
       points[low++] = point;
     }
     this.#divide(places, points.subarray(0, low), inner);
@@ -188,12 +200,13 @@ export class RingArea {
     this.#compared += end - from;
     let next = end;
     for (let i = from; i < end; i++) {
-      const edge = list[i] ?? 0;
-      const x1 = edges[4 * edge] ?? 0;
-      const x2 = edges[4 * edge + 2] ?? 0;
+      const edge = uint32At(list, i);
+      const at = edge * EDGE_BYTES;
+      const x1 = edges.getFloat64(at, true);
+      const x2 = edges.getFloat64(at + X2, true);
       if ((x1 < west && x2 < west) || (x1 > east && x2 > east)) continue;
-      const y1 = edges[4 * edge + 1] ?? 0;
-      const y2 = edges[4 * edge + 3] ?? 0;
+      const y1 = edges.getFloat64(at + Y1, true);
+      const y2 = edges.getFloat64(at + Y2, true);
       if ((y1 < south && y2 < south) || (y1 > north && y2 > north)) continue;
       // The line of the edge meets the box if the box reaches from its middle to the line.
       const dx = x2 - x1;
@@ -209,9 +222,9 @@ export class RingArea {
     const [edges, list, width, height] = [this.#edges, this.#list, east - west, north - south];
     let steep = 0;
     for (let i = from; i < end; i++) {
-      const at = 4 * (list[i] ?? 0);
-      const dx = Math.abs((edges[at + 2] ?? 0) - (edges[at] ?? 0));
-      const dy = Math.abs((edges[at + 3] ?? 0) - (edges[at + 1] ?? 0));
+      const at = uint32At(list, i) * EDGE_BYTES;
+      const dx = Math.abs(edges.getFloat64(at + X2, true) - edges.getFloat64(at, true));
+      const dy = Math.abs(edges.getFloat64(at + Y2, true) - edges.getFloat64(at + Y1, true));
       steep += Math.sign(dy * width - dx * height);
     }
     return steep === 0 ? width > height : steep > 0;
@@ -229,12 +242,12 @@ export class RingArea {
     this.#compared += end - from;
     let found = isInside;
     for (let i = from; i < end; i++) {
-      const at = 4 * (list[i] ?? 0);
-      const x1 = edges[at] ?? 0;
-      const x2 = edges[at + 2] ?? 0;
+      const at = uint32At(list, i) * EDGE_BYTES;
+      const x1 = edges.getFloat64(at, true);
+      const x2 = edges.getFloat64(at + X2, true);
       if ((x1 < west && x2 < west) || (x1 > east && x2 > east)) continue;
-      const y1 = edges[at + 1] ?? 0;
-      const y2 = edges[at + 3] ?? 0;
+      const y1 = edges.getFloat64(at + Y1, true);
+      const y2 = edges.getFloat64(at + Y2, true);
       if ((y1 < south && y2 < south) || (y1 > north && y2 > north)) continue;
       const side = orient2d(x1, y1, x2, y2, lng, lat);
       if (side === 0 && isBetween(x1, lng, x2) && isBetween(y1, lat, y2)) return "boundary";
@@ -262,9 +275,10 @@ interface Places {
 
 function boxAround({ lngs, lats }: Places, points: Uint32Array): PlainBox {
   let [west, south, east, north] = [TURN, TURN, -TURN, -TURN];
-  for (let at = 0; at < points.length; at++) {
-    const lng = lngs[points[at] ?? 0] ?? 0;
-    const lat = lats[points[at] ?? 0] ?? 0;
+  for (let i = 0; i < points.length; i++) {
+    const point = uint32At(points, i);
+    const lng = doubleAt(lngs, point);
+    const lat = doubleAt(lats, point);
     if (lng < west) west = lng;
     if (lng > east) east = lng;
     if (lat < south) south = lat;
@@ -300,15 +314,15 @@ function boxOnEarth([west, south, east, north]: PlainBox): PlainBox {
  * Returns the edges between the longitudes -180 and 180. If the ring crosses the meridian, an edge that reaches it is returned twice, once
  * on each side of the map.
  */
-function edgesOf(ring: Ring, isCrossing: boolean): Float64Array {
+function edgesOf(ring: Ring, isCrossing: boolean): DataView {
   const edges: number[] = [];
-  for (const [at, [x1, y1]] of ring.entries()) {
-    const [to, y2] = ring[(at + 1) % ring.length] ?? [x1, y1];
+  for (const [i, [x1, y1]] of ring.entries()) {
+    const [to, y2] = following(ring, i);
     const x2 = isCrossing ? to + TURN * stepOf(x1, to) : to;
     edges.push(x1, y1, x2, y2);
     if (!isCrossing) continue;
     if (Math.max(x1, x2) >= 180) edges.push(x1 - TURN, y1, x2 - TURN, y2);
     if (Math.min(x1, x2) <= -180) edges.push(x1 + TURN, y1, x2 + TURN, y2);
   }
-  return Float64Array.from(edges);
+  return new DataView(Float64Array.from(edges).buffer);
 }

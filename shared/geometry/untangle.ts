@@ -3,7 +3,9 @@
  * correctly.
  */
 import { orient2d } from "robust-predicates";
+import { at } from "#shared/at.ts";
 import { doubleArea, type PlanePoint, type PlaneRing } from "#shared/geometry/clip.ts";
+import { following } from "#shared/geometry/ring.ts";
 
 /** One outer ring without its holes. The rings are open and do not cross each other. */
 interface Area {
@@ -33,7 +35,7 @@ export function untangled(ring: PlaneRing): readonly Area[] {
 
 type Edge = readonly [from: PlanePoint, to: PlanePoint];
 
-const edgesOf = (ring: PlaneRing): Edge[] => ring.map((from, at) => [from, ring[(at + 1) % ring.length] ?? from]);
+const edgesOf = (ring: PlaneRing): Edge[] => ring.map((from, i) => [from, following(ring, i)]);
 
 /** The direction depends on the index alone, so that the point is moved equally in all map tiles. */
 const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
@@ -68,18 +70,15 @@ function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
   const edges = edgesOf(ring);
   const added = edges.map((): PlanePoint[] => []);
   let crossings = 0;
-  const isComplete = comparePairs(edges, ([first, at], [second, other]) => {
+  const isComplete = comparePairs(edges, ([first, one], [second, other]) => {
     const crossing = crossingOf(first, second);
     if (crossing === undefined) return true;
-    added[at]?.push(crossing);
-    added[other]?.push(crossing);
+    at(added, one).push(crossing);
+    at(added, other).push(crossing);
     return ++crossings <= MOST_CROSSINGS;
   });
   if (!isComplete) return undefined;
-  return edges.flatMap(([from], at) => [
-    from,
-    ...(added[at] ?? []).sort((a, b) => squared(from, a) - squared(from, b)),
-  ]);
+  return edges.flatMap(([from], i) => [from, ...at(added, i).sort((a, b) => squared(from, a) - squared(from, b))]);
 }
 
 type Numbered = readonly [edge: Edge, index: number];
@@ -97,10 +96,10 @@ function comparePairs(edges: readonly Edge[], compare: (one: Numbered, other: Nu
     })
     .sort((a, b) => a.west - b.west);
   let left = COMPARISONS_PER_EDGE * edges.length;
-  for (const [at, { numbered, east, north, south }] of boxes.entries()) {
-    for (let next = at + 1; next < boxes.length; next++) {
-      const other = boxes[next];
-      if (other === undefined || other.west > east) break;
+  for (const [i, { numbered, east, north, south }] of boxes.entries()) {
+    for (let next = i + 1; next < boxes.length; next++) {
+      const other = at(boxes, next);
+      if (other.west > east) break;
       if (left-- === 0) return false;
       if (other.north <= south && other.south >= north && !compare(numbered, other.numbered)) return false;
     }
@@ -133,20 +132,20 @@ function isOn(point: PlanePoint, edge: Edge): boolean {
 
 /** The ring passes each crossing twice. Exchanging the two continuations makes each path turn there and not go straight on. */
 function uncrossed(walk: readonly PlanePoint[]): PlanePoint[][] {
-  const next = walk.map((_, at) => (at + 1) % walk.length);
+  const next = walk.map((_, i) => (i + 1) % walk.length);
   const places = new Map<PlanePoint, number>();
-  for (const [at, point] of walk.entries()) {
+  for (const [i, point] of walk.entries()) {
     const first = places.get(point);
-    if (first !== undefined) [next[first], next[at]] = [next[at] ?? 0, next[first] ?? 0];
-    places.set(point, at);
+    if (first !== undefined) [next[first], next[i]] = [at(next, i), at(next, first)];
+    places.set(point, i);
   }
   const rings: PlanePoint[][] = [];
   const passed = new Set<number>();
   for (const start of walk.keys()) {
     const ring: PlanePoint[] = [];
-    for (let at = start; !passed.has(at); at = next[at] ?? start) {
-      passed.add(at);
-      ring.push(walk[at] ?? [0, 0]);
+    for (let i = start; !passed.has(i); i = at(next, i)) {
+      passed.add(i);
+      ring.push(at(walk, i));
     }
     if (ring.length > 0) rings.push(ring);
   }
@@ -171,21 +170,21 @@ function loopsOf(ring: readonly PlanePoint[]): PlanePoint[][] {
 /** A ring inside an odd number of others is a hole of the innermost of them. */
 function nested(loops: readonly PlaneRing[]): Area[] {
   const boxes = loops.map(boxOf);
-  const around = loops.map((loop, at) => {
+  const around = loops.map((loop, own) => {
     const [x, y] = middleOf(loop);
     return [...loops.keys()].filter((other) => {
-      const [west, north, east, south] = boxes[other] ?? [0, 0, 0, 0];
-      if (other === at || x < west || x > east || y < north || y > south) return false;
-      return contains(loops[other] ?? [], [x, y]);
+      const [west, north, east, south] = at(boxes, other);
+      if (other === own || x < west || x > east || y < north || y > south) return false;
+      return contains(at(loops, other), [x, y]);
     });
   });
-  const depthOf = (at: number): number => around[at]?.length ?? 0;
-  const isHole = (at: number): boolean => depthOf(at) % 2 === 1;
+  const depthOf = (loop: number): number => at(around, loop).length;
+  const isHole = (loop: number): boolean => depthOf(loop) % 2 === 1;
   const holes = Map.groupBy([...loops.keys()].filter(isHole), (hole) =>
-    around[hole]?.find((other) => depthOf(other) === depthOf(hole) - 1),
+    at(around, hole).find((other) => depthOf(other) === depthOf(hole) - 1),
   );
-  return loops.flatMap((outer, at) =>
-    isHole(at) ? [] : [{ outer, holes: holes.get(at)?.map((hole) => loops[hole] ?? []) ?? [] }],
+  return loops.flatMap((outer, own) =>
+    isHole(own) ? [] : [{ outer, holes: holes.get(own)?.map((hole) => at(loops, hole)) ?? [] }],
   );
 }
 

@@ -41,41 +41,9 @@ interface Options {
 export const streamEndpoint = <C extends Contract>(
   contract: Known<C>,
   work: (call: StreamedCall<C>) => Promise<z.input<C["response"]> | NotModified>,
-): StreamEndpoint =>
-  streaming<C, unknown>(contract, work, (value) => [JSON.stringify(checked(contract.response, value))]);
-
-type PageContract = Contract & {
-  readonly response: z.ZodMiniObject<{ readonly items: z.ZodMiniArray<z.ZodMiniType> }>;
-};
-
-/**
- * Streams a page of stored records. The schema validates only a sample and removes no field, so `work` must return exactly the documented
- * fields.
- */
-export const streamPage = <C extends PageContract>(
-  contract: Known<C>,
-  work: (call: StreamedCall<C>) => Promise<(z.output<C["response"]> & Page) | NotModified>,
   options: Options = {},
 ): StreamEndpoint =>
-  streaming<C, Page>(
-    contract,
-    work,
-    (page) => [pageText(contract.response.def.shape.items.def.element, page)],
-    options,
-  );
-
-interface Page {
-  readonly items: readonly unknown[];
-}
-
-const SAMPLE = 64;
-let sampled = 0;
-
-/** Validates a sample, in which is the first item of each function instance. */
-export function pageText(item: z.ZodMiniType, page: Page): string {
-  for (const value of page.items) if (sampled++ % SAMPLE === 0) checked(item, value);
-  return JSON.stringify(page);
-}
+  streaming<C, unknown>(contract, work, (value) => [JSON.stringify(checked(contract.response, value))], options);
 
 type ListContract = Contract & { readonly response: z.ZodMiniArray<z.ZodMiniType> };
 type Items<C extends ListContract> = z.input<C["response"]["def"]["element"]>;

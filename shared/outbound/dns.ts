@@ -7,6 +7,7 @@ import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { performance } from "node:perf_hooks";
+import { LRUCache } from "lru-cache";
 import * as limits from "#shared/limits.ts";
 
 /** IPv4 first, because a Lambda function outside a VPC cannot reach IPv6 addresses. Throws NoAddress or LookupFailed. */
@@ -43,7 +44,7 @@ interface Cached {
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;
-  const cache = new Map<string, Cached>();
+  const cache = new LRUCache<string, Cached>({ max: limits.namesKept });
   const pending = new Map<string, Promise<Cached>>();
 
   function begin(host: string): Promise<Cached> {
@@ -52,17 +53,9 @@ export function createResolver(settings: ResolverSettings = {}): Resolve {
     const ended = (): boolean => pending.delete(host);
     found.then((entry) => {
       ended();
-      store(host, entry);
+      cache.set(host, entry);
     }, ended);
     return found;
-  }
-
-  function store(host: string, entry: Cached): void {
-    cache.delete(host);
-    if (entry.untilMs <= now()) return;
-    cache.set(host, entry);
-    const [oldest] = cache.keys();
-    if (cache.size > limits.namesKept && oldest !== undefined) cache.delete(oldest);
   }
 
   return async (host) => {

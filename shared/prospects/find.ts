@@ -2,7 +2,6 @@
  * Finds a company's prospects in its index. The dictionary that it uses is at least as new as the index, so that each id in the index has a
  * name.
  */
-
 import type { Caller } from "#shared/auth/caller.ts";
 import { polygonArea } from "#shared/company-index/areas.ts";
 import type { Area, Criteria } from "#shared/company-index/criteria.ts";
@@ -63,7 +62,8 @@ export function findFiltered(
     context,
     companyId,
     async (names, head) => {
-      const territories = territoryId === undefined ? [] : [await territoryArea(context, companyId, territoryId, head)];
+      const territories =
+        territoryId === undefined ? [] : [await territoryArea({ table: context.table, companyId, head }, territoryId)];
       return { ...criteriaOf(filter, caller, names, [...areas, ...drawn, ...territories]), ...more };
     },
     searching(filter),

@@ -1,6 +1,7 @@
 /** Reads single prospects, and decides which prospects a caller may see. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
+import { cachePerTable } from "#shared/cache.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
@@ -80,8 +81,7 @@ const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
  * The imports that this process knows to be completed. The value is a counter (`learned`), which shows whether the process learned
  * of one import before another.
  */
-const known = new WeakMap<Reads, Map<string, number>>();
-const REMEMBERED = 10_000;
+const completedImports = cachePerTable<number>({ maxBytes: 1_000_000, bytesOf: () => 100 });
 let learned = 0;
 
 const State = z.object({ state: z.string() });
@@ -89,14 +89,11 @@ const State = z.object({ state: z.string() });
 /** A numeric id belongs to an import, whose rows are visible after it is completed, or if the table has no row for it. */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (!isOfImport(importId)) return true;
-  const completed = known.get(table) ?? new Map<string, number>();
-  known.set(table, completed);
   const name = `${companyId}#${importId}`;
-  if (completed.has(name)) return true;
+  if (completedImports(table).get(name) !== undefined) return true;
   const item = await table.get(keys.import(companyId, Number(importId)));
   if (item !== undefined && State.parse(item).state !== "completed") return false;
-  if (completed.size >= REMEMBERED) completed.clear();
-  completed.set(name, learned++);
+  completedImports(table).set(name, 1, learned++);
   return true;
 }
 
@@ -105,7 +102,7 @@ const isOfImport = (importId: string | undefined): importId is string =>
 
 /** No import has created the prospect, or this process learned that it is completed before `learned` had the value `before`. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
-  !isOfImport(importId) || (known.get(table)?.get(`${companyId}#${importId}`) ?? before) < before;
+  !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 
 /**
  * An eventually consistent read. The result may be outdated, so a write must check what it uses. Undefined if the prospect is missing, or

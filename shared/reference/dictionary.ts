@@ -3,6 +3,7 @@
  * dictionary is valid while its version is current.
  */
 import { StoredUser } from "#shared/auth/user-schema.ts";
+import { cachePerTable } from "#shared/cache.ts";
 import type { SharedChange } from "#shared/company-index/change-log.ts";
 import { namesChangeInHead } from "#shared/company-index/manifest.ts";
 import { sharedDelta } from "#shared/company-index/write/entries.ts";
@@ -110,52 +111,41 @@ interface Cached {
   readonly at: number;
 }
 
-/** The dictionary of a company with a thousand users is about 300 KB large, so 50 such companies need about 15 MB. */
-const CACHED_COMPANIES = 50;
-
-const caches = new WeakMap<Reads, Map<number, Cached>>();
+const ENTRY_BYTES = 300;
+const dictionaries = cachePerTable<Cached>({
+  maxBytes: 16_000_000,
+  bytesOf: ({ dictionary: { statuses, tags, users } }) => ENTRY_BYTES * (1 + statuses.size + tags.size + users.size),
+});
 
 /** The result is at most a minute old. The caller must check that its version is current, for example by a condition of the transaction. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
-  const found = cacheOf(source.table).get(companyId);
+  const found = dictionaries(source.table).get(companyId)?.value;
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
   return freshDictionary(source, companyId);
 }
 
 /** Returns a dictionary of this version or a later one. The table is read only if the cached one is older. */
 export async function dictionaryAtLeast(source: Source, companyId: number, version: number): Promise<Dictionary> {
-  const cached = cacheOf(source.table).get(companyId)?.dictionary;
-  return cached !== undefined && cached.version >= version ? cached : freshDictionary(source, companyId);
+  const cached = dictionaries(source.table).get(companyId);
+  return cached !== undefined && cached.version >= version
+    ? cached.value.dictionary
+    : freshDictionary(source, companyId);
 }
 
 /** `source.dictionary`, or the current one. If it is cached, only the version is read. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   if (source.dictionary !== undefined) return source.dictionary;
-  const cached = cacheOf(source.table).get(companyId)?.dictionary;
+  const cached = dictionaries(source.table).get(companyId);
   if (cached === undefined) return freshDictionary(source, companyId);
   const version = versionOf(await source.table.get(keys.company(companyId)));
-  return version === cached.version ? cached : freshDictionary(source, companyId);
+  return version === cached.version ? cached.value.dictionary : freshDictionary(source, companyId);
 }
 
 export async function freshDictionary({ table, clock }: Source, companyId: number): Promise<Dictionary> {
   const at = clock.now();
   const dictionary = await loadDictionary(table, companyId);
-  const cache = cacheOf(table);
-  cache.delete(companyId);
-  cache.set(companyId, { dictionary, at });
-  for (const oldest of cache.keys()) {
-    if (cache.size <= CACHED_COMPANIES) break;
-    cache.delete(oldest);
-  }
+  dictionaries(table).set(companyId, dictionary.version, { dictionary, at });
   return dictionary;
 }
 
-export function forgetDictionary({ table }: Source, companyId: number): void {
-  cacheOf(table).delete(companyId);
-}
-
-function cacheOf(table: Reads): Map<number, Cached> {
-  const cache = caches.get(table) ?? new Map<number, Cached>();
-  caches.set(table, cache);
-  return cache;
-}
+export const forgetDictionary = ({ table }: Source, companyId: number): void => dictionaries(table).delete(companyId);

@@ -3,69 +3,52 @@
  * whose `territoriesVersion` shows whether a cached polygon is current.
  */
 import * as z from "zod/mini";
+import { cachePerTable } from "#shared/cache.ts";
 import { emptyArea, type PolygonArea, polygonArea } from "#shared/company-index/areas.ts";
 import type { Area } from "#shared/company-index/criteria.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
 
-interface Cached {
+interface Prepared {
   readonly area: PolygonArea;
   /** The packed polygon of the area. */
   readonly polygon: Uint8Array;
-  /** The version of all territories of the company at which the area was current. */
-  version?: string;
 }
 
 /** A polygon of 5 000 points needs from 200 KB to 12 MB, which depends on the points that were tested. */
-const CACHED_BYTES = 64_000_000;
-/** More are not kept, because each use adds up their bytes. */
-const CACHED_POLYGONS = 500;
+const MAX_BYTES = 64_000_000;
+/** At least as many count for each polygon, because all sizes are added up at each use. */
+const LEAST_BYTES = MAX_BYTES / 500;
 
-const caches = new WeakMap<Reads, Map<string, Cached>>();
+const areas = cachePerTable<Prepared>({
+  maxBytes: MAX_BYTES,
+  bytesOf: ({ area }) => Math.max(LEAST_BYTES, area.bytes),
+  grows: true,
+});
 
 const Locator = z.object({ createdAt: z.string() });
 const WithPolygon = z.object({ id: z.int(), polygon: z.instanceof(Uint8Array) });
 type WithPolygon = z.infer<typeof WithPolygon>;
 
-interface Place {
+export interface CompanyTerritories {
   readonly table: Reads;
   readonly companyId: number;
+  /** Must have been read before the territory. */
+  readonly head: Pick<Head, "logId" | "territoriesVersion">;
 }
 
-const cacheOf = ({ table }: Place): Map<string, Cached> => {
-  const cache = caches.get(table) ?? new Map<string, Cached>();
-  caches.set(table, cache);
-  return cache;
-};
-
-const keyIn = ({ companyId }: Place, id: number): string => `${companyId}#${id}`;
+const keyOf = ({ companyId, head }: CompanyTerritories, id: number): string => `${companyId} ${head.logId} ${id}`;
 
 /** Returns the area of a territory that was read, as it was prepared for earlier requests. */
-export const areaOf = (place: Place, territory: WithPolygon): PolygonArea => cached(place, territory).area;
-
-function cached(place: Place, { id, polygon }: WithPolygon): Cached {
-  const known = cacheOf(place).get(keyIn(place, id));
+export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon): PolygonArea {
+  const cache = areas(company.table);
+  const known = cache.get(keyOf(company, id))?.value;
   const isSame = known !== undefined && Buffer.compare(known.polygon, polygon) === 0;
-  const entry = isSame ? known : { area: polygonArea(unpackPolygon(polygon)), polygon };
-  keep(place, id, entry);
-  return entry;
-}
-
-/** The oldest areas are dropped first. Those in use have grown since, so all are added up. */
-function keep(place: Place, id: number, entry: Cached): void {
-  const cache = cacheOf(place);
-  cache.delete(keyIn(place, id));
-  cache.set(keyIn(place, id), entry);
-  let bytes = 0;
-  for (const { area } of cache.values()) bytes += area.bytes;
-  for (const [key, { area }] of cache) {
-    if ((bytes <= CACHED_BYTES && cache.size <= CACHED_POLYGONS) || cache.size === 1) break;
-    cache.delete(key);
-    bytes -= area.bytes;
-  }
+  const prepared = isSame ? known : { area: polygonArea(unpackPolygon(polygon)), polygon };
+  cache.set(keyOf(company, id), company.head.territoriesVersion, prepared);
+  return prepared.area;
 }
 
 /**
@@ -74,26 +57,12 @@ function keep(place: Place, id: number, entry: Cached): void {
  * A cached polygon is used only if no polygon of the company has changed since it was read (`territoriesVersion` of the search index is the
  * same).
  */
-export async function territoryArea(
-  { table }: Pick<ReadContext, "table">,
-  companyId: number,
-  id: number,
-  { logId, territoriesVersion }: Pick<Head, "logId" | "territoriesVersion">,
-): Promise<Area> {
-  const version = `${logId}.${territoriesVersion}`;
-  const place = { table, companyId };
-  const known = cacheOf(place).get(keyIn(place, id));
-  if (known?.version === version) {
-    keep(place, id, known);
-    return known.area;
-  }
+export async function territoryArea(company: CompanyTerritories, id: number): Promise<Area> {
+  const { table, companyId, head } = company;
+  const known = areas(table).get(keyOf(company, id));
+  if (known?.version === head.territoriesVersion) return known.value.area;
   const locator = await table.get(keys.territoryLocator(companyId, id));
-  const item =
-    locator === undefined
-      ? undefined
-      : await table.get(keys.territory(companyId, Locator.parse(locator).createdAt, id));
-  if (item === undefined) return emptyArea;
-  const entry = cached(place, WithPolygon.parse(item));
-  entry.version = version;
-  return entry.area;
+  if (locator === undefined) return emptyArea;
+  const item = await table.get(keys.territory(companyId, Locator.parse(locator).createdAt, id));
+  return item === undefined ? emptyArea : areaOf(company, WithPolygon.parse(item));
 }

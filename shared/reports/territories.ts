@@ -1,9 +1,10 @@
 /** Adds up the activity of prospects by the territories in which the prospects are now. */
 import * as z from "zod/mini";
+import { at, doubleAt } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { PolygonArea } from "#shared/company-index/areas.ts";
 import { meetsBox, type Places, type Zone } from "#shared/company-index/criteria.ts";
-import { coordinatesMissing, type Matches } from "#shared/company-index/search/match.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
 import { isMarked } from "#shared/company-index/search/row-filter.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -49,14 +50,15 @@ export async function byTerritory(
   byProspect: ReadonlyMap<number, readonly number[]>,
 ): Promise<TerritoryCounts[]> {
   if (byProspect.size === 0) return [];
-  const { matches } = await findFiltered(context, caller, {}, { onMap: true });
+  const { head, matches } = await findFiltered(context, caller, {}, { onMap: true });
+  const company = { table: context.table, companyId: caller.companyId, head };
   const blocks = blocksOf(matches, byProspect);
   const found: TerritoryCounts[] = [];
   for await (const item of context.table.query(keys.territories(caller.companyId))) {
     requireTime();
     const territory = StoredTerritory.parse(item);
     const { id, name } = territory;
-    const counts = countsInside(areaOf({ table: context.table, companyId: caller.companyId }, territory), blocks);
+    const counts = countsInside(areaOf(company, territory), blocks);
     if (counts !== undefined) found.push({ territory: { id, name }, counts });
   }
   found.sort((a, b) => (a.territory?.id ?? 0) - (b.territory?.id ?? 0));
@@ -73,10 +75,9 @@ function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<numb
     return counts === undefined ? [] : { row, id, counts, isInside: false };
   };
   const blocks = segments.map(({ inView: { segment }, rows }): Block => {
-    const { main, geo, entry } = segment;
-    if (geo === undefined) throw coordinatesMissing();
-    const prospects = Array.from(rows, (row) => active(row, main.ids[row] ?? 0)).flat();
-    return { places: geo, zone: entry.zone, prospects };
+    const { main, places, entry } = segment;
+    const prospects = Array.from(rows, (row) => active(row, doubleAt(main.ids, row))).flat();
+    return { places, zone: entry.zone, prospects };
   });
   const places = {
     lat: Float64Array.from(unflushed, ({ lat }) => lat ?? Number.NaN),
@@ -105,7 +106,7 @@ function sumOf(all: Iterable<readonly number[]>): readonly number[] | undefined 
   let sum: number[] | undefined;
   for (const counts of all) {
     sum ??= counts.map(() => 0);
-    for (let kind = 0; kind < counts.length; kind++) sum[kind] = (sum[kind] ?? 0) + (counts[kind] ?? 0);
+    for (let kind = 0; kind < counts.length; kind++) sum[kind] = at(sum, kind) + at(counts, kind);
   }
   return sum;
 }

@@ -4,6 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
+import { LRUCache } from "lru-cache";
 import * as z from "zod/mini";
 import { type KeyContext, type Kms, openKms } from "#shared/aws/kms.ts";
 import { iso, systemClock } from "#shared/clock.ts";
@@ -53,7 +54,7 @@ interface CachedKey {
 
 /** Reads no setting before the first call. `now` returns milliseconds of a monotonic clock. */
 export function openSecrets(table: Table, connect: () => Kms, now: () => number = () => performance.now()): Secrets {
-  const cache = new Map<string, CachedKey>();
+  const cache = new LRUCache<string, CachedKey>({ max: KEYS_KEPT });
   let connected: Kms | undefined;
   const kms = (): Kms => {
     connected ??= connect();
@@ -66,10 +67,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     const cached = cache.get(name);
     if (cached !== undefined && cached.untilMs > now()) return cached.key;
     const entry: CachedKey = { key: load(), untilMs: now() + limits.dataKeyKeptMs };
-    cache.delete(name);
     cache.set(name, entry);
-    const [oldest] = cache.keys();
-    if (cache.size > KEYS_KEPT && oldest !== undefined) cache.delete(oldest);
     entry.key.catch(() => {
       if (cache.get(name) === entry) cache.delete(name);
     });

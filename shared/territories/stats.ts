@@ -1,8 +1,9 @@
 /** Counts the prospects inside a territory by status and by representative, from the company's search index. */
 import * as z from "zod/mini";
+import { uint16At, uint32At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { UserSummary } from "#shared/auth/user-schema.ts";
-import { coordinatesMissing, type Matches } from "#shared/company-index/search/match.ts";
+import type { Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
@@ -89,10 +90,10 @@ function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Co
     ] as const) {
       const byCode = new Uint32Array(column.values.length);
       for (const row of rows) {
-        const code = column.codes[row] ?? 0;
-        byCode[code] = (byCode[code] ?? 0) + 1;
+        const code = uint16At(column.codes, row);
+        byCode[code] = uint32At(byCode, code) + 1;
       }
-      for (const [code, value] of column.values.entries()) counts.add(value, byCode[code] ?? 0);
+      for (const [code, value] of column.values.entries()) counts.add(value, uint32At(byCode, code));
     }
   }
   for (const { statusId, assignedToUserId } of unflushed) {
@@ -107,9 +108,7 @@ const DAY_MS = 86_400_000;
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;
   for (const { inView, rows } of segments) {
-    const { main, geo } = inView.segment;
-    if (geo === undefined) throw coordinatesMissing();
-    for (const row of rows) oldest = Math.min(oldest, (main.createdAt[row] ?? 0) + (geo.updatedAfter[row] ?? 0));
+    for (const row of rows) oldest = Math.min(oldest, inView.segment.updatedAt(row));
   }
   for (const { updatedAt } of unflushed) oldest = Math.min(oldest, updatedAt);
   return total === 0 ? null : Math.max(0, Math.floor((now - oldest) / DAY_MS));

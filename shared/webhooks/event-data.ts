@@ -1,6 +1,7 @@
 /** Stores the data of an event in one row for all its deliveries. The row never changes, so warm functions cache it. */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
+import { cachePerTable } from "#shared/cache.ts";
 import { absent } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -73,43 +74,13 @@ const TOGETHER = 25;
 interface Cached {
   readonly read: Promise<string>;
   /** The number of characters of the text. It is 0 until the read has ended. */
-  size: number;
+  readonly size: number;
 }
 
-class Cache {
-  readonly #entries = new Map<string, Cached>();
-  #size = 0;
+const caches = cachePerTable<Cached>({ maxBytes: CACHED, bytesOf: ({ size }) => size });
 
-  get(id: string): Promise<string> | undefined {
-    const known = this.#entries.get(id);
-    if (known === undefined) return undefined;
-    this.#entries.delete(id);
-    this.#entries.set(id, known);
-    return known.read;
-  }
-
-  set(id: string, read: Promise<string>): void {
-    const entry: Cached = { read, size: 0 };
-    this.#entries.set(id, entry);
-    read.then(
-      ({ length }) => {
-        if (this.#entries.get(id) !== entry) return;
-        entry.size = length;
-        this.#size += length;
-        for (const [oldest, { size }] of this.#entries) {
-          if (this.#size <= CACHED || oldest === id) break;
-          this.#entries.delete(oldest);
-          this.#size -= size;
-        }
-      },
-      () => {
-        if (this.#entries.get(id) === entry) this.#entries.delete(id);
-      },
-    );
-  }
-}
-
-const caches = new WeakMap<Reads, Cache>();
+/** The row of an event never changes, so it has only one version. */
+const VERSION = 1;
 
 /** Returns the data by event id as JSON text. Throws if a row does not exist. */
 export async function readEventData(
@@ -117,12 +88,11 @@ export async function readEventData(
   companyId: number,
   eventIds: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const cache = caches.get(table) ?? new Cache();
-  caches.set(table, cache);
+  const cache = caches(table);
   const texts = new Map<string, Promise<string>>();
   const missing: string[] = [];
   for (const id of new Set(eventIds)) {
-    const known = cache.get(id);
+    const known = cache.get(id)?.value.read;
     if (known === undefined) missing.push(id);
     else texts.set(id, known);
   }
@@ -131,7 +101,11 @@ export async function readEventData(
     const rows = readRows(table, companyId, some);
     for (const id of some) {
       const read = rows.then((found) => found.get(id) ?? gone(id));
-      cache.set(id, read);
+      cache.set(id, VERSION, { read, size: 0 });
+      read.then(
+        ({ length }) => cache.set(id, VERSION, { read, size: length }),
+        () => cache.delete(id),
+      );
       texts.set(id, read);
     }
     // One batch after the other: concurrent responses of several megabytes would need memory at the same time.

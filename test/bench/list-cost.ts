@@ -6,8 +6,8 @@ import { Agent, get } from "node:http";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import * as keys from "#shared/db/keys.ts";
-import { pageText } from "#shared/http/streaming.ts";
-import { ListedProspect, listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
+import { checked } from "#shared/http/chain.ts";
+import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
 import type { Budget } from "./budget.ts";
@@ -43,7 +43,7 @@ const NO_COMPANY = 500_000;
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
   const { context, caller, company } = stage;
   const query = { ...listQuery(company, "everything"), pageSize: PAGE_SIZE };
-  const again = async () => pageText(ListedProspect, await listProspects(context, caller, query));
+  const again = async () => JSON.stringify(checked(ProspectPage, await listProspects(context, caller, query)));
   const list = (): Promise<string> => {
     forgetRows(context.table, caller.companyId);
     return again();

@@ -4,9 +4,9 @@
  */
 import { deepEqual } from "node:assert/strict";
 import { pageOf } from "#shared/company-index/search/page.ts";
+import { prospectTile, TILE_CELLS, TILE_PINS_MAX } from "#shared/map/prospect-tile.ts";
+import { boxAround, EXTENT, type Tile } from "#shared/map/tile.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
-import { prospectTile, TILE_CELLS, TILE_PINS_MAX } from "#shared/prospects/map/tiles.ts";
-import { boxAround, EXTENT, type Tile } from "#shared/tiles/tile.ts";
 import { sizeOf } from "./budget.ts";
 import { medianOf } from "./clock.ts";
 import { cityRing, largestCityTile, newTerritory } from "./map-budgets.ts";

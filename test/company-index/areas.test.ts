@@ -6,6 +6,7 @@ import { insideBox, type LatLng } from "#shared/company-index/criteria.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { inOrder, pageOf } from "#shared/company-index/search/page.ts";
 import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
+import { plainRow } from "./plain-rows.ts";
 
 const lats = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 89.9999));
 const lngs = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180, 179.9999));
@@ -74,28 +75,12 @@ test("the distance agrees with the spherical law of cosines and with known dista
 });
 
 const unflushed = (places: readonly LatLng[]): IndexRow[] =>
-  places.map(({ lat, lng }, i) => ({
-    ...{
-      id: i + 1,
-      version: 1,
-      createdAt: i,
-      updatedAt: i,
-      statusId: null,
-      assignedToUserId: null,
-      tagIds: [],
-      city: null,
-    },
-    ...{ lat, lng, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "" },
-  }));
+  places.map(({ lat, lng }, i) => plainRow({ id: i + 1, createdAt: i, lat, lng }));
 
 test("pages near a point have the nearest matches first, and of equally distant ones the lowest id", () => {
   // There are only a few different points, so that distances are often equal.
-  const places = fc.array(
-    fc.record({ lat: fc.constantFrom(-1, 0, 1, 90), lng: fc.constantFrom(-180, -1, 0, 1, 180) }),
-    {
-      maxLength: 60,
-    },
-  );
+  const place = fc.record({ lat: fc.constantFrom(-1, 0, 1, 90), lng: fc.constantFrom(-180, -1, 0, 1, 180) });
+  const places = fc.array(place, { maxLength: 60 });
   fc.assert(
     fc.property(places, points, fc.nat(50), fc.integer({ min: 1, max: 20 }), (found, near, offset, count) => {
       const rows = unflushed(found);

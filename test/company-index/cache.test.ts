@@ -10,6 +10,7 @@ import { model } from "../bench/index-cache.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { findIn } from "./indexed-company.ts";
+import { plainRow } from "./plain-rows.ts";
 
 const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
@@ -35,36 +36,21 @@ beforeEach(() => {
 });
 
 const rowsOf = (companyId: number): RowWithNotes[] =>
-  Array.from({ length: ROWS }, (_, i) => ({
-    row: {
-      id: companyId * 1_000_000 + i,
-      version: 1,
+  Array.from({ length: ROWS }, (_, i) => {
+    const id = companyId * 1_000_000 + i;
+    const text = `PERSON ${i} OF ${companyId} AT ${i} A LONG STREET IN DENVER, COLORADO`;
+    const place = { city: "DENVER", lat: 39 + i / 10_000, lng: -105 };
+    const row = plainRow({
+      id,
       createdAt: clock.now() - i,
       updatedAt: clock.now(),
       statusId: (i % 8) + 1,
-      assignedToUserId: null,
-      tagIds: [],
-      city: "DENVER",
-      lat: 39 + i / 10_000,
-      lng: -105,
-      text: `PERSON ${i} OF ${companyId} AT ${i} A LONG STREET IN DENVER, COLORADO`,
-      sourceId: null,
-      appointments: 0,
-      ahead: [],
-      phoneDigits: "",
-    },
-    notes:
-      i % 2 === 0
-        ? [
-            {
-              prospectId: companyId * 1_000_000 + i,
-              noteId: companyId * 1_000_000 + 500_000 + i,
-              version: 1,
-              text: "BEWARE OF THE DOG",
-            },
-          ]
-        : [],
-  }));
+      ...place,
+      text,
+    });
+    const note = { prospectId: id, noteId: id + 500_000, version: 1, text: "BEWARE OF THE DOG" };
+    return { row, notes: i % 2 === 0 ? [note] : [] };
+  });
 
 async function read(index: CompanyIndex, companyId: number, word?: string): Promise<number> {
   return (await findIn(index, companyId, { words: word === undefined ? [] : [{ text: word, digits: [] }] })).total;
@@ -98,19 +84,6 @@ describe("the cache", () => {
     for (const companyId of COMPANIES) expect(await read(index, companyId)).toBe(ROWS);
     expect(asked).toEqual([]);
     expect(await read(index, 31, "STREET")).toBe(ROWS);
-    expect(new Set(asked)).toEqual(new Set(["31"]));
-  });
-
-  test("keeps the companies that were read last, within its size", async () => {
-    const { columns } = await sizes();
-    const index = openCompanyIndex(db.table, 2.5 * columns);
-    for (const companyId of [31, 32, 33]) await read(index, companyId);
-    expect(index.cachedBytes).toBeLessThanOrEqual(2.5 * columns);
-    asked = [];
-    await read(index, 33);
-    await read(index, 32);
-    expect(asked).toEqual([]);
-    await read(index, 31);
     expect(new Set(asked)).toEqual(new Set(["31"]));
   });
 

@@ -9,7 +9,6 @@ import {
   moveHead,
   type Part,
   partManifestItem,
-  partManifestOf,
   readManifest,
   type SegmentEntry,
 } from "#shared/company-index/manifest.ts";
@@ -44,7 +43,7 @@ export async function indexInHand(table: Table, companyId: number): Promise<Inde
  * wrote.
  */
 export async function putManifest({ table, companyId, head }: IndexInHand, parts: readonly Part[]): Promise<void> {
-  await table.batchPut([...new Set(parts)].map((part) => partManifestItem(companyId, partManifestOf(part, 0, []))));
+  await table.batchPut([...new Set(parts)].map((part) => partManifestItem(companyId, part, 0, [])));
   const manifest = parts.map(({ id }) => id);
   await moveHead(table, companyId, head, { version: head.version + 1, manifest });
 }

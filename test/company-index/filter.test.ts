@@ -5,16 +5,15 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { circleArea, emptyArea, polygonArea } from "#shared/company-index/areas.ts";
-import { type Area, type Criteria, passes, zoneOf } from "#shared/company-index/criteria.ts";
+import { type Area, type Criteria, passes } from "#shared/company-index/criteria.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
-import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
-import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { beginningBefore } from "#shared/deadline.ts";
 import { DeadlinePassed } from "#shared/errors.ts";
 import { sized } from "../harness/tier.ts";
+import { plainRow, segmentOf } from "./plain-rows.ts";
 
 const fields = fc.record({
   createdAt: fc.integer({ min: 0, max: 9 }),
@@ -70,10 +69,7 @@ test("a search stops between two segments when its time is over", async () => {
       return Uint32Array.of(++searched);
     },
   };
-  const row = { id: 1, version: 1, createdAt: 0, updatedAt: 0, statusId: null, assignedToUserId: null, tagIds: [] };
-  const segment = segmentOf([
-    { ...row, city: null, lat: 0, lng: 0, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "\n" },
-  ]);
+  const segment = segmentOf([{ row: plainRow({ id: 1, lat: 0, lng: 0 }), notes: [] }]);
   const view = {
     segments: Array.from({ length: 5 }, (_, age) => ({ segment, age, dead: undefined })),
     ...{ noteVersions: new NewestVersions(), looseNotes: [], delta: { prospects: new Map(), notes: new Map() } },
@@ -85,15 +81,6 @@ test("a search stops between two segments when its time is over", async () => {
   await expect(beginningBefore(() => 0, searchWords)).rejects.toThrow(DeadlinePassed);
 });
 
-function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
-  const { main, geo } = encodeSegment(rows.map((row) => ({ row, notes: [] })));
-  const counts = { main: 1, geo: 1, text: 1 };
-  const entry = { id: "segment", rows: rows.length, counts, zone: zoneOf(rows) };
-  const segment = new LoadedSegment(entry, decodeMain("main", main));
-  segment.geo = decodeGeo("geo", geo);
-  return segment;
-}
-
 const byList = (a?: IndexRow, b?: IndexRow): number =>
   (b?.createdAt ?? 0) - (a?.createdAt ?? 0) || (b?.id ?? 0) - (a?.id ?? 0);
 
@@ -104,23 +91,12 @@ test("filters find each matching row exactly once", { tags: "sized" }, () => {
       fc.array(criteria, { minLength: 8, maxLength: 8 }),
       fc.boolean(),
       (given, asked, anyDead) => {
-        const rows = sortedByGeohash(
-          given.map(([row], at) => ({
-            row: {
-              ...row,
-              id: at + 1,
-              version: 1,
-              text: "",
-              sourceId: null,
-              appointments: 0,
-              ahead: [],
-              phoneDigits: "\n",
-            },
-            notes: [],
-          })),
-        ).map(({ row }) => row);
+        const entries = sortedByGeohash(
+          given.map(([row], at) => ({ row: plainRow({ ...row, id: at + 1 }), notes: [] })),
+        );
+        const rows = entries.map(({ row }) => row);
         const dead = anyDead ? Uint8Array.from(given, ([, isDead]) => isDead) : undefined;
-        const segment = segmentOf(rows);
+        const segment = segmentOf(entries);
         const delta = { prospects: new Map(), notes: new Map() };
         const beside = { noteVersions: new NewestVersions(), looseNotes: [], delta };
         // Some criteria are searched twice, because the second search reuses the lists of matching rows that the first search has built.

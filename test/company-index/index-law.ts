@@ -15,13 +15,7 @@ import {
 import { deadRows, deadUnder, LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
 import { inOrder, pageOf } from "#shared/company-index/search/page.ts";
-import {
-  decodeGeo,
-  decodeMain,
-  decodeText,
-  type RowWithNotes,
-  type SegmentColumns,
-} from "#shared/company-index/segment.ts";
+import { columnsOf, type RowWithNotes, type SegmentColumns } from "#shared/company-index/segment.ts";
 import {
   decodeNotes,
   decodeOverrides,
@@ -61,11 +55,7 @@ function storedPart(
   notes: Versioned[],
 ) {
   const segments = [...buildSegments(rows, MAX_ROWS)].map(({ groups, zone, rows: count }, i) => {
-    const columns = {
-      main: decodeMain("main", groups.main),
-      geo: decodeGeo("geo", groups.geo),
-      text: decodeText("text", groups.text),
-    };
+    const columns = columnsOf(String(i), groups);
     const counts = { main: 1, geo: 1, text: 1 };
     const segment = new LoadedSegment({ id: String(i), rows: count, counts, zone }, columns.main);
     segment.geo = columns.geo;

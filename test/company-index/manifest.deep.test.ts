@@ -23,6 +23,7 @@ import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killPoints } from "../harness/kills.ts";
 import { findIn, IndexedCompany } from "./indexed-company.ts";
+import { plainRow } from "./plain-rows.ts";
 
 const db = faultyDynamoDb();
 
@@ -250,26 +251,14 @@ describe("a replaced part", () => {
       isFirst = false;
       return { kind: "early", meanwhile: other };
     });
-    const place = {
+    const row = plainRow({
+      id: 9_000_000,
       createdAt: clock.ms,
       updatedAt: clock.ms,
-      statusId: null,
-      assignedToUserId: null,
-      tagIds: [],
-      city: null,
-    };
-    const row = {
-      id: 9_000_000,
-      version: 1,
-      ...place,
       lat: 40,
       lng: -105,
       text: "IMPORTED",
-      sourceId: null,
-      appointments: 0,
-      ahead: [],
-      phoneDigits: "",
-    };
+    });
     await addImported({ table: db.table, clock }, company.id, [{ row, notes: [] }]);
     const { total } = (await listOf(db.direct, company)).result;
     expect(total).toBe(LARGE + 1);

@@ -29,13 +29,3 @@ test("list order is newest first, and higher ids first among equals", () => {
     { numRuns: 500 },
   );
 });
-
-test("list order of a full segment is right", () => {
-  const ids = Float64Array.from({ length: 4_096 }, (_, row) => (row * 2_731) % 4_096);
-  const createdAt = Float64Array.from(ids, (id) => 1_700_000_000_000 + (id % 7));
-  const order = listOrder({ ids, createdAt });
-  const expected = [...ids.keys()].sort(
-    (a, b) => (createdAt[b] ?? 0) - (createdAt[a] ?? 0) || (ids[b] ?? 0) - (ids[a] ?? 0),
-  );
-  expect([...order]).toEqual(expected);
-});

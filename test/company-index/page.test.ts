@@ -6,24 +6,9 @@ import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
+import { plainRow } from "./plain-rows.ts";
 
-const row = (id: number, createdAt: number): IndexRow => ({
-  id,
-  version: id + 1,
-  createdAt,
-  updatedAt: createdAt,
-  statusId: null,
-  assignedToUserId: null,
-  tagIds: [],
-  city: null,
-  lat: null,
-  lng: null,
-  text: "",
-  sourceId: null,
-  appointments: 0,
-  ahead: [],
-  phoneDigits: "",
-});
+const rowAt = (id: number, createdAt: number): IndexRow => plainRow({ id, version: id + 1, createdAt });
 
 function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, inOrder: boolean): SegmentMatches {
   const none = { values: [null], codes: new Uint16Array(rows.length) };
@@ -75,7 +60,7 @@ test("a page of any length at any offset is right, also with rows of the same in
       }),
       ({ seed, count, instants, segments, from, size, inOrder, areAll }) => {
         const random = randomSequence(seed);
-        const rows = Array.from({ length: count }, (_, i) => row(i + 1, Math.floor(random() * instants)));
+        const rows = Array.from({ length: count }, (_, i) => rowAt(i + 1, Math.floor(random() * instants)));
         const parts = Map.groupBy(rows, () => Math.floor(random() * (segments + 1)));
         const unflushed = parts.get(segments) ?? [];
         const isMatch = (id: number): boolean => areAll || id % 5 !== 0;

@@ -3,7 +3,7 @@
  * older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
-import { partManifestItem, partManifestOf } from "#shared/company-index/manifest.ts";
+import { partManifestItem } from "#shared/company-index/manifest.ts";
 import { noPartOverrides } from "#shared/company-index/pieces.ts";
 import { overridesToList, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
@@ -82,7 +82,7 @@ test("a part that is discarded leaves no row", async () => {
   const row = indexRow(prospectRow({ companyId, id: 1, name: "Ann" }));
   const built = { rows: [{ row, notes: [] }], prospects: [], notes: [], looseNotes: [note(11, 1)] };
   const part = await storePart(db.direct, companyId, built);
-  await db.direct.batchPut([partManifestItem(companyId, partManifestOf(part, 0, []))]);
+  await db.direct.batchPut([partManifestItem(companyId, part, 0, [])]);
   expect(await db.keysOf(`C#${companyId}#`)).toHaveLength(5);
   await discardPart(db.direct, companyId, part);
   expect(await db.keysOf(`C#${companyId}#`)).toEqual([]);

@@ -4,38 +4,17 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type Criteria, zoneOf } from "#shared/company-index/criteria.ts";
-import { deadRows, LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
+import type { Criteria } from "#shared/company-index/criteria.ts";
+import { deadRows } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
-import { decodeMain, decodeText, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
+import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { flushedVersions } from "#shared/company-index/versions.ts";
+import { plainRow, segmentOf } from "./plain-rows.ts";
 
 function entryOf(id: number, version: number, statusId: number, text: string, notes: readonly string[]): RowWithNotes {
-  const nowhere = { assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
-  const row = {
-    id,
-    version,
-    createdAt: id,
-    updatedAt: id,
-    statusId,
-    ...nowhere,
-    text,
-    sourceId: null,
-    appointments: 0,
-    ahead: [],
-    phoneDigits: "\n",
-  };
+  const row = plainRow({ id, version, createdAt: id, statusId, text });
   return { row, notes: notes.map((note, i) => ({ prospectId: id, noteId: 10 * id + i, version: 1, text: note })) };
-}
-
-function segmentOf(entries: readonly RowWithNotes[]): LoadedSegment {
-  const { main, text } = encodeSegment(entries);
-  const counts = { main: 1, geo: 1, text: 1 };
-  const zone = zoneOf(entries.map(({ row }) => row));
-  const segment = new LoadedSegment({ id: "segment", rows: entries.length, counts, zone }, decodeMain("m", main));
-  segment.text = new SegmentTexts(decodeText("t", text));
-  return segment;
 }
 
 describe("a note in an older part than its prospect's row", () => {

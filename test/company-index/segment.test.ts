@@ -3,22 +3,16 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import {
+  columnsOf,
   decodeGeo,
   decodeMain,
   decodeText,
   encodeSegment,
   type RowWithNotes,
   rowsOf,
-  type SegmentColumns,
 } from "#shared/company-index/segment.ts";
 import { cutIntoSegments, SEGMENT_ROWS } from "#shared/company-index/write/order.ts";
 import { sized } from "../harness/tier.ts";
-
-const decoded = ({ main, geo, text }: ReturnType<typeof encodeSegment>): SegmentColumns => ({
-  main: decodeMain("main", main),
-  geo: decodeGeo("geo", geo),
-  text: decodeText("text", text),
-});
 
 const id = fc.integer({ min: 1, max: 2 ** 52 - 1 });
 const degrees = (limit: number) =>
@@ -55,7 +49,7 @@ const entry: fc.Arbitrary<RowWithNotes> = fc
 test("rows and notes are read back unchanged", { tags: "sized" }, () => {
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), (entries) => {
-      expect([...rowsOf(decoded(encodeSegment(entries)))]).toEqual(entries);
+      expect([...rowsOf(columnsOf("segment", encodeSegment(entries)))]).toEqual(entries);
     }),
     { numRuns: sized({ short: 200, wide: 1_000 }) },
   );

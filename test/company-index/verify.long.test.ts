@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { Zone } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { partManifestItem, partManifestOf } from "#shared/company-index/manifest.ts";
+import { partManifestItem } from "#shared/company-index/manifest.ts";
 import type { IndexRow, Records } from "#shared/company-index/record.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -80,7 +80,7 @@ const damages: Damage[] = [
   [
     "the manifest of a part has an unknown format",
     "the manifest of part \\S+ of company \\d+ has format 9, and this release reads format 2: a later release has written it",
-    (i) => i.table.batchPut([{ ...partManifestItem(i.companyId, partManifestOf(i.oldest, 0, [])), format: 9 }]),
+    (i) => i.table.batchPut([{ ...partManifestItem(i.companyId, i.oldest, 0, []), format: 9 }]),
   ],
   ["the head names a part twice", "contains \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.parts])],
   [

@@ -1,7 +1,7 @@
 /** Tests that the word index of stored texts finds the same texts as a plain search in each text. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
+import { SegmentTexts, type TextFinder } from "#shared/company-index/search/loaded-segment.ts";
 import { Patterns, PlainTexts } from "#shared/company-index/search/plain-texts.ts";
 import { findAll } from "#shared/company-index/search/text-search.ts";
 import { Words } from "#shared/company-index/search/words.ts";
@@ -9,6 +9,7 @@ import { decodeText, encodeSegment, type RowWithNotes } from "#shared/company-in
 import { NewestVersions } from "#shared/company-index/versions.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
 import { sized } from "../harness/tier.ts";
+import { plainRow } from "./plain-rows.ts";
 
 function plain(texts: readonly string[]): PlainTexts {
   const pieces = texts.map((text) => Buffer.from(`${text}\n`));
@@ -94,19 +95,7 @@ const note = fc.record({ noteId: fc.integer({ min: 1, max: 2 ** 52 - 1 }), versi
 const entries = fc.array(fc.record({ text: word, notes: fc.array(note, { maxLength: 3 }) }), { minLength: 1 });
 
 const stored = ({ text, notes }: { text: string; notes: Omit<RowWithNotes["notes"][number], "prospectId">[] }) => {
-  const none = { statusId: null, assignedToUserId: null, tagIds: [], city: null, lat: null, lng: null };
-  const row = {
-    id: 1,
-    version: 1,
-    createdAt: 0,
-    updatedAt: 0,
-    ...none,
-    text,
-    sourceId: null,
-    appointments: 0,
-    ahead: [],
-    phoneDigits: "\n",
-  };
+  const row = plainRow({ id: 1, text });
   return { row, notes: notes.map((one) => ({ ...one, prospectId: 1 })) };
 };
 
@@ -120,7 +109,9 @@ test("a search distinguishes rows and notes, with and without a word index", { t
       ]);
       const search = (): string[] => {
         const found = new Set<string>();
-        segment.visitTextsWith(Buffer.from(wanted), (text) => {
+        const inTexts: TextFinder = (texts, visit) =>
+          texts.visitTextsWith(Buffer.from(wanted), (text) => visit(text, 1));
+        segment.find(inTexts, (text) => {
           const [row, at] = [segment.rowOf[text], segment.noteOf(text)];
           found.add(at < 0 ? `row ${row}` : `note ${segment.noteIds[at]} of ${row}`);
         });

@@ -1,7 +1,7 @@
 /** Tests that lists and creates never use cached data that is older than the last write of another function. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { type Part, partManifestItem, partManifestOf, readManifest } from "#shared/company-index/manifest.ts";
+import { type Part, partManifestItem, readManifest } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -295,8 +295,7 @@ const damages: [string, (table: Table, companyId: number, part: Part) => Promise
   ],
   [
     "the manifest of a part has an unknown format",
-    (table, companyId, part) =>
-      table.batchPut([{ ...partManifestItem(companyId, partManifestOf(part, 0, [])), format: 9 }]),
+    (table, companyId, part) => table.batchPut([{ ...partManifestItem(companyId, part, 0, []), format: 9 }]),
   ],
   [
     "the head row has an unknown format",

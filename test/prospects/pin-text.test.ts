@@ -1,9 +1,8 @@
 /** Tests that the text of the map pins is correct JSON. The service writes it without JSON.stringify, because this is faster. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { indexRow } from "#shared/prospects/indexed.ts";
 import { PinText, pinEnd, pinPieces } from "#shared/prospects/list/pins.ts";
-import { prospectRow } from "../harness/prospect-row.ts";
+import { plainRow } from "../company-index/plain-rows.ts";
 import { sized } from "../harness/tier.ts";
 
 const degrees = (most: number) =>
@@ -35,7 +34,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
 });
 
 test("200 000 unflushed rows are all shown as pins, although a call in JavaScript cannot have so many arguments", () => {
-  const row = indexRow(prospectRow({ lat: 39.5, lng: -104.5 }));
+  const row = plainRow({ id: 0, lat: 39.5, lng: -104.5 });
   const unflushed = Array.from({ length: 200_000 }, (_, i) => ({ ...row, id: i + 1 }));
   const end = pinEnd('"#9CA3AF"');
   const text = Array.from(

@@ -16,17 +16,9 @@ import {
   MS_PER_DAY,
 } from "#shared/company-index/activity/log.ts";
 import { type Cell, decodeCells } from "#shared/company-index/activity/sums.ts";
-import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
-import {
-  decodeFacts,
-  decodeImported,
-  type Fact,
-  factsOfProspect,
-  type ImportedFacts,
-  identityOf,
-} from "#shared/company-index/facts.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { decodeFacts, decodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import { isTombstone } from "#shared/company-index/record.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
 import { requireTime } from "#shared/deadline.ts";
@@ -95,7 +87,7 @@ async function tryToCount(
   counting: Counting,
 ): Promise<Found | undefined> {
   // A fact moves from an unflushed entry to the log and then to the sums. The reads have the same order, so that they do not miss it.
-  const { head, facts: unflushed } = await readUnflushedFacts(table, companyId);
+  const { head, facts: unflushed } = await readUnflushed(table, companyId);
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
   if (version > head.version) return undefined;
@@ -228,27 +220,9 @@ const FIRST_PART = 900;
 
 /** Returns rows with those unflushed facts that the log lacks. Exports and restores copy the log, but not the search index. */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
-  const { head, facts } = await readUnflushedFacts(table, companyId);
+  const { head, facts } = await readUnflushed(table, companyId);
   const { rows } = await readLog(table, companyId);
   const logged = new Set(rows.flatMap((row) => row.facts.map(identityOf)));
   const others = facts.filter((fact) => !logged.has(identityOf(fact)));
   return logWrites(companyId, head.version, others, FIRST_PART);
-}
-
-export interface UnflushedFacts extends Unflushed {
-  readonly facts: readonly Fact[];
-}
-
-export async function readUnflushedFacts(table: Reads, companyId: number): Promise<UnflushedFacts> {
-  const facts: Fact[] = [];
-  const unflushed = await readUnflushed(table, companyId, {
-    prospect: (entry, item) => {
-      if (!isTombstone(entry)) facts.push(...factsOfProspect(entry, item, item.appointment?.id));
-    },
-    note: ({ prospectId, noteId }, { by, createdAt, at = createdAt }) => {
-      if (by === undefined || at === undefined) return;
-      facts.push({ kind: "note", userId: by, at, statusId: null, prospectId, record: noteId });
-    },
-  });
-  return { ...unflushed, facts };
 }

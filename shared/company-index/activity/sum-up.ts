@@ -12,8 +12,8 @@ import {
   nextState,
   readState,
 } from "#shared/company-index/activity/log.ts";
-import type { UnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { type Cell, decodeCells, encodeCells, Sums } from "#shared/company-index/activity/sums.ts";
+import type { Unflushed } from "#shared/company-index/delta.ts";
 import { encodeFacts, encodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
@@ -52,7 +52,7 @@ export interface WhenToSum {
 export async function activityOf(
   table: Reads,
   companyId: number,
-  { head, facts }: UnflushedFacts,
+  { head, facts }: Pick<Unflushed, "head" | "facts">,
   { nowMs, sumAfter }: WhenToSum,
 ): Promise<Activity> {
   const own = logWrites(companyId, head.version + 1, facts);

@@ -1,4 +1,5 @@
 /** The sums of a company's activity on one day (UTC): counts of facts by user, status and kind. */
+import { at, doubleAt } from "#shared/at.ts";
 import {
   ByteReader,
   ByteWriter,
@@ -28,7 +29,7 @@ export class Sums {
     const key = `${userId} ${statusId}`;
     const cell = this.#cells.get(key) ?? { userId, statusId, counts: factKinds.map(() => 0) };
     this.#cells.set(key, cell);
-    cell.counts[kind] = (cell.counts[kind] ?? 0) + count;
+    cell.counts[kind] = at(cell.counts, kind) + count;
   }
 
   addFact({ kind, userId, statusId }: Fact): void {
@@ -63,7 +64,7 @@ export function encodeCells(cells: readonly Cell[]): Uint8Array {
     into,
     cells.map(({ statusId }) => statusId ?? 0),
   );
-  for (const kind of factKinds.keys()) for (const { counts } of cells) into.integer(counts[kind] ?? 0);
+  for (const kind of factKinds.keys()) for (const { counts } of cells) into.integer(at(counts, kind));
   return compress(into.finish());
 }
 
@@ -74,8 +75,8 @@ export const decodeCells = (bytes: Uint8Array): Cell[] =>
     const [userIds, statusIds] = [readNumbers(from, count), readNumbers(from, count)];
     const columns = factKinds.map(() => Array.from({ length: count }, () => from.integer()));
     return Array.from({ length: count }, (_, i) => ({
-      userId: userIds[i] ?? 0,
+      userId: doubleAt(userIds, i),
       statusId: statusIds[i] || null,
-      counts: columns.map((column) => column[i] ?? 0),
+      counts: columns.map((column) => at(column, i)),
     }));
   });

@@ -1,7 +1,7 @@
 /** Reads the chunks of a company's change log. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
-import { type Change, type Chunk, SharedChange } from "#shared/company-index/change-log.ts";
+import { Change, type Chunk } from "#shared/company-index/change-log.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { decompress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
@@ -9,32 +9,8 @@ import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-const Assignee = z.nullable(z.int());
-const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
-const assignees = { before: Assignee, after: Assignee };
-const holders = { heldBy: z.optional(z.array(z.int())) };
-
-/** The changes of a chunk. The stored JSON omits fields that are false or unknown. */
-const Changes = z.array(
-  z.discriminatedUnion("kind", [
-    z.object({
-      kind: z.literal("prospect"),
-      ...common,
-      ...assignees,
-      isRestored: z._default(z.boolean(), false),
-    }),
-    z.object({ kind: z.literal("appointment"), ...common, ...assignees, ...holders, prospectId: z.int() }),
-    z.object({
-      kind: z.literal("note"),
-      ...common,
-      ...holders,
-      prospectId: z.int(),
-      createdAt: z.optional(z.int()),
-      assignee: z.optional(z.int()),
-    }),
-    SharedChange,
-  ]),
-);
+/** The stored JSON omits fields that are false or unknown. */
+const Changes = z.array(Change);
 
 const ChunkItem = z.object({
   sk: z.string(),
@@ -92,7 +68,7 @@ export async function readLog(table: Reads, companyId: number, after: number, ro
   const first = head.lastChunk > after ? await firstRows(table, companyId, after, rowsAtOnce) : [];
   return {
     unflushed,
-    chunks: chunksAfter(table, companyId, after, head, first, rowsAtOnce),
+    chunks: chunksAfter(table, companyId, { after, head, first, rowsAtOnce }),
     changesAtHand: () => [...first.flatMap((row) => chunkOf(row).changes), ...unflushed.changes],
   };
 }
@@ -109,6 +85,14 @@ async function firstRows(table: Reads, companyId: number, after: number, limit: 
   return items;
 }
 
+interface LogRange {
+  readonly after: number;
+  readonly head: Head;
+  /** The first rows after this version, as far as they have already been read. */
+  readonly first: readonly Item[];
+  readonly rowsAtOnce: number;
+}
+
 /**
  * Ends at the version of `head` or at a limit of this file. Each chunk contains the version of the chunk before it, so the reader notices a
  * gap and reads again. The first reads may therefore be eventually consistent. Throws ChunkLost if a chunk is still missing after all
@@ -117,10 +101,7 @@ async function firstRows(table: Reads, companyId: number, after: number, limit: 
 async function* chunksAfter(
   table: Reads,
   companyId: number,
-  after: number,
-  head: Head,
-  first: readonly Item[],
-  pageItems: number,
+  { after, head, first, rowsAtOnce: pageItems }: LogRange,
 ): AsyncGenerator<Chunk, void, undefined> {
   let [seen, rows, changes] = [after, 0, 0];
   for (let attempt = 0; attempt <= TRIES; attempt++) {

@@ -1,7 +1,7 @@
 /**
  * Reads a company's search index. Each read begins with the unflushed entries and the head row. Segments stay in memory for later reads.
  */
-
+import { VersionedCache } from "#shared/cache.ts";
 import { type Criteria, needsText } from "#shared/company-index/criteria.ts";
 import { readLongTexts, readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
@@ -93,37 +93,23 @@ export function companyIndex(table: Reads): CompanyIndex {
 const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? USUAL_MB));
 
 export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): CompanyIndex {
-  const cache = new Map<number, LoadedIndex>();
+  // Texts go first, because they use three quarters of the memory and only searches need them.
+  const cache = new VersionedCache<LoadedIndex>({
+    maxBytes: cacheBytes,
+    bytesOf: ({ bytes }) => bytes,
+    grows: true,
+    reduce: (loaded) => loaded.dropTexts(),
+  });
 
   /** Companies whose last snapshot had long texts. Only their long texts are read at the same time as the index. */
   const haveLongTexts = new Set<number>();
-
-  function cachedBytes(): number {
-    let bytes = 0;
-    for (const snapshot of cache.values()) bytes += snapshot.bytes;
-    return bytes;
-  }
-
-  function remember(companyId: number, used: LoadedIndex): void {
-    cache.delete(companyId);
-    cache.set(companyId, used);
-    const others = [...cache].slice(0, -1);
-    let excess = cachedBytes() - cacheBytes;
-    // Texts of other companies go first, because texts use three quarters of the memory and only searches need them.
-    for (const [, snapshot] of others) if (excess > 0) excess -= snapshot.dropTexts();
-    for (const [oldest, snapshot] of others) {
-      if (excess <= 0) break;
-      cache.delete(oldest);
-      excess -= snapshot.bytes;
-    }
-  }
 
   async function snapshotOf(
     companyId: number,
     { head }: Unflushed,
     partManifests: PartManifests | undefined,
   ): Promise<LoadedIndex> {
-    const cached = cache.get(companyId);
+    const cached = cache.get(companyId)?.value;
     if (cached?.consistsOf(head.manifest) === true) return cached;
     const known = cached?.manifest.parts ?? [];
     const manifest = await readManifest(table, companyId, head.manifest, { partManifests, known });
@@ -135,7 +121,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     companyId: number,
     { searches = false, notesOf, unflushed: known }: SnapshotOptions = {},
   ): Promise<IndexSnapshot> {
-    const isCold = !cache.has(companyId);
+    const isCold = cache.get(companyId) === undefined;
     const [unflushed, partManifests, texts] = await Promise.all([
       known ?? readUnflushed(table, companyId),
       isCold ? readPartManifests(table, companyId, "eventual") : undefined,
@@ -151,15 +137,15 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
         try {
           const loads = notesOf === undefined ? criteria : withTextsOf(criteria);
           await loaded.load(table, loads);
-          remember(companyId, loaded);
-          const known = loaded.known(loads);
+          cache.set(companyId, unflushed.head.version, loaded);
+          const { known } = loaded;
           let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
           if (needsText(criteria)) {
-            const filled = await withTexts(table, companyId, delta, known, unflushed.withLongText, texts);
+            const filled = await withTexts(table, companyId, delta, known, { ...unflushed, texts });
             if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
             ({ delta } = filled);
           }
-          const view = loaded.view(loads, delta);
+          const view = loaded.view(delta);
           const matches = findMatches(view, criteria);
           return { matches, notes: notesOf?.(view, matches) };
         } finally {
@@ -184,7 +170,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 
   return {
     get cachedBytes() {
-      return cachedBytes();
+      return cache.bytes;
     },
     snapshot,
     find: async (companyId, source, criteriaOf, options) => {

@@ -1,13 +1,8 @@
 /** One version of a company's search index in memory. It contains only the parts that reads have needed so far. */
+import { at } from "#shared/at.ts";
 import { type Criteria, canMeet, needsGeo, needsText } from "#shared/company-index/criteria.ts";
 import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifest.ts";
-import {
-  inlineOverridesOf,
-  noPartOverrides,
-  type PartOverrides,
-  type Piece,
-  readPieces,
-} from "#shared/company-index/pieces.ts";
+import { inlineOverridesOf, type PartOverrides, type Piece, readPieces } from "#shared/company-index/pieces.ts";
 import {
   deadRows,
   deadUnder,
@@ -16,7 +11,7 @@ import {
   type SegmentInView,
   SegmentTexts,
 } from "#shared/company-index/search/loaded-segment.ts";
-import { decodeGeo, decodeMain, decodeText } from "#shared/company-index/segment.ts";
+import { decodeGeo, decodeMain, decodeText, type Group, groups } from "#shared/company-index/segment.ts";
 import {
   type Delta,
   decodeNotes,
@@ -37,8 +32,7 @@ export class LoadedIndex {
   #makesWords = false;
   #readers = 0;
   #inView: readonly SegmentInView[] | undefined;
-  #parts: FlushedVersions | undefined;
-  #partsWithNotes: FlushedVersions | undefined;
+  #versions: FlushedVersions | undefined;
 
   constructor(companyId: number, manifest: Manifest, earlier: LoadedIndex | undefined) {
     this.#companyId = companyId;
@@ -93,7 +87,7 @@ export class LoadedIndex {
     // Segment objects are replaced and not changed, because a read of an earlier version of the index may still use them.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
-    this.#partsWithNotes = undefined;
+    this.#versions = undefined;
     this.#inView = undefined;
     this.#bytes = undefined;
     return before - this.bytes;
@@ -124,63 +118,48 @@ export class LoadedIndex {
       if (searches && looseNotes > 0 && !this.#looseNotes.has(id)) {
         yield {
           piece: { owner: id, name: "notes", count: looseNotes },
-          keep: (bytes, label) => this.#looseNotes.set(id, decodeNotes(label, bytes)),
+          keep: (bytes, label) => {
+            this.#looseNotes.set(id, decodeNotes(label, bytes));
+            this.#versions = undefined;
+          },
         };
       }
       for (const entry of segments) {
-        if (this.#hasAllColumns(entry.id, criteria)) continue;
         if (searches || canMeet(entry.zone, criteria)) yield* this.#missingOf(entry, criteria);
       }
     }
   }
 
-  #hasAllColumns(id: string, criteria: Criteria): boolean {
-    const loaded = this.#segments.get(id);
-    return (
-      loaded !== undefined &&
-      (loaded.geo !== undefined || !needsGeo(criteria)) &&
-      (loaded.text !== undefined || !needsText(criteria))
-    );
-  }
-
   *#missingOf(entry: SegmentEntry, criteria: Criteria): Generator<Load> {
     const { id, counts } = entry;
     const loaded = this.#segments.get(id);
-    const segment = (): LoadedSegment => {
-      const found = this.#segments.get(id);
-      if (found === undefined) throw new Error("the main columns of a segment must be loaded first");
-      return found;
+    const isMissing = {
+      main: loaded === undefined,
+      geo: needsGeo(criteria) && loaded?.geo === undefined,
+      text: needsText(criteria) && loaded?.text === undefined,
     };
-    if (loaded === undefined) {
+    for (const group of groups) {
+      if (!isMissing[group]) continue;
       yield {
-        piece: { owner: id, name: "main", count: counts.main },
-        keep: (bytes, label) => {
-          // A concurrent read may already have loaded this segment with more columns.
-          if (!this.#segments.has(id)) this.#segments.set(id, new LoadedSegment(entry, decodeMain(label, bytes)));
-        },
-      };
-    }
-    if (needsGeo(criteria) && loaded?.geo === undefined) {
-      yield {
-        piece: { owner: id, name: "geo", count: counts.geo },
-        keep: (bytes, label) => {
-          segment().geo = decodeGeo(label, bytes);
-        },
-      };
-    }
-    if (needsText(criteria) && loaded?.text === undefined) {
-      yield {
-        piece: { owner: id, name: "text", count: counts.text },
-        keep: (bytes, label) => {
-          segment().text ??= new SegmentTexts(decodeText(label, bytes));
-        },
+        piece: { owner: id, name: group, count: counts[group] },
+        keep: (bytes, label) => this.#keep(entry, group, bytes, label),
       };
     }
   }
 
-  /** First call `load` with the same criteria. The result may include segments without a match. */
-  view(criteria: Criteria, delta: Delta): IndexView {
-    const parts = this.known(criteria);
+  /** A concurrent read may already have loaded the columns. */
+  #keep(entry: SegmentEntry, group: Group, bytes: Uint8Array, label: string): void {
+    const segment = this.#segments.get(entry.id);
+    if (segment === undefined) {
+      if (group !== "main") throw new Error("the main columns of a segment must be loaded first");
+      this.#segments.set(entry.id, new LoadedSegment(entry, decodeMain(label, bytes)));
+    } else if (group === "geo") segment.geo = decodeGeo(label, bytes);
+    else if (group === "text") segment.text ??= new SegmentTexts(decodeText(label, bytes));
+  }
+
+  /** First call `load`. The result may include segments without a match. */
+  view(delta: Delta): IndexView {
+    const parts = this.known;
     const flushed = this.#flushed(parts);
     const segments =
       delta.prospects.size === 0
@@ -205,23 +184,15 @@ export class LoadedIndex {
     return inView;
   }
 
-  /** First call `load` with the same criteria. Loose notes are included only if the criteria contain words. */
-  known({ words }: Criteria): FlushedVersions {
-    if (words.length > 0) {
-      this.#partsWithNotes ??= this.#flushedVersions();
-      return this.#partsWithNotes;
-    }
-    this.#parts ??= this.#flushedVersions();
-    return this.#parts;
-  }
-
-  #flushedVersions(): FlushedVersions {
-    return flushedVersions(
+  /** First call `load`. Loose notes are included only if a search has loaded them. */
+  get known(): FlushedVersions {
+    this.#versions ??= flushedVersions(
       this.manifest.parts.map((part) => ({
         overrides: this.#overridesOf(part),
-        looseNotes: this.#looseNotes.get(part.id) ?? noPartOverrides.looseNotes,
+        looseNotes: this.#looseNotes.get(part.id) ?? [],
       })),
     );
+    return this.#versions;
   }
 
   #deadOf(segment: LoadedSegment, age: number, { prospectVersions }: FlushedVersions): Uint8Array | undefined {
@@ -259,7 +230,7 @@ async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]
   const bytes = await readPieces(table, companyId, pieces);
   // The main columns of a segment must be in memory before its other columns.
   for (const [i, { piece, keep }] of loads.entries()) {
-    keep(bytes[i] ?? new Uint8Array(), `${piece.name} of ${piece.owner} of company ${companyId}`);
+    keep(at(bytes, i), `${piece.name} of ${piece.owner} of company ${companyId}`);
     bytes[i] = new Uint8Array();
   }
 }

@@ -3,7 +3,7 @@
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
-import { type Manifest, type Part, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
+import { type Part, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import { noPartOverrides, type PartOverrides, readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import { type IndexRow, isTombstone, type NoteText } from "#shared/company-index/record.ts";
 import { type RowWithNotes, rowsOf, type SegmentColumns } from "#shared/company-index/segment.ts";
@@ -28,69 +28,99 @@ export interface Inspection {
 /** Number of segments that are read at the same time. It limits the memory. */
 const PARALLEL = 4;
 
-export async function inspectIndex(table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> {
-  const faults: string[] = [];
-  const unflushed = await orFault(faults, () => readUnflushed(table, companyId));
-  const manifest = unflushed === undefined ? undefined : await manifestOf(table, companyId, unflushed, faults);
-  if (unflushed === undefined || manifest === undefined) {
-    return { parts: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
+export const inspectIndex = (table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> =>
+  new Inspector(table, companyId, visitor).inspect();
+
+class Inspector {
+  readonly #table: Table;
+  readonly #companyId: number;
+  readonly #visitor: RecordVisitor;
+  readonly #faults: string[] = [];
+
+  constructor(table: Table, companyId: number, visitor: RecordVisitor) {
+    this.#table = table;
+    this.#companyId = companyId;
+    this.#visitor = visitor;
   }
-  const partOverrides = await overridesOfParts(table, companyId, manifest, faults);
-  const parts = flushedVersions(partOverrides);
-  const newest = newestUnflushed(parts, unflushed.entries, unflushed.notes);
-  const filled = await withTexts(table, companyId, newest, parts, unflushed.withLongText);
-  if (filled.missing > 0) faults.push(`${filled.missing} unflushed entries of company ${companyId} lack texts`);
-  const delta = filled.missing > 0 ? newest : filled.delta;
-  const live = liveOnly(parts, delta, visitor);
-  for (const [age, part] of manifest.parts.entries()) {
-    await inspectPart(table, companyId, part, faults, (entry) => live(entry, age));
+
+  async inspect(): Promise<Inspection> {
+    const [table, companyId, faults] = [this.#table, this.#companyId, this.#faults];
+    const unflushed = await this.#orFault(() => readUnflushed(table, companyId));
+    const parts = unflushed && (await this.#partsOf(unflushed));
+    if (unflushed === undefined || parts === undefined) {
+      return { parts: 0, segments: 0, unflushed: unflushed?.keys.length ?? 0, faults, isReadable: false };
+    }
+    const versions = flushedVersions(await this.#overridesOf(parts));
+    const newest = newestUnflushed(versions, unflushed.entries, unflushed.notes);
+    const filled = await withTexts(table, companyId, newest, versions, unflushed);
+    if (filled.missing > 0) faults.push(`${filled.missing} unflushed entries of company ${companyId} lack texts`);
+    const delta = filled.missing > 0 ? newest : filled.delta;
+    const live = liveOnly(versions, delta, this.#visitor);
+    for (const [age, part] of parts.entries()) await this.#inspectPart(part, (entry) => live(entry, age));
+    for (const { age, ...note } of versions.looseNotes) live({ row: undefined, notes: [note] }, age);
+    visitUnflushed(delta, this.#visitor);
+    faults.push(...faultsOfHead(unflushed, parts));
+    const segments = parts.reduce((sum, part) => sum + part.segments.length, 0);
+    return { parts: parts.length, segments, unflushed: unflushed.keys.length, faults, isReadable: true };
   }
-  for (const { age, ...note } of parts.looseNotes) live({ row: undefined, notes: [note] }, age);
-  visitUnflushed(delta, visitor);
-  faults.push(...faultsOfHead(unflushed, manifest));
-  const segments = manifest.parts.reduce((sum, part) => sum + part.segments.length, 0);
-  return { parts: manifest.parts.length, segments, unflushed: unflushed.keys.length, faults, isReadable: true };
+
+  async #orFault<T>(read: () => Promise<T> | T): Promise<T | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof IndexUnreadable)) throw error;
+      this.#faults.push(error.message);
+      return undefined;
+    }
+  }
+
+  /** Finds a fault for each part manifest that cannot be read. Returns undefined if there is such a fault. */
+  async #partsOf({ head }: Unflushed): Promise<Part[] | undefined> {
+    const parts: Part[] = [];
+    for (const id of head.manifest) {
+      const read = await this.#orFault(() => readManifest(this.#table, this.#companyId, [id]));
+      parts.push(...(read?.parts ?? []));
+    }
+    return parts.length === head.manifest.length ? parts : undefined;
+  }
+
+  async #overridesOf(parts: readonly Part[]): Promise<PartOverrides[]> {
+    const all: PartOverrides[] = [];
+    for (const part of parts) {
+      const read = await this.#orFault(() => readPartOverrides(this.#table, this.#companyId, [part]));
+      all.push(...(read ?? [noPartOverrides]));
+    }
+    return all;
+  }
+
+  async #inspectPart(part: Part, keep: (entry: RowWithNotes) => void): Promise<void> {
+    const faults = this.#faults;
+    const rows = part.segments.reduce((sum, segment) => sum + segment.rows, 0);
+    if (rows !== part.rows) faults.push(`part ${part.id} claims ${part.rows} rows, but its segments claim ${rows}`);
+    let last: RowWithNotes | undefined;
+    for (let from = 0; from < part.segments.length; from += PARALLEL) {
+      const some = part.segments.slice(from, from + PARALLEL);
+      const reads = await Promise.all(
+        some.map((entry) => this.#orFault(() => readSegments(this.#table, this.#companyId, { segments: [entry] }))),
+      );
+      for (const [i, entry] of some.entries()) {
+        const decode = reads[i]?.[0];
+        const columns = decode && (await this.#orFault(decode));
+        if (columns === undefined) continue;
+        const lengths = lengthsOf(columns);
+        if (lengths.some((length) => length !== entry.rows))
+          faults.push(`segment ${entry.id} claims ${entry.rows} rows, but its columns hold ${lengths.join(", ")}`);
+        if (new Set(lengths).size > 1) continue;
+        const own = [...rowsOf(columns)];
+        faults.push(...faultsOfZone(entry, own), ...faultsOfOrder(entry, last, own));
+        last = own.at(-1) ?? last;
+        for (const one of own) keep(one);
+      }
+    }
+  }
 }
 
-async function orFault<T>(faults: string[], read: () => Promise<T> | T): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof IndexUnreadable)) throw error;
-    faults.push(error.message);
-    return undefined;
-  }
-}
-
-/** Adds a fault for each part manifest that cannot be read. Returns undefined if there is such a fault. */
-async function manifestOf(
-  table: Table,
-  companyId: number,
-  { head }: Unflushed,
-  faults: string[],
-): Promise<Manifest | undefined> {
-  const parts: Part[] = [];
-  for (const id of head.manifest) {
-    parts.push(...((await orFault(faults, () => readManifest(table, companyId, [id])))?.parts ?? []));
-  }
-  return parts.length === head.manifest.length ? { parts } : undefined;
-}
-
-async function overridesOfParts(
-  table: Table,
-  companyId: number,
-  { parts }: Manifest,
-  faults: string[],
-): Promise<PartOverrides[]> {
-  const partOverrides: PartOverrides[] = [];
-  for (const part of parts) {
-    const [overrides] = (await orFault(faults, () => readPartOverrides(table, companyId, [part]))) ?? [];
-    partOverrides.push(overrides ?? noPartOverrides);
-  }
-  return partOverrides;
-}
-
-function faultsOfHead({ head }: Unflushed, { parts }: Manifest): string[] {
+function faultsOfHead({ head }: Unflushed, parts: readonly Part[]): string[] {
   const ids = [...parts.map(({ id }) => id), ...parts.flatMap(({ segments }) => segments.map(({ id }) => id))];
   const twice = ids.filter((id, i) => ids.indexOf(id) !== i);
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
@@ -114,40 +144,9 @@ function visitUnflushed({ prospects, notes }: Delta, visitor: RecordVisitor): vo
   for (const { text, ...note } of notes.values()) if (text !== null) visitor.note({ ...note, text });
 }
 
-async function inspectPart(
-  table: Table,
-  companyId: number,
-  part: Part,
-  faults: string[],
-  keep: (entry: RowWithNotes) => void,
-): Promise<void> {
-  const rows = part.segments.reduce((sum, segment) => sum + segment.rows, 0);
-  if (rows !== part.rows) faults.push(`part ${part.id} claims ${part.rows} rows, but its segments claim ${rows}`);
-  let last: RowWithNotes | undefined;
-  for (let from = 0; from < part.segments.length; from += PARALLEL) {
-    const some = part.segments.slice(from, from + PARALLEL);
-    const reads = some.map((entry) => orFault(faults, () => readSegments(table, companyId, { segments: [entry] })));
-    for (const [i, read] of (await Promise.all(reads)).entries()) {
-      const [entry, decode] = [some[i], read?.[0]];
-      const columns = decode === undefined ? undefined : await orFault(faults, decode);
-      if (entry === undefined || columns === undefined) continue;
-      const own = [...rowsOf(columns)];
-      faults.push(...faultsOfSegment(entry, columns, own), ...faultsOfOrder(entry, last, own));
-      last = own.at(-1) ?? last;
-      for (const one of own) keep(one);
-    }
-  }
-}
+const lengthsOf = ({ main, geo, text }: SegmentColumns) => [main.count, geo.lat.length, text.digitStarts.length - 1];
 
-function* faultsOfSegment(
-  { id, rows, zone }: SegmentEntry,
-  { main, geo, text }: SegmentColumns,
-  own: readonly RowWithNotes[],
-): Generator<string> {
-  const lengths = [main.count, geo.lat.length, text.digitStarts.length - 1];
-  if (lengths.some((length) => length !== rows)) {
-    yield `segment ${id} claims ${rows} rows, but its columns hold ${lengths.join(", ")}`;
-  }
+function* faultsOfZone({ id, zone }: SegmentEntry, own: readonly RowWithNotes[]): Generator<string> {
   if (own.length > 0 && !coversZone(zone, zoneOf(own.map(({ row }) => row)))) {
     yield `the zone map of segment ${id} does not cover its rows`;
   }

@@ -4,8 +4,8 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { at } from "#shared/at.ts";
 import { logWrites } from "#shared/company-index/activity/log.ts";
-import { readUnflushedFacts } from "#shared/company-index/activity/read.ts";
 import { readUnflushed, removeUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { type Head, type Part, readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import {
@@ -22,7 +22,7 @@ import {
   renewCompactionLock,
   takeCompactionLock,
 } from "#shared/company-index/repair/compaction-lock.ts";
-import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
+import { addAll, NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
 import { RowSorter } from "#shared/company-index/write/order.ts";
 import {
   completePart,
@@ -32,7 +32,6 @@ import {
   storeSegments,
 } from "#shared/company-index/write/publish.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
 /** In this time, all rows of earlier transactions become visible and all earlier Queries end. */
@@ -75,11 +74,10 @@ export async function rebuild(
     const { sorter, known, ...counts } = await readRecords(records, companyId, (count) => progress("read", count));
     const rows = counted(sorter.sorted(), (count) => progress("store", count));
     const segments = await storeSegments(context.table, companyId, rows);
-    const deletedNotes = new Set<number>();
-    const job = { context, records, companyId, replaced, known, deletedNotes, before, segments, settleMs, lease };
+    const job = { context, records, companyId, replaced, known, before, segments, settleMs, lease };
     const staying = await replaceParts(job);
     await sleep(settleMs);
-    await removeFlushedEntries(context.table, records, companyId, known, before);
+    await removeFlushedEntries(job);
     return { ...counts, segments: segments.length, replaced: replaced.length, staying };
   } finally {
     await lease.stop();
@@ -174,8 +172,6 @@ interface Job {
   /** Sorted from the oldest to the newest. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
-  /** The notes that were deleted before the rebuild read the table. */
-  readonly deletedNotes: Set<number>;
   readonly before: Unflushed;
   readonly segments: SegmentEntry[];
   readonly settleMs: number;
@@ -203,13 +199,12 @@ async function replaceParts(job: Job): Promise<number> {
 /** Returns the number of newer parts, or undefined if another process has changed the head row. */
 async function tryToReplaceParts(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
-  const unflushed = await readUnflushedFacts(context.table, companyId);
+  const unflushed = await readUnflushed(context.table, companyId);
   const staying = await newerParts(job, unflushed.head);
   const partOverrides = await readPartOverrides(context.table, companyId, staying);
   refuseImports(staying, partOverrides);
   const others = { unflushed: [job.before, unflushed], partOverrides };
-  await findDeletedNotes(job.records, companyId, job.known, others, job.deletedNotes, job.settleMs);
-  const listed = overridesToList(job.known, others, job.deletedNotes);
+  const listed = overridesToList(job.known, others, await deletedNotesIn(job, others));
   job.lease.check();
   const part = await completePart(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [part, ...staying].map(({ id }) => id);
@@ -220,7 +215,8 @@ async function tryToReplaceParts(job: Job): Promise<number | undefined> {
     changes: [...job.before.changes, ...unflushed.changes],
     others: (version: number) => logWrites(companyId, version, unflushed.facts),
   };
-  if ((await publish(context, companyId, unflushed.head, part, manifest, logged)) !== undefined) return staying.length;
+  const moved = await publish(context, companyId, { from: unflushed.head, part, manifest, logged });
+  if (moved !== undefined) return staying.length;
   await discardPart(context.table, companyId, { ...part, segments: [] });
   return undefined;
 }
@@ -238,18 +234,13 @@ async function newerParts({ context, companyId, replaced }: Job, { manifest }: H
 
 /** Throws RebuildRefused. The part of an import does not list its versions, so it may contain rows that the rebuild has read. */
 function refuseImports(staying: readonly Part[], partOverrides: readonly PartOverrides[]): void {
-  const isImported = staying.some(({ rows }, i) => rows > (partOverrides[i]?.overrides.prospects.ids.length ?? 0));
+  const isImported = staying.some(({ rows }, i) => rows > at(partOverrides, i).overrides.prospects.ids.length);
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
 /** Call it only after the new part, which contains the records of these entries, is in the index. */
-async function removeFlushedEntries(
-  table: Table,
-  records: Records,
-  companyId: number,
-  known: KnownVersions,
-  { entries, notes, keys: all, withLongText }: Unflushed,
-): Promise<void> {
+async function removeFlushedEntries({ context, records, companyId, known, before }: Job): Promise<void> {
+  const { entries, notes, keys: all, withLongText } = before;
   const newer = entries.filter(({ id, version }) => version > known.prospects.versionOf(id));
   const newerNotes = notes.filter(({ noteId, version }) => version > known.notes.versionOf(noteId));
   const now = await records.readSome(
@@ -257,30 +248,31 @@ async function removeFlushedEntries(
     newer.map(({ id }) => id),
     newerNotes,
   );
-  const prospectNow = new Map(now.prospects.map(({ id, version }) => [id, version]));
-  const noteNow = new Map(now.notes.map(({ noteId, version }) => [noteId, version]));
+  const [prospectNow, noteNow] = [new NewestVersions(), new NewestVersions()];
+  for (const { id, version } of now.prospects) prospectNow.add(id, version, 0);
+  for (const { noteId, version } of now.notes) noteNow.add(noteId, version, 0);
   // An entry may be newer than the row that the rebuild has read. If the table now has the row in the entry's version or in a later one,
   // the entry must stay, because the new part lacks its change. Otherwise, the table does not contain the change either, and the entry is
   // deleted.
   const staying = new Set([
     ...newer
-      .filter(({ id, version }) => (prospectNow.get(id) ?? 0) >= version)
+      .filter(({ id, version }) => prospectNow.versionOf(id) >= version)
       .map(({ id, version }) => keys.prospectDelta(companyId, id, version).sk),
     ...newerNotes
-      .filter(({ noteId, version }) => (noteNow.get(noteId) ?? 0) >= version)
+      .filter(({ noteId, version }) => noteNow.versionOf(noteId) >= version)
       .map(({ prospectId, noteId, version }) => keys.noteDelta(companyId, prospectId, noteId, version).sk),
   ]);
   const going = all.filter(({ sk }) => !staying.has(sk));
-  await removeUnflushed(table, companyId, { keys: going, withLongText });
+  await removeUnflushed(context.table, companyId, { keys: going, withLongText });
 }
 
 /** Includes deleted prospects. */
-export interface KnownVersions {
+interface KnownVersions {
   readonly prospects: NewestVersions;
   readonly notes: NewestVersions;
 }
 
-export interface ListedOverrides {
+interface ListedOverrides {
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }
@@ -326,25 +318,19 @@ const noteClaims = ({ unflushed, partOverrides }: OtherSources): NoteEntry[] => 
 ];
 
 /**
- * Adds the notes in `others` that have no row to `deletedNotes`. A missing row is read again after a pause, because the entry of a new note
- * can become visible before the note's row.
+ * Returns the notes in `others` that were deleted before the rebuild read the table, so they have no row. A missing row is read again after
+ * a pause, because the entry of a new note can become visible before the note's row.
  */
-async function findDeletedNotes(
-  records: Records,
-  companyId: number,
-  known: KnownVersions,
+async function deletedNotesIn(
+  { records, companyId, known, settleMs }: Job,
   others: OtherSources,
-  deletedNotes: Set<number>,
-  settleMs: number,
-): Promise<void> {
+): Promise<ReadonlySet<number>> {
   const deletions = new NewestVersions();
-  for (const { overrides } of others.partOverrides) {
-    for (const [i, id] of overrides.notes.ids.entries()) deletions.add(id, overrides.notes.versions[i] ?? 0, 0);
-  }
+  for (const { overrides } of others.partOverrides) addAll(deletions, overrides.notes, 0);
   const claims = noteClaims(others);
   for (const { noteId, version, text } of claims) if (text === null) deletions.add(noteId, version, 0);
   const isOpen = ({ noteId, version }: NoteEntry): boolean =>
-    !deletedNotes.has(noteId) && known.notes.versionOf(noteId) === 0 && deletions.versionOf(noteId) <= version;
+    known.notes.versionOf(noteId) === 0 && deletions.versionOf(noteId) <= version;
   const withoutRow = async (notes: readonly NoteEntry[]): Promise<readonly NoteEntry[]> => {
     if (notes.length === 0) return [];
     const found = new Set((await records.readSome(companyId, [], notes)).notes.map(({ noteId }) => noteId));
@@ -352,5 +338,5 @@ async function findDeletedNotes(
   };
   const left = await withoutRow(claims.filter((claim) => claim.text !== null && isOpen(claim)));
   if (left.length > 0) await sleep(settleMs);
-  for (const { noteId } of await withoutRow(left)) deletedNotes.add(noteId);
+  return new Set((await withoutRow(left)).map(({ noteId }) => noteId));
 }

@@ -1,5 +1,5 @@
 /** Finds the notes of the matching prospects in a search index. The text columns must be loaded, because they contain the ids. */
-
+import { doubleAt, uint16At } from "#shared/at.ts";
 import { type IndexView, isReplaced } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { NewestVersions, type Versioned } from "#shared/company-index/versions.ts";
@@ -16,7 +16,7 @@ export type NotesOf = (view: IndexView, matches: Matches) => LiveNotes;
 function* refsOf({ segments, unflushed }: Matches): Generator<Versioned> {
   for (const { inView, rows } of segments) {
     const { ids, versions } = inView.segment.main;
-    for (const row of rows) yield { id: ids[row] ?? 0, version: versions[row] ?? 0 };
+    for (const row of rows) yield { id: doubleAt(ids, row), version: doubleAt(versions, row) };
   }
   yield* unflushed;
 }
@@ -70,14 +70,13 @@ const ascending = (a: number, b: number): number => a - b;
 /** Yields the newest version of each note that is not deleted. */
 function* notesIn(view: IndexView): Generator<Versioned & { readonly prospectId: number }> {
   for (const { segment, age } of view.segments) {
-    const { text, main } = segment;
-    if (text === undefined) throw new Error("the texts of a segment were not loaded");
-    for (let at = 0; at < text.rowOf.length; at++) {
-      const note = text.noteOf(at);
+    const { texts, main } = segment;
+    for (let at = 0; at < texts.rowOf.length; at++) {
+      const note = texts.noteOf(at);
       if (note < 0) continue;
-      const [id = 0, version = 0] = [text.noteIds[note], text.noteVersions[note]];
+      const [id, version] = [doubleAt(texts.noteIds, note), doubleAt(texts.noteVersions, note)];
       if (isReplaced(view, id, version, age)) continue;
-      yield { id, version, prospectId: main.ids[text.rowOf[at] ?? 0] ?? 0 };
+      yield { id, version, prospectId: doubleAt(main.ids, uint16At(texts.rowOf, at)) };
     }
   }
   for (const { prospectId, noteId, version, age } of view.looseNotes) {

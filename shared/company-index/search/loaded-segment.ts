@@ -1,8 +1,9 @@
 /** A segment of a search index in memory: its columns, sort orders, texts and outdated rows. */
+import { doubleAt, uint16At } from "#shared/at.ts";
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
-import { type Patterns, PlainTexts } from "#shared/company-index/search/plain-texts.ts";
-import { type Postings, postingsOf } from "#shared/company-index/search/row-filter.ts";
+import { PlainTexts } from "#shared/company-index/search/plain-texts.ts";
+import { allRows, type Postings, postingsOf } from "#shared/company-index/search/row-filter.ts";
 import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
@@ -28,6 +29,18 @@ export class LoadedSegment {
 
   get count(): number {
     return this.main.count;
+  }
+
+  /** The loaded `geo` columns. */
+  get places(): GeoColumns {
+    if (this.geo === undefined) throw new Error("the coordinates of a segment were not loaded");
+    return this.geo;
+  }
+
+  /** The loaded `text` columns. */
+  get texts(): SegmentTexts {
+    if (this.text === undefined) throw new Error("the texts of a segment were not loaded");
+    return this.text;
   }
 
   /** Shares all other data. Returns the segment itself if it has no texts. */
@@ -57,6 +70,11 @@ export class LoadedSegment {
     this.#postings.clear();
   }
 
+  /** Milliseconds since 1970. */
+  updatedAt(row: number): number {
+    return doubleAt(this.main.createdAt, row) + doubleAt(this.places.updatedAfter, row);
+  }
+
   postings(column: PostedColumn): Postings {
     const known = this.#postings.get(column);
     if (known !== undefined) return known;
@@ -75,8 +93,8 @@ export class LoadedSegment {
     let high = this.count - 1;
     while (low <= high) {
       const middle = (low + high) >>> 1;
-      const row = this.#byId[middle] ?? 0;
-      const found = ids[row] ?? 0;
+      const row = uint16At(this.#byId, middle);
+      const found = doubleAt(ids, row);
       if (found === id) return row;
       if (found < id) low = middle + 1;
       else high = middle - 1;
@@ -92,6 +110,9 @@ export class LoadedSegment {
     return count * (24 + 10 + 4) + (geo === undefined ? 0 : count * 24) + (text?.byteLength ?? 0) + postings + 2_000;
   }
 }
+
+/** Finds words in texts, or in phone numbers. */
+export type TextFinder = (texts: PlainTexts | Words, visit: (text: number, found: number) => void) => void;
 
 /** The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. */
 export class SegmentTexts {
@@ -114,29 +135,20 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** May visit the same text several times. */
-  visitTextsWith(word: Buffer, visit: (text: number) => void): void {
+  /** May visit the same text several times. `found` is a bit mask of words. */
+  find(inTexts: TextFinder, visit: (text: number, found: number) => void): void {
     this.#isSearched = true;
-    this.#texts.visitTextsWith(word, visit);
-  }
-
-  visitTextsWithSome(patterns: Patterns, visit: (text: number, found: number) => void): void {
-    this.#isSearched = true;
-    this.#texts.visitTextsWithSome(patterns, visit);
+    inTexts(this.#texts, visit);
   }
 
   /** May visit the same row several times. */
-  visitRowsWithDigits(digits: Buffer, visit: (row: number) => void): void {
-    this.#digits.visitTextsWith(digits, visit);
-  }
-
-  visitRowsWithSomeDigits(patterns: Patterns, visit: (row: number, found: number) => void): void {
-    this.#digits.visitTextsWithSome(patterns, visit);
+  findInDigits(inDigits: TextFinder, visit: (row: number, found: number) => void): void {
+    inDigits(this.#digits, visit);
   }
 
   /** Returns a position in `noteIds`, or -1 for the text of a prospect. */
   noteOf(text: number): number {
-    const row = this.rowOf[text] ?? 0;
+    const row = uint16At(this.rowOf, text);
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
@@ -160,16 +172,16 @@ export class SegmentTexts {
 /** Number of bits up to which a double represents whole numbers exactly. */
 const EXACT_BITS = 53;
 
-const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, rowNumbers(ids.length));
+const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, allRows(ids.length));
 
 /** List order: the newest row first, and the higher id first if the creation times are equal. */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
-  for (let rank = 0; rank < byId.length; rank++) ranks[byId[rank] ?? 0] = rank;
-  const order = ascending(createdAt, ranks).reverse();
-  for (let at = 0; at < order.length; at++) order[at] = byId[order[at] ?? 0] ?? 0;
-  return order;
+  for (let rank = 0; rank < byId.length; rank++) ranks[uint16At(byId, rank)] = rank;
+  return ascending(createdAt, ranks)
+    .reverse()
+    .map((rank) => uint16At(byId, rank));
 }
 
 /**
@@ -179,33 +191,20 @@ function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
-  for (let row = 0; row < values.length; row++) {
-    const value = values[row] ?? 0;
+  for (const value of values) {
     if (value < least) least = value;
     if (value > most) most = value;
   }
   if ((most - least + 1) * room > 2 ** EXACT_BITS) return compared(values, low);
-  const packed = new Float64Array(values.length);
-  for (let row = 0; row < values.length; row++) packed[row] = ((values[row] ?? 0) - least) * room + (low[row] ?? 0);
-  packed.sort();
-  const ordered = new Uint16Array(values.length);
-  for (let at = 0; at < ordered.length; at++) {
-    const value = packed[at] ?? 0;
-    ordered[at] = value - Math.floor(value / room) * room;
-  }
-  return ordered;
+  const packed = values.map((value, row) => (value - least) * room + uint16At(low, row)).sort();
+  return Uint16Array.from(packed, (value) => value - Math.floor(value / room) * room);
 }
 
 function compared(values: Float64Array, low: Uint16Array): Uint16Array {
-  const lowOf = (row: number): number => low[row] ?? 0;
-  const rows = rowNumbers(values.length);
-  return rows.sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0) || lowOf(a) - lowOf(b)).map(lowOf);
-}
-
-function rowNumbers(count: number): Uint16Array {
-  const rows = new Uint16Array(count);
-  for (let row = 0; row < count; row++) rows[row] = row;
-  return rows;
+  const lowOf = (row: number): number => uint16At(low, row);
+  return allRows(values.length)
+    .toSorted((a, b) => doubleAt(values, a) - doubleAt(values, b) || lowOf(a) - lowOf(b))
+    .map(lowOf);
 }
 
 export interface SegmentInView {
@@ -237,7 +236,7 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;
   for (let row = 0; row < main.count; row++) {
-    if (!newest.supersedes(main.ids[row] ?? 0, main.versions[row] ?? 0, age)) continue;
+    if (!newest.supersedes(doubleAt(main.ids, row), doubleAt(main.versions, row), age)) continue;
     dead ??= new Uint8Array(main.count);
     dead[row] = 1;
   }

@@ -1,5 +1,7 @@
 /** Finds all prospects that pass the criteria, in the segments and unflushed entries of a search index. */
-import { type Area, type Criteria, canMeet, type LatLng, passes, withinBox } from "#shared/company-index/criteria.ts";
+import { doubleAt, uint16At } from "#shared/at.ts";
+import { type Criteria, canMeet, type LatLng, passes, withinBox } from "#shared/company-index/criteria.ts";
+import { valueAt } from "#shared/company-index/encoding.ts";
 import { type GeohashRange, geohashRanges } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import {
@@ -100,7 +102,7 @@ class Search {
     const filters = codedFilters(segment, this.#criteria);
     for (const rows of this.#words.searches) filters.push(rows[at] ?? noRows);
     if (bbox !== undefined) filters.push(bbox);
-    for (const area of this.#criteria.areas ?? []) filters.push(areaFilter(segment, area));
+    for (const area of this.#criteria.areas ?? []) filters.push(new AreaFilter(segment.places, area));
     if (filters.length > 1) filters.sort((a, b) => a.size - b.size);
     const [narrowest, ...others] = filters;
     let rows = narrowest?.rows() ?? allRows(segment.count);
@@ -115,18 +117,12 @@ class Search {
     return { inView, rows, inListOrder: narrowest?.inListOrder === true };
   }
 
-  #bboxFilterIn({ geo, entry }: LoadedSegment): BboxFilter | undefined {
+  #bboxFilterIn(segment: LoadedSegment): BboxFilter | undefined {
     const { box } = this.#criteria;
-    if (box === undefined || withinBox(entry.zone, box)) return undefined;
-    if (geo === undefined) throw coordinatesMissing();
+    if (box === undefined || withinBox(segment.entry.zone, box)) return undefined;
     this.#ranges ??= geohashRanges(box);
-    return new BboxFilter(geo, box, this.#ranges);
+    return new BboxFilter(segment.places, box, this.#ranges);
   }
-}
-
-function areaFilter({ geo }: LoadedSegment, area: Area): AreaFilter {
-  if (geo === undefined) throw coordinatesMissing();
-  return new AreaFilter(geo, area);
 }
 
 /** Omits a filter that every row of the segment passes. */
@@ -149,42 +145,35 @@ function keepCreated(rows: Uint16Array, { main, entry }: LoadedSegment, criteria
   const [first, last] = entry.zone.createdAt;
   if (first >= from && last <= to) return rows;
   return keepRows(rows, (row) => {
-    const createdAt = main.createdAt[row] ?? 0;
+    const createdAt = doubleAt(main.createdAt, row);
     return createdAt >= from && createdAt <= to;
   });
 }
 
-function keepOnMap(rows: Uint16Array, { geo }: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
+function keepOnMap(rows: Uint16Array, segment: LoadedSegment, { box, onMap }: Criteria): Uint16Array {
   if (box === undefined && onMap !== true) return rows;
-  if (geo === undefined) throw coordinatesMissing();
-  const { lat, lng } = geo;
+  const { lat, lng } = segment.places;
   return keepRows(rows, (row) => !(Number.isNaN(lat[row]) || Number.isNaN(lng[row])));
 }
 
-function keepUpdated(rows: Uint16Array, { main, geo }: LoadedSegment, { updatedFrom }: Criteria): Uint16Array {
+function keepUpdated(rows: Uint16Array, segment: LoadedSegment, { updatedFrom }: Criteria): Uint16Array {
   if (updatedFrom === undefined) return rows;
-  if (geo === undefined) throw coordinatesMissing();
-  const { createdAt } = main;
-  const { updatedAfter } = geo;
-  return keepRows(rows, (row) => (createdAt[row] ?? 0) + (updatedAfter[row] ?? 0) >= updatedFrom);
+  return keepRows(rows, (row) => segment.updatedAt(row) >= updatedFrom);
 }
 
-function keepSources(rows: Uint16Array, { text }: LoadedSegment, { sourceIds }: Criteria): Uint16Array {
+function keepSources(rows: Uint16Array, segment: LoadedSegment, { sourceIds }: Criteria): Uint16Array {
   if (sourceIds === undefined) return rows;
-  if (text === undefined) throw new Error("the texts of a segment were not loaded");
-  const { values, codes } = text.sourceId;
-  const wanted = new Set(values.flatMap((value, code) => (sourceIds.has(value ?? "") && value !== null ? [code] : [])));
-  return wanted.size === 0 ? rows.subarray(0, 0) : keepRows(rows, (row) => wanted.has(codes[row] ?? 0));
+  const { values, codes } = segment.texts.sourceId;
+  const wanted = new Set(values.flatMap((value, code) => (value !== null && sourceIds.has(value) ? [code] : [])));
+  return wanted.size === 0 ? rows.subarray(0, 0) : keepRows(rows, (row) => wanted.has(uint16At(codes, row)));
 }
-
-export const coordinatesMissing = (): Error => new Error("the coordinates of a segment were not loaded");
 
 /** Returns the number of appointments of the matches. */
 export function appointmentsOf({ segments, unflushed }: Matches): number {
   let total = unflushed.reduce((sum, { appointments }) => sum + appointments, 0);
   for (const { inView, rows } of segments) {
-    const { values, codes } = inView.segment.main.appointments;
-    for (const row of rows) total += values[codes[row] ?? 0]?.appointments ?? 0;
+    const column = inView.segment.main.appointments;
+    for (const row of rows) total += valueAt(column, row).appointments;
   }
   return total;
 }
@@ -195,10 +184,10 @@ export function assigneesOf({ segments, unflushed }: Matches, ids: Iterable<numb
   const found = new Map<number, number | null>();
   for (const { id, assignedToUserId } of unflushed) if (wanted.has(id)) found.set(id, assignedToUserId);
   for (const { inView } of segments) {
-    const { values, codes } = inView.segment.main.assignedToUserId;
+    const column = inView.segment.main.assignedToUserId;
     for (const id of wanted) {
       const row = inView.segment.rowOf(id);
-      if (row >= 0 && inView.dead?.[row] !== 1) found.set(id, values[codes[row] ?? 0] ?? null);
+      if (row >= 0 && inView.dead?.[row] !== 1) found.set(id, valueAt(column, row));
     }
   }
   return found;

@@ -2,7 +2,9 @@
  * Returns one page of matches, or all: the newest first, and the higher id first if the creation times are equal. With `near`, the nearest
  * come first, and the lower id first if the distances are equal. `matchesAfter` sorts by id.
  */
+import { doubleAt } from "#shared/at.ts";
 import type { LatLng } from "#shared/company-index/criteria.ts";
+import { numbersTo } from "#shared/company-index/search/grouped.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import { latitudesWithin, metersBetween } from "#shared/geometry/distance.ts";
 
@@ -32,14 +34,14 @@ export function pageOf(matches: Matches, offset: number, count: number): Prospec
 /** The rank is the negative distance. Ids are negated too, so that the lowest id comes first among matches at the same distance. */
 function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: LatLng, offset: number): ProspectRef[] {
   for (const { inView, rows } of segments) {
-    const { main, geo } = inView.segment;
-    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
+    const { main, places } = inView.segment;
     let farthest = first.leastRank;
     let latitudes = latitudesWithin(-farthest);
     for (const row of rows) {
-      const lat = geo.lat[row] ?? 0;
+      const lat = doubleAt(places.lat, row);
       if (Math.abs(lat - near.lat) > latitudes) continue;
-      first.offer(-metersBetween(near, lat, geo.lng[row] ?? 0), -(main.ids[row] ?? 0), main.versions[row] ?? 0);
+      const meters = metersBetween(near, lat, doubleAt(places.lng, row));
+      first.offer(-meters, -doubleAt(main.ids, row), doubleAt(main.versions, row));
       if (first.leastRank === farthest) continue;
       farthest = first.leastRank;
       latitudes = latitudesWithin(-farthest);
@@ -98,14 +100,13 @@ class FirstRefs {
     if (entry.zone.createdAt[1] < earliest) return;
     const { rows, inListOrder } = ordered(matches);
     const end = inListOrder ? Math.min(rows.length, this.#wanted) : rows.length;
-    for (let i = 0; i < end; i++) {
-      const row = rows[i] ?? 0;
-      const at = createdAt[row] ?? 0;
+    for (const row of rows.subarray(0, end)) {
+      const at = doubleAt(createdAt, row);
       if (at < earliest) {
         if (inListOrder) return;
         continue;
       }
-      this.offer(at, ids[row] ?? 0, versions[row] ?? 0);
+      this.offer(at, doubleAt(ids, row), doubleAt(versions, row));
       earliest = this.#least;
     }
   }
@@ -125,7 +126,11 @@ class FirstRefs {
     this.#part(offset);
     const refs: Ranked[] = [];
     for (let at = offset; at < this.#size; at++) {
-      refs.push({ id: this.#ids[at] ?? 0, version: this.#versions[at] ?? 0, rank: this.#ranks[at] ?? 0 });
+      refs.push({
+        id: doubleAt(this.#ids, at),
+        version: doubleAt(this.#versions, at),
+        rank: doubleAt(this.#ranks, at),
+      });
     }
     return refs.sort(byRank);
   }
@@ -134,7 +139,7 @@ class FirstRefs {
     if (this.#size <= this.#wanted) return;
     this.#part(this.#wanted - 1);
     this.#size = this.#wanted;
-    this.#least = this.#ranks[this.#wanted - 1] ?? 0;
+    this.#least = doubleAt(this.#ranks, this.#wanted - 1);
   }
 
   /** Quickselect with Hoare's partition scheme, by descending rank. */
@@ -143,7 +148,7 @@ class FirstRefs {
     let high = this.#size - 1;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const [rank, id] = [this.#ranks[middle] ?? 0, this.#ids[middle] ?? 0];
+      const [rank, id] = [doubleAt(this.#ranks, middle), doubleAt(this.#ids, middle)];
       let left = low;
       let right = high;
       while (left <= right) {
@@ -158,13 +163,13 @@ class FirstRefs {
   }
 
   #order(at: number, rank: number, id: number): number {
-    return rank - (this.#ranks[at] ?? 0) || id - (this.#ids[at] ?? 0);
+    return rank - doubleAt(this.#ranks, at) || id - doubleAt(this.#ids, at);
   }
 
   #swap(a: number, b: number): void {
     for (const column of [this.#ranks, this.#ids, this.#versions]) {
-      const kept = column[a] ?? 0;
-      column[a] = column[b] ?? 0;
+      const kept = doubleAt(column, a);
+      column[a] = doubleAt(column, b);
       column[b] = kept;
     }
   }
@@ -172,29 +177,22 @@ class FirstRefs {
 
 /** Returns the `count` lowest ids that are above `after` and at most `upTo`. */
 export function matchesAfter(
-  { segments, unflushed }: Matches,
+  { segments, unflushed, total }: Matches,
   after: number,
   upTo: number,
   count: number,
-): Omit<ProspectRef, "createdAt">[] {
-  let kept: Omit<ProspectRef, "createdAt">[] = [];
-  let highest = upTo;
+): Pick<ProspectRef, "id" | "version">[] {
+  const first = new FirstRefs(count, total);
   const offer = (id: number, version: number): void => {
-    if (id <= after || id > highest) return;
-    kept.push({ id, version });
-    if (kept.length < 2 * count + SPARE) return;
-    kept = kept.sort(byId).slice(0, count);
-    highest = kept.at(-1)?.id ?? highest;
+    if (id > after && id <= upTo) first.offer(-id, id, version);
   };
   for (const { inView, rows } of segments) {
     const { ids, versions } = inView.segment.main;
-    for (const row of rows) offer(ids[row] ?? 0, versions[row] ?? 0);
+    for (const row of rows) offer(doubleAt(ids, row), doubleAt(versions, row));
   }
   for (const { id, version } of unflushed) offer(id, version);
-  return kept.sort(byId).slice(0, count);
+  return first.from(0).map(({ id, version }) => ({ id, version }));
 }
-
-const byId = (a: { id: number }, b: { id: number }): number => a.id - b.id;
 
 /** Sorts in typed arrays, because there may be millions of matches. */
 export function* inOrder({ segments, unflushed, total, near }: Matches): Generator<ProspectRef, void, undefined> {
@@ -207,19 +205,22 @@ export function* inOrder({ segments, unflushed, total, near }: Matches): Generat
     versions[size] = version;
     ranks[size++] = rank;
   };
-  const rankOf = (createdAt: number, lat: number, lng: number): number =>
-    near === undefined ? createdAt : -metersBetween(near, lat, lng);
   for (const { inView, rows } of segments) {
-    const { main, geo } = inView.segment;
-    for (const row of rows) {
-      const rank = rankOf(main.createdAt[row] ?? 0, geo?.lat[row] ?? 0, geo?.lng[row] ?? 0);
-      add(main.ids[row] ?? 0, main.versions[row] ?? 0, rank);
-    }
+    const { main } = inView.segment;
+    const places = near === undefined ? undefined : inView.segment.places;
+    const rankOf = (row: number): number =>
+      near === undefined || places === undefined
+        ? doubleAt(main.createdAt, row)
+        : -metersBetween(near, doubleAt(places.lat, row), doubleAt(places.lng, row));
+    for (const row of rows) add(doubleAt(main.ids, row), doubleAt(main.versions, row), rankOf(row));
   }
-  for (const { id, version, createdAt, lat, lng } of unflushed) add(id, version, rankOf(createdAt, lat ?? 0, lng ?? 0));
+  for (const { id, version, createdAt, lat, lng } of unflushed) {
+    const isByDistance = near !== undefined && lat !== null && lng !== null;
+    add(id, version, isByDistance ? -metersBetween(near, lat, lng) : createdAt);
+  }
   const later = near === undefined ? 1 : -1;
-  const order = Uint32Array.from({ length: size }, (_, at) => at).sort(
-    (a, b) => (ranks[b] ?? 0) - (ranks[a] ?? 0) || later * ((ids[b] ?? 0) - (ids[a] ?? 0)),
+  const order = numbersTo(size).sort(
+    (a, b) => doubleAt(ranks, b) - doubleAt(ranks, a) || later * (doubleAt(ids, b) - doubleAt(ids, a)),
   );
-  for (const at of order) yield { id: ids[at] ?? 0, version: versions[at] ?? 0 };
+  for (const at of order) yield { id: doubleAt(ids, at), version: doubleAt(versions, at) };
 }

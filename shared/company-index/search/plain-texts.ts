@@ -2,6 +2,7 @@
  * Finds the texts that contain a word, or some of many words. Also contains letter sequences and trigram filters, by which a word index
  * compares fewer bytes.
  */
+import { byteAt, uint32At } from "#shared/at.ts";
 
 /** Texts in one buffer of UTF-8 bytes, each followed by a line break. */
 export class PlainTexts {
@@ -22,9 +23,9 @@ export class PlainTexts {
     const { bytes, starts } = this;
     let text = 0;
     for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, starts[text + 1])) {
-      text = textAt(starts, at, text);
+      text = pieceAt(starts, at, text, starts.length - 1);
       visit(text);
-      if ((starts[text + 1] ?? 0) >= bytes.length) return;
+      if (uint32At(starts, text + 1) >= bytes.length) return;
     }
   }
 
@@ -48,7 +49,7 @@ export class Patterns {
       for (const [first = 0, second] of patterns) {
         const pairs = first << 8;
         for (let at = pairs + (second ?? 0); at <= pairs + (second ?? 0xff); at++) {
-          this.#begun[at] = (this.#begun[at] ?? 0) | (1 << word);
+          this.#begun[at] = uint32At(this.#begun, at) | (1 << word);
         }
       }
     }
@@ -57,15 +58,17 @@ export class Patterns {
   /** `found` is a bit mask of the words in the piece. A line break must follow each piece. */
   visit(bytes: Uint8Array, starts: Uint32Array, visit: (piece: number, found: number) => void): void {
     const begun = this.#begun;
-    let next = bytes[0] ?? 0;
     for (let piece = 0; piece + 1 < starts.length; piece++) {
-      const end = starts[piece + 1] ?? 0;
+      const last = uint32At(starts, piece + 1) - 1;
       let found = 0;
-      for (let at = (starts[piece] ?? 0) + 1; at <= end; at++) {
-        const pair = (next << 8) | (bytes[at] ?? 0);
+      let at = uint32At(starts, piece);
+      let next = byteAt(bytes, at);
+      while (at < last) {
+        const pair = (next << 8) | byteAt(bytes, at + 1);
         next = pair & 0xff;
-        const more = (begun[pair] ?? 0) & ~found;
-        if (more !== 0) found |= this.#wordsAt(more, bytes, at - 1);
+        const more = uint32At(begun, pair) & ~found;
+        if (more !== 0) found |= this.#wordsAt(more, bytes, at);
+        at++;
       }
       if (found !== 0) visit(piece, found);
     }
@@ -86,18 +89,12 @@ function isAt(bytes: Uint8Array, from: number, pattern: Uint8Array): boolean {
   return true;
 }
 
-/** The result must be at least `from`. Uses exponential search, because the next match is often near the previous one. */
-function textAt(starts: Uint32Array, at: number, from: number): number {
-  let low = from;
-  let step = 1;
-  while ((starts[low + step] ?? Number.POSITIVE_INFINITY) <= at) {
-    low += step;
-    step *= 2;
-  }
-  let high = low + step;
+/** Returns the piece that contains the byte `at`. It must be known to be at least `from` and below `end`. */
+export function pieceAt(starts: Uint32Array, at: number, from: number, end: number): number {
+  let [low, high] = [from, end];
   while (high - low > 1) {
     const middle = (low + high) >>> 1;
-    if ((starts[middle] ?? Number.POSITIVE_INFINITY) <= at) low = middle;
+    if (uint32At(starts, middle) <= at) low = middle;
     else high = middle;
   }
   return low;
@@ -118,14 +115,14 @@ export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter
 
 /** Replaces each word by its letter sequences, separated by spaces. `starts` are the byte offsets of the words and their end. */
 export function letterSpans(bytes: Uint8Array, starts: Uint32Array): PlainTexts {
-  const spans = Buffer.alloc((starts.at(-1) ?? 0) - (starts[0] ?? 0));
+  const spans = Buffer.alloc(uint32At(starts, starts.length - 1) - uint32At(starts, 0));
   const spanStarts = new Uint32Array(starts.length);
   let end = 0;
   for (let word = 0; word + 1 < starts.length; word++) {
     const from = end;
-    const last = (starts[word + 1] ?? 0) - 1;
-    for (let at = starts[word] ?? 0; at < last; at++) {
-      const byte = bytes[at] ?? BLANK;
+    const last = uint32At(starts, word + 1) - 1;
+    for (let at = uint32At(starts, word); at < last; at++) {
+      const byte = byteAt(bytes, at);
       if (isLetter(byte)) spans[end++] = byte;
       else if (end > from && spans[end - 1] !== BLANK) spans[end++] = BLANK;
     }
@@ -151,24 +148,24 @@ export class Grams {
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));
     this.#masks = new Uint32Array(2 * this.#buckets);
     for (let part = 0; part + 1 < starts.length; part++)
-      this.#add(bytes, starts[part] ?? 0, starts[part + 1] ?? 0, part);
+      this.#add(bytes.subarray(uint32At(starts, part), uint32At(starts, part + 1)), part);
   }
 
   get byteLength(): number {
     return this.#masks.byteLength;
   }
 
-  #add(bytes: Uint8Array, from: number, to: number, part: number): void {
+  #add(bytes: Uint8Array, part: number): void {
     const masks = this.#masks;
     const half = part >>> 5;
     const bit = 1 << (part & 31);
     const last = this.#buckets - 1;
     let gram = 0;
-    for (let at = from; at < to; at++) {
-      gram = ((gram << 8) | (bytes[at] ?? 0)) & 0xffffff;
-      if (at - from < GRAM - 1) continue;
+    for (let at = 0; at < bytes.length; at++) {
+      gram = ((gram << 8) | byteAt(bytes, at)) & 0xffffff;
+      if (at < GRAM - 1) continue;
       const slot = 2 * (bucketOf(gram) & last) + half;
-      masks[slot] = (masks[slot] ?? 0) | bit;
+      masks[slot] = uint32At(masks, slot) | bit;
     }
   }
 
@@ -179,11 +176,11 @@ export class Grams {
     let high = -1;
     let gram = 0;
     for (let at = 0; at < word.length; at++) {
-      gram = ((gram << 8) | (word[at] ?? 0)) & 0xffffff;
+      gram = ((gram << 8) | byteAt(word, at)) & 0xffffff;
       if (at < GRAM - 1) continue;
       const slot = 2 * (bucketOf(gram) & last);
-      low &= this.#masks[slot] ?? 0;
-      high &= this.#masks[slot + 1] ?? 0;
+      low &= uint32At(this.#masks, slot);
+      high &= uint32At(this.#masks, slot + 1);
       if (low === 0 && high === 0) break;
     }
     return [low, high];

@@ -1,8 +1,9 @@
 /** Filters for the rows of one segment of the search index. */
-
+import { doubleAt, uint16At, uint32At } from "#shared/at.ts";
 import type { Area, Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
 import { type GeohashRange, geohashAt } from "#shared/company-index/geohash.ts";
+import { groupedBy } from "#shared/company-index/search/grouped.ts";
 import type { GeoColumns } from "#shared/company-index/segment.ts";
 
 export interface RowFilter {
@@ -27,10 +28,7 @@ export function allRows(count: number): Uint16Array {
 export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): Uint16Array {
   const kept = new Uint16Array(rows.length);
   let size = 0;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] ?? 0;
-    if (isKept(row)) kept[size++] = row;
-  }
+  for (const row of rows) if (isKept(row)) kept[size++] = row;
   return kept.subarray(0, size);
 }
 
@@ -41,7 +39,8 @@ export class RowSet implements RowFilter {
   readonly inListOrder = false;
   readonly #count: number;
   readonly #rows: number[] = [];
-  #bits: Uint32Array | undefined;
+  /** 1 for each row of the set. Undefined while there are few. */
+  #marks: Uint8Array | undefined;
 
   constructor(count: number) {
     this.#count = count;
@@ -54,14 +53,14 @@ export class RowSet implements RowFilter {
   add(row: number): void {
     if (this.has(row)) return;
     this.#rows.push(row);
-    if (this.#bits !== undefined) mark(this.#bits, row);
-    else if (this.#rows.length > FEW) this.#bits = this.#marked();
+    if (this.#marks !== undefined) this.#marks[row] = 1;
+    else if (this.#rows.length > FEW) this.#marks = this.#marked();
   }
 
-  #marked(): Uint32Array {
-    const bits = new Uint32Array((this.#count + 31) >>> 5);
-    for (const row of this.#rows) mark(bits, row);
-    return bits;
+  #marked(): Uint8Array {
+    const marks = new Uint8Array(this.#count);
+    for (const row of this.#rows) marks[row] = 1;
+    return marks;
   }
 
   rows(): Uint16Array {
@@ -69,18 +68,13 @@ export class RowSet implements RowFilter {
   }
 
   has(row: number): boolean {
-    const bits = this.#bits;
-    if (bits === undefined) return this.#rows.includes(row);
-    return isMarked(bits, row);
+    return this.#marks === undefined ? this.#rows.includes(row) : this.#marks[row] === 1;
   }
 }
 
-function mark(bits: Uint32Array, row: number): void {
-  bits[row >>> 5] = (bits[row >>> 5] ?? 0) | (1 << (row & 31));
-}
-
+/** Tests a bit of `Area.rowsInside`. */
 export const isMarked = (bits: Uint32Array, row: number): boolean =>
-  (((bits[row >>> 5] ?? 0) >>> (row & 31)) & 1) === 1;
+  ((uint32At(bits, row >>> 5) >>> (row & 31)) & 1) === 1;
 
 /** Null means "unassigned". */
 export type Wanted = number | string | null;
@@ -101,19 +95,9 @@ export type Value = Wanted | readonly number[];
 
 /** `order` contains all row numbers with the newest rows first. It is undefined if the segment is not sorted yet. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
-  const starts = new Uint32Array(values.length + 1);
-  for (let row = 0; row < codes.length; row++) starts[(codes[row] ?? 0) + 1] = (starts[(codes[row] ?? 0) + 1] ?? 0) + 1;
-  for (let code = 1; code < starts.length; code++) starts[code] = (starts[code] ?? 0) + (starts[code - 1] ?? 0);
-  const rows = new Uint16Array(codes.length);
-  const next = starts.slice();
-  for (let i = 0; i < codes.length; i++) {
-    const row = order === undefined ? i : (order[i] ?? 0);
-    const code = codes[row] ?? 0;
-    const at = next[code] ?? 0;
-    rows[at] = row;
-    next[code] = at + 1;
-  }
-  return { codes: codesOf(values), starts, rows, inListOrder: order !== undefined };
+  const rows = new Uint32Array(order ?? allRows(codes.length));
+  const { starts, items } = groupedBy(rows, values.length, (i) => uint16At(codes, uint32At(rows, i)));
+  return { codes: codesOf(values), starts, rows: new Uint16Array(items), inListOrder: order !== undefined };
 }
 
 function codesOf(values: readonly Value[]): Map<Wanted, number[]> {
@@ -139,13 +123,12 @@ export function codedFilter(
   if (chosen.length === values.length) return undefined;
   const { starts, rows, inListOrder } = postings;
   const lists = chosen.map((code) => rows.subarray(starts[code], starts[code + 1]));
-  const [only] = chosen;
-  const isOne = chosen.length === 1;
+  const isChosen = new Set(chosen);
   return {
     size: lists.reduce((sum, { length }) => sum + length, 0),
     inListOrder: inListOrder && chosen.length < 2,
     rows: () => joined(lists),
-    has: isOne ? (row) => codes[row] === only : amongCodes(codes, chosen),
+    has: (row) => isChosen.has(uint16At(codes, row)),
   };
 }
 
@@ -155,18 +138,6 @@ function chosenCodes(codes: Postings["codes"], wanted: ReadonlySet<Wanted>): rea
   else for (const [one, some] of codes) if (wanted.has(one)) found.push(some);
   const [first = [], ...more] = found;
   return more.length === 0 ? first : [...new Set(found.flat())];
-}
-
-/** The lookup table is built at the first test. */
-function amongCodes(codes: Uint16Array, chosen: readonly number[]): (row: number) => boolean {
-  let isChosen: Uint8Array | undefined;
-  return (row) => {
-    if (isChosen === undefined) {
-      isChosen = new Uint8Array(Math.max(-1, ...chosen) + 1);
-      for (const code of chosen) isChosen[code] = 1;
-    }
-    return isChosen[codes[row] ?? 0] === 1;
-  };
 }
 
 function joined(lists: readonly Uint16Array[]): Uint16Array {
@@ -214,9 +185,9 @@ export class BboxFilter implements RowFilter {
   has(row: number): boolean {
     this.#compared++;
     const [minLng, minLat, maxLng, maxLat] = this.#box;
-    const lat = this.#geo.lat[row] ?? Number.NaN;
+    const lat = doubleAt(this.#geo.lat, row);
     if (!(lat >= minLat && lat <= maxLat)) return false;
-    const lng = this.#geo.lng[row] ?? Number.NaN;
+    const lng = doubleAt(this.#geo.lng, row);
     return minLng > maxLng ? lng >= minLng || lng <= maxLng : lng >= minLng && lng <= maxLng;
   }
 }
@@ -230,7 +201,7 @@ export class AreaFilter implements RowFilter {
     this.size = geo.lat.length;
     let inside: Uint32Array | undefined;
     this.has = (row) => {
-      if (area.rowsInside === undefined) return area.contains(geo.lat[row] ?? Number.NaN, geo.lng[row] ?? Number.NaN);
+      if (area.rowsInside === undefined) return area.contains(doubleAt(geo.lat, row), doubleAt(geo.lng, row));
       inside ??= area.rowsInside(geo);
       return isMarked(inside, row);
     };
@@ -247,7 +218,7 @@ type Span = readonly [first: number, end: number];
 function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): Span[] {
   const count = lat.length;
   const geohashAtRow = (row: number): number => {
-    const [y = Number.NaN, x = Number.NaN] = [lat[row], lng[row]];
+    const [y, x] = [doubleAt(lat, row), doubleAt(lng, row)];
     return Number.isNaN(y) || Number.isNaN(x) ? -1 : geohashAt(y, x);
   };
   /** Returns the first row at or after the row `from` whose geohash is at least `geohash`. */

@@ -1,10 +1,11 @@
 /** Finds the prospects whose searchable text or notes contain the words of a search. */
+import { doubleAt, uint16At, uint32At } from "#shared/at.ts";
 import { type Criteria, canMeet, type SearchWord } from "#shared/company-index/criteria.ts";
 import {
   type IndexView,
   isReplaced,
   type SegmentInView,
-  type SegmentTexts,
+  type TextFinder,
 } from "#shared/company-index/search/loaded-segment.ts";
 import { Patterns, WORDS_IN_MASK } from "#shared/company-index/search/plain-texts.ts";
 import { RowSet } from "#shared/company-index/search/row-filter.ts";
@@ -24,10 +25,10 @@ const WORDS_AT_ONCE = 8_000_000;
 export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
-    const unindexed = segment.text?.unindexedBytes ?? 0;
-    if (unindexed === 0) continue;
-    segment.text?.makeWords();
-    bytes += unindexed;
+    const { text } = segment;
+    if (text === undefined || text.unindexedBytes === 0) continue;
+    bytes += text.unindexedBytes;
+    text.makeWords();
     if (bytes >= WORDS_AT_ONCE) return;
   }
 }
@@ -99,7 +100,7 @@ export function findAll(
     const found = inText(text);
     if (found !== 0 && !isReplaced(view, noteId, version, age)) stray(prospectId, found);
   }
-  for (const { prospectId, text } of view.delta.notes.values()) stray(prospectId, inText(text ?? ""));
+  for (const { prospectId, text } of view.delta.notes.values()) if (text !== null) stray(prospectId, inText(text));
   const unflushed = words.map(() => new Set<number>());
   for (const [id, found] of strays) {
     if (!view.delta.prospects.has(id)) mark(view, hits, all, id, found);
@@ -112,8 +113,8 @@ export function findAll(
 type Add = (rowOrId: number, found: number) => void;
 
 interface Finder {
-  readonly inTexts: (texts: SegmentTexts, visit: Add) => void;
-  readonly inDigits: (texts: SegmentTexts, visit: Add) => void;
+  readonly inTexts: TextFinder;
+  readonly inDigits: TextFinder;
 }
 
 function finderOf(words: readonly SearchWord[]): Finder {
@@ -123,7 +124,7 @@ function finderOf(words: readonly SearchWord[]): Finder {
     const digits = new Patterns(words.map((word) => word.digits));
     return {
       inTexts: (stored, visit) => stored.visitTextsWithSome(texts, visit),
-      inDigits: (stored, visit) => stored.visitRowsWithSomeDigits(digits, visit),
+      inDigits: (stored, visit) => stored.visitTextsWithSome(digits, visit),
     };
   }
   const text = Buffer.from(only.text);
@@ -131,7 +132,7 @@ function finderOf(words: readonly SearchWord[]): Finder {
   return {
     inTexts: (stored, visit) => stored.visitTextsWith(text, (found) => visit(found, 1)),
     inDigits: (stored, visit) => {
-      for (const one of digits) stored.visitRowsWithDigits(one, (row) => visit(row, 1));
+      for (const one of digits) stored.visitTextsWith(one, (row) => visit(row, 1));
     },
   };
 }
@@ -144,7 +145,7 @@ class RowHits {
   readonly #all: number;
   readonly #among: RowSet | "all";
   /** Undefined as long as every row with a word has all. */
-  #masks: Int32Array | undefined;
+  #masks: Uint32Array | undefined;
 
   constructor(count: number, all: number, among: RowSet | "all") {
     this.rows = new RowSet(count);
@@ -161,8 +162,8 @@ class RowHits {
   addStray(row: number, found: number): void {
     let sum = found;
     if (found !== this.#all) {
-      this.#masks ??= new Int32Array(this.#count);
-      sum |= this.#masks[row] ?? 0;
+      this.#masks ??= new Uint32Array(this.#count);
+      sum |= uint32At(this.#masks, row);
       this.#masks[row] = sum;
     }
     if (sum === this.#all) this.rows.add(row);
@@ -177,18 +178,17 @@ function hitsIn(
   hits: RowHits,
   stray: Add,
 ): RowHits {
-  const { text, main } = segment;
-  if (text === undefined) throw new Error("the texts of a segment were not loaded");
+  const { texts, main } = segment;
   const isAnyReplaced = view.noteVersions.size + view.delta.notes.size > 0;
-  inTexts(text, (at, found) => {
-    const row = text.rowOf[at] ?? 0;
+  texts.find(inTexts, (at, found) => {
+    const row = uint16At(texts.rowOf, at);
     if (dead === undefined && !isAnyReplaced) return hits.add(row, found);
-    const note = text.noteOf(at);
-    if (note >= 0 && isReplaced(view, text.noteIds[note] ?? 0, text.noteVersions[note] ?? 0, age)) return;
+    const note = texts.noteOf(at);
+    if (note >= 0 && isReplaced(view, doubleAt(texts.noteIds, note), doubleAt(texts.noteVersions, note), age)) return;
     if (dead?.[row] !== 1) hits.add(row, found);
-    else if (note >= 0) stray(main.ids[row] ?? 0, found);
+    else if (note >= 0) stray(doubleAt(main.ids, row), found);
   });
-  inDigits(text, (row, found) => {
+  texts.findInDigits(inDigits, (row, found) => {
     if (dead?.[row] !== 1) hits.add(row, found);
   });
   return hits;

@@ -5,6 +5,8 @@
  * would be slow if it read all words that occur in only one text. Instead of these words, it reads a second index, which contains only
  * their letter sequences. The second index is smaller, because there are few distinct letter sequences.
  */
+import { byteAt, uint32At } from "#shared/at.ts";
+import { groupedBy, numbersTo } from "#shared/company-index/search/grouped.ts";
 import {
   areLetters,
   Grams,
@@ -12,6 +14,7 @@ import {
   PARTS,
   type Patterns,
   type PlainTexts,
+  pieceAt,
 } from "#shared/company-index/search/plain-texts.ts";
 
 export class Words {
@@ -30,14 +33,19 @@ export class Words {
 
   constructor(texts: PlainTexts, areSpans = false) {
     const { bytes, starts } = texts;
+    const count = starts.length - 1;
     const list = new WordList(bytes);
-    for (let text = 0; text + 1 < starts.length; text++) list.addText(starts[text] ?? 0, starts[text + 1] ?? 0, text);
-    const counts = countsOf(list);
-    const { order, shared } = sharedFirst(bytes, list, counts);
+    for (let text = 0; text < count; text++) list.addText(uint32At(starts, text), uint32At(starts, text + 1), text);
+    const { order, shared } = sharedFirst(bytes, list);
     this.#starts = startsOf(list, order);
     this.#bytes = bytesOf(bytes, order, list, this.#starts);
-    this.#textStarts = textStartsOf(counts, order, shared);
-    this.#texts = textsOf(list, order, this.#textStarts, starts.length - 1);
+    const { pairs } = list;
+    const rankOf = new Uint32Array(order.length);
+    for (let rank = 0; rank < order.length; rank++) rankOf[uint32At(order, rank)] = rank;
+    const rankAt = (pair: number): number => uint32At(rankOf, uint32At(pairs.words, pair));
+    const textsOfWords = groupedBy(pairs.texts, order.length, rankAt);
+    this.#textStarts = textsOfWords.starts.slice(0, shared + 1);
+    this.#texts = count > 0x10000 ? textsOfWords.items : new Uint16Array(textsOfWords.items);
     this.#wordsOfPart = Math.max(1, Math.ceil(order.length / PARTS));
     const parts = Math.ceil(order.length / this.#wordsOfPart);
     const partStarts = Uint32Array.from({ length: parts + 1 }, (_, part) => this.#startOf(part * this.#wordsOfPart));
@@ -54,8 +62,7 @@ export class Words {
     const bySpans = this.#spans !== undefined && areLetters(wanted);
     this.#visitWords(bySpans ? this.#shared : this.#starts.length - 1, wanted, visit);
     if (!bySpans) return;
-    const singles = this.#textStarts[this.#shared] ?? 0;
-    this.#spans?.visitTextsWith(wanted, (word) => visit(this.#texts[singles + word] ?? 0));
+    this.#spans?.visitTextsWith(wanted, (word) => this.#visitTexts(this.#shared + word, visit, 1));
   }
 
   /** May visit the same text several times, each time with other words. */
@@ -85,7 +92,7 @@ export class Words {
     const bytes = this.#bytes.subarray(from, this.#startOf(end));
     let word = first;
     for (let at = bytes.indexOf(wanted); at >= 0; at = bytes.indexOf(wanted, this.#startOf(word + 1) - from)) {
-      word = this.#wordAt(from + at, word, end);
+      word = pieceAt(this.#starts, from + at, word, end);
       this.#visitTexts(word, visit, 1);
       if (word + 1 >= end) return;
     }
@@ -93,38 +100,24 @@ export class Words {
 
   #visitTexts(word: number, visit: (text: number, found: number) => void, found: number): void {
     const shared = this.#shared;
-    const singles = this.#textStarts[shared] ?? 0;
-    const from = word < shared ? (this.#textStarts[word] ?? 0) : singles + word - shared;
-    const end = word < shared ? (this.#textStarts[word + 1] ?? 0) : from + 1;
-    for (let at = from; at < end; at++) visit(this.#texts[at] ?? 0, found);
+    const isShared = word < shared;
+    const from = isShared ? uint32At(this.#textStarts, word) : uint32At(this.#textStarts, shared) + word - shared;
+    const end = isShared ? uint32At(this.#textStarts, word + 1) : from + 1;
+    const texts = this.#texts;
+    for (let i = from; i < end; i++) {
+      const text = texts[i];
+      if (text === undefined) throw new Error(`no text at position ${i} of a word index`);
+      visit(text, found);
+    }
   }
 
   #startOf(word: number): number {
-    return this.#starts[Math.min(word, this.#starts.length - 1)] ?? 0;
-  }
-
-  /** The result must be known to be at least `from` and below `end`. */
-  #wordAt(place: number, from: number, end: number): number {
-    let low = from;
-    let high = end;
-    while (high - low > 1) {
-      const middle = (low + high) >>> 1;
-      if (this.#startOf(middle) <= place) low = middle;
-      else high = middle;
-    }
-    return low;
+    return uint32At(this.#starts, Math.min(word, this.#starts.length - 1));
   }
 }
 
 const hasBit = (low: number, high: number, part: number): boolean =>
   (((part < 32 ? low : high) >>> (part & 31)) & 1) === 1;
-
-function countsOf(list: WordList): Uint32Array {
-  const counts = new Uint32Array(list.size);
-  const { words } = list.pairs;
-  for (let i = 0; i < words.length; i++) counts[words[i] ?? 0] = (counts[words[i] ?? 0] ?? 0) + 1;
-  return counts;
-}
 
 /** Number of bytes at the beginning of a word by which the words are sorted. */
 const ORDERED = 3;
@@ -133,73 +126,39 @@ const ORDERED = 3;
  * Words of several texts come first. Sorting by the first bytes brings similar words into the same part of the trigram filter, so that it
  * excludes more parts. For example, a part with numbers only contains no trigram of a name.
  */
-function sharedFirst(text: Uint8Array, list: WordList, counts: Uint32Array): { order: Uint32Array; shared: number } {
-  let order: Uint32Array = new Uint32Array(counts.length);
-  for (let word = 0; word < order.length; word++) order[word] = word;
+function sharedFirst(text: Uint8Array, list: WordList): { order: Uint32Array; shared: number } {
+  const counts = new Uint32Array(list.size);
+  for (const word of list.pairs.words) counts[word] = uint32At(counts, word) + 1;
+  let order = numbersTo(list.size);
   for (let at = ORDERED - 1; at >= 0; at--) {
-    order = sortedBy(order, (word) => (at < list.lengthOf(word) ? (text[list.fromOf(word) + at] ?? 0) : 0));
+    const words = order;
+    order = groupedBy(words, 256, (i) => {
+      const word = uint32At(words, i);
+      return at < list.lengthOf(word) ? byteAt(text, list.fromOf(word) + at) : 0;
+    }).items;
   }
-  order = sortedBy(order, (word) => (counts[word] === 1 ? 1 : 0));
-  return { order, shared: counts.reduce((sum, count) => sum + (count === 1 ? 0 : 1), 0) };
-}
-
-function sortedBy(words: Uint32Array, byteOf: (word: number) => number): Uint32Array {
-  const bytes = new Uint8Array(words.length);
-  const next = new Uint32Array(257);
-  for (let i = 0; i < words.length; i++) {
-    const byte = byteOf(words[i] ?? 0);
-    bytes[i] = byte;
-    next[byte + 1] = (next[byte + 1] ?? 0) + 1;
-  }
-  for (let byte = 1; byte < next.length; byte++) next[byte] = (next[byte] ?? 0) + (next[byte - 1] ?? 0);
-  const sorted = new Uint32Array(words.length);
-  for (let i = 0; i < words.length; i++) {
-    const byte = bytes[i] ?? 0;
-    const at = next[byte] ?? 0;
-    sorted[at] = words[i] ?? 0;
-    next[byte] = at + 1;
-  }
-  return sorted;
+  const { starts, items } = groupedBy(order, 2, (i) => (uint32At(counts, uint32At(order, i)) === 1 ? 1 : 0));
+  return { order: items, shared: uint32At(starts, 1) };
 }
 
 function startsOf(list: WordList, order: Uint32Array): Uint32Array {
   const starts = new Uint32Array(order.length + 1);
-  for (let i = 0; i < order.length; i++) starts[i + 1] = (starts[i] ?? 0) + list.lengthOf(order[i] ?? 0) + 1;
+  let end = 0;
+  for (let i = 0; i < order.length; i++) {
+    end += list.lengthOf(uint32At(order, i)) + 1;
+    starts[i + 1] = end;
+  }
   return starts;
 }
 
 function bytesOf(text: Buffer, order: Uint32Array, list: WordList, starts: Uint32Array): Buffer {
-  const bytes = Buffer.alloc(starts.at(-1) ?? 0, "\n");
+  const bytes = Buffer.alloc(uint32At(starts, order.length), "\n");
   for (let i = 0; i < order.length; i++) {
-    const from = list.fromOf(order[i] ?? 0);
-    const start = starts[i] ?? 0;
-    const length = (starts[i + 1] ?? 0) - start - 1;
-    for (let at = 0; at < length; at++) bytes[start + at] = text[from + at] ?? 0;
+    const word = uint32At(order, i);
+    const [from, start, length] = [list.fromOf(word), uint32At(starts, i), list.lengthOf(word)];
+    for (let at = 0; at < length; at++) bytes[start + at] = byteAt(text, from + at);
   }
   return bytes;
-}
-
-function textStartsOf(counts: Uint32Array, order: Uint32Array, shared: number): Uint32Array {
-  const starts = new Uint32Array(shared + 1);
-  for (let i = 0; i < shared; i++) starts[i + 1] = (starts[i] ?? 0) + (counts[order[i] ?? 0] ?? 0);
-  return starts;
-}
-
-function textsOf(list: WordList, order: Uint32Array, starts: Uint32Array, count: number): Uint16Array | Uint32Array {
-  const shared = starts.length - 1;
-  const next = new Uint32Array(order.length);
-  for (let i = 0; i < order.length; i++) {
-    next[order[i] ?? 0] = (starts[Math.min(i, shared)] ?? 0) + Math.max(0, i - shared);
-  }
-  const { words, texts } = list.pairs;
-  const inOrder = count > 0x10000 ? new Uint32Array(texts.length) : new Uint16Array(texts.length);
-  for (let i = 0; i < words.length; i++) {
-    const word = words[i] ?? 0;
-    const at = next[word] ?? 0;
-    inOrder[at] = texts[i] ?? 0;
-    next[word] = at + 1;
-  }
-  return inOrder;
 }
 
 const BLANK = 0x20;
@@ -243,7 +202,7 @@ class WordList {
     let first = from;
     let hash = 0;
     for (let at = from; at < to; at++) {
-      const byte = bytes[at] ?? BLANK;
+      const byte = byteAt(bytes, at);
       if (byte !== BLANK && byte !== LINE_BREAK) {
         hash = hashed(hash, byte);
         continue;
@@ -255,11 +214,11 @@ class WordList {
   }
 
   fromOf(word: number): number {
-    return this.#froms[word] ?? 0;
+    return uint32At(this.#froms, word);
   }
 
   lengthOf(word: number): number {
-    return this.#lengths[word] ?? 0;
+    return uint32At(this.#lengths, word);
   }
 
   get pairs(): { words: Uint32Array; texts: Uint32Array } {
@@ -281,8 +240,8 @@ class WordList {
     const [bytes, slots, froms, lengths] = [this.#bytes, this.#slots, this.#froms, this.#lengths];
     const mask = slots.length - 1;
     let slot = spread(hash) & mask;
-    for (let word = slots[slot] ?? FREE; word !== FREE; word = slots[slot] ?? FREE) {
-      if (lengths[word] === length && isSame(bytes, froms[word] ?? 0, from, length)) return word;
+    for (let word = uint32At(slots, slot); word !== FREE; word = uint32At(slots, slot)) {
+      if (lengths[word] === length && isSame(bytes, uint32At(froms, word), from, length)) return word;
       slot = (slot + 1) & mask;
     }
     slots[slot] = this.#size;
@@ -301,7 +260,7 @@ class WordList {
     for (let word = 0; word < this.#size; word++) {
       const from = this.fromOf(word);
       let hash = 0;
-      for (let at = from; at < from + this.lengthOf(word); at++) hash = hashed(hash, this.#bytes[at] ?? 0);
+      for (let at = from; at < from + this.lengthOf(word); at++) hash = hashed(hash, byteAt(this.#bytes, at));
       let slot = spread(hash) & mask;
       while (this.#slots[slot] !== FREE) slot = (slot + 1) & mask;
       this.#slots[slot] = word;

@@ -33,19 +33,19 @@ export function prospectDelta(
   const common = {
     ...keys.prospectDelta(companyId, entry.id, entry.version),
     type: DELTA_TYPE,
-    before: before ?? 0,
-    ...filled(fact),
-    ...(isRestored && { restored: 1 }),
-    ...(appointment !== undefined && { appointment: loggedAppointment(appointment) }),
+    before: before === null ? 0 : before,
+    ...fact,
+    restored: isRestored ? 1 : undefined,
+    appointment: appointment && loggedAppointment(appointment),
   };
   if (isTombstone(entry)) return [{ put: common }];
   const { createdAt, updatedAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = entry;
   const { appointments, ahead, sourceId } = entry;
   const dated = {
     ...common,
-    ...(updatedAt !== createdAt && { updated: updatedAt - createdAt }),
-    ...(appointments > 0 && { appointments }),
-    ...(ahead.length > 0 && { ahead: JSON.stringify(ahead) }),
+    updated: updatedAt - createdAt || undefined,
+    appointments: appointments || undefined,
+    ahead: ahead.length > 0 ? JSON.stringify(ahead) : undefined,
   };
   const filters = [createdAt, statusId, assignedToUserId, tagIds, city, lat, lng];
   const source = markedSource(sourceId);
@@ -60,15 +60,7 @@ export function prospectDelta(
 }
 
 const loggedAppointment = ({ id, version, isDeleted, heldBy }: WrittenAppointment) => ({
-  ...{ id, version, isDeleted },
-  ...(heldBy !== undefined && { heldBy }),
-});
-
-/** Omits fields without a value, because DynamoDB does not store undefined. */
-const filled = ({ by, at, past }: FactFields): FactFields => ({
-  ...(by !== undefined && { by }),
-  ...(at !== undefined && { at }),
-  ...(past !== undefined && { past }),
+  ...{ id, version, isDeleted, heldBy },
 });
 
 /** Only the change log and activity reports need these data. */
@@ -93,10 +85,10 @@ export function noteDelta(
   const common = {
     ...key,
     type: DELTA_TYPE,
-    ...filled(fact),
-    ...(createdAt !== undefined && { createdAt }),
-    ...(assignee !== undefined && { assignee: assignee ?? 0 }),
-    ...(heldBy !== undefined && { heldBy }),
+    ...fact,
+    createdAt,
+    assignee: assignee === null ? 0 : assignee,
+    heldBy,
   };
   if (text === null) return [{ put: common }];
   const bytes = Buffer.byteLength(text);

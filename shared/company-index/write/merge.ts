@@ -1,7 +1,8 @@
 /** Merges several parts of the search index into one. Only one segment of each part is decoded at a time, to limit the memory. */
 
+import { at } from "#shared/at.ts";
 import type { Part } from "#shared/company-index/manifest.ts";
-import { noPartOverrides, readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
+import { readPartOverrides, readSegments } from "#shared/company-index/pieces.ts";
 import type { NoteText } from "#shared/company-index/record.ts";
 import {
   columnsOf,
@@ -115,7 +116,7 @@ export async function partsToMerge(table: Table, companyId: number, parts: reado
   const toMerge: PartToMerge[] = [];
   for (const [age, part] of parts.entries()) {
     const segments = await readSegments(table, companyId, part);
-    toMerge.push({ age, segments, ...(partOverrides[age] ?? noPartOverrides) });
+    toMerge.push({ age, segments, ...at(partOverrides, age) });
   }
   return toMerge;
 }

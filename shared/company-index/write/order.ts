@@ -1,5 +1,6 @@
 /** Sorts rows by geohash, merges sorted streams of rows, and divides rows into segments. */
 
+import { at } from "#shared/at.ts";
 import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
@@ -43,20 +44,13 @@ function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number 
   let best = rows.length;
   let bestStep = -1;
   const least = Math.max(1, Math.floor(rows.length * LEAST_SHARE));
-  let geohash = geohashAtRow(rows, least - 1);
-  for (let at = least; at <= rows.length; at++) {
-    const following = at < rows.length ? geohashAtRow(rows, at) : geohashOf(next.row);
-    const step = stepBetween(geohash, following);
-    if (step >= bestStep) [best, bestStep] = [at, step];
-    geohash = following;
+  const geohashes = [...rows.slice(least - 1), next].map(({ row }) => geohashOf(row));
+  for (const [i, following] of geohashes.slice(1).entries()) {
+    const step = stepBetween(at(geohashes, i), following);
+    if (step >= bestStep) [best, bestStep] = [least + i, step];
   }
   return best;
 }
-
-const geohashAtRow = (rows: readonly RowWithNotes[], at: number): number => {
-  const entry = rows[at];
-  return entry === undefined ? -1 : geohashOf(entry.row);
-};
 
 const LOW = 2 ** 26;
 
@@ -121,7 +115,7 @@ export class RowSorter {
 
   add(entry: RowWithNotes): void {
     this.#waiting.push(entry);
-    this.#length += entry.row.text.length + entry.notes.reduce((sum, { text }) => sum + text.length, 0);
+    this.#length += textLength([entry]);
     if (this.#waiting.length >= CHUNK_ROWS || this.#length >= CHUNK_TEXT) this.#pack();
   }
 

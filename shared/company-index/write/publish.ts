@@ -5,14 +5,13 @@ import { importedWrite, logWrites } from "#shared/company-index/activity/log.ts"
 import { chunkWrites, type IdRange, type Logged, logAfter } from "#shared/company-index/change-log.ts";
 import { type Zone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { type Fact, ImportCollector } from "#shared/company-index/facts.ts";
+import { type Fact, ImportCollector, type ImportedFacts } from "#shared/company-index/facts.ts";
 import {
   type Commit,
   type Head,
   moveHead,
   type Part,
   partManifestItem,
-  partManifestOf,
   readPartManifests,
   type SegmentEntry,
 } from "#shared/company-index/manifest.ts";
@@ -41,21 +40,32 @@ export interface NewPart {
   readonly notes: readonly Versioned[];
 }
 
-/** Does not add the part to the index. `newId` creates the ids of the part and of its segments. */
-export const storePart = async (table: Table, companyId: number, built: NewPart, newId = newPieceId): Promise<Part> =>
-  completePart(table, companyId, await storeSegments(table, companyId, built.rows, newId), built, newId);
+export interface StoreOptions {
+  /** Creates the ids of the part and of its segments. A caller that knows them can delete the data if the part is never added to the index. */
+  readonly newId?: () => string;
+  /** Is awaited before each segment is stored, for example to renew a lease. */
+  readonly between?: () => Promise<void>;
+}
 
-/** `rows` must be sorted by geohash. `between` is awaited before each segment is stored, for example to renew a lease. */
+/** Does not add the part to the index. */
+export const storePart = async (
+  table: Table,
+  companyId: number,
+  built: NewPart,
+  options: StoreOptions = {},
+): Promise<Part> =>
+  completePart(table, companyId, await storeSegments(table, companyId, built.rows, options), built, options);
+
+/** `rows` must be sorted by geohash. */
 export async function storeSegments(
   table: Table,
   companyId: number,
   rows: Iterable<RowWithNotes>,
-  newId = newPieceId,
-  between: () => Promise<void> = async () => undefined,
+  { newId = newPieceId, between }: StoreOptions = {},
 ): Promise<SegmentEntry[]> {
   const segments: SegmentEntry[] = [];
   for (const { rows: count, zone, groups } of buildSegments(rows)) {
-    await between();
+    await between?.();
     const id = newId();
     const [main, geo, text] = await Promise.all([
       storePiece(table, companyId, id, "main", groups.main),
@@ -73,7 +83,7 @@ export async function completePart(
   companyId: number,
   segments: SegmentEntry[],
   { prospects, notes, looseNotes: loose }: Omit<NewPart, "rows">,
-  newId = newPieceId,
+  { newId = newPieceId }: StoreOptions = {},
 ): Promise<Part> {
   const id = newId();
   const encoded = encodePartOverrides(prospects, notes, loose);
@@ -99,21 +109,27 @@ async function storePiece(
   return count;
 }
 
-/**
- * Returns the new head row, or undefined if another process has changed it since `from` was read. `manifest` must contain the new part.
- * `logged` must contain every unflushed entry that the caller will delete.
- */
+export interface Publication {
+  readonly from: Head;
+  /** Undefined if the list of parts does not change. */
+  readonly part?: Part;
+  /** The ids of all parts afterwards. */
+  readonly manifest: readonly string[];
+  /** Must contain every unflushed entry that the caller will delete. */
+  readonly logged: Logged;
+  readonly commit?: Commit | undefined;
+}
+
+/** Returns the new head row, or undefined if another process has changed it since `from` was read. */
 export async function publish(
   { table, clock }: IndexContext,
   companyId: number,
-  from: Head,
-  part: Part,
-  manifest: readonly string[],
-  logged: Logged,
-  commit?: Commit,
+  { from, part, manifest, logged, commit }: Publication,
 ): Promise<Head | undefined> {
-  const replaced = from.manifest.filter((id) => !manifest.includes(id));
-  await table.batchPut([partManifestItem(companyId, partManifestOf(part, clock.now(), replaced))]);
+  if (part !== undefined) {
+    const replaced = from.manifest.filter((id) => !manifest.includes(id));
+    await table.batchPut([partManifestItem(companyId, part, clock.now(), replaced)]);
+  }
   const chunk = chunkWrites(companyId, from, logged, clock.now());
   const next: Head = {
     ...from,
@@ -124,8 +140,8 @@ export async function publish(
   };
   const others = logged.others?.(next.version) ?? [];
   const current = await moveHead(table, companyId, from, next, { chunk: [...chunk, ...others], commit });
-  if (current === undefined || (await wasPublished(table, companyId, current, part.id))) return next;
-  return undefined;
+  if (current === undefined) return next;
+  return part !== undefined && (await wasPublished(table, companyId, current, part.id)) ? next : undefined;
 }
 
 /** Also returns true if newer parts have replaced the part since. */
@@ -163,9 +179,7 @@ export const encodePartOverrides = (
 
 const TRIES = 20;
 
-export interface ImportedOptions {
-  /** A caller that chooses the ids itself can delete the data if the part is never added to the index. */
-  readonly newId?: () => string;
+export interface ImportedOptions extends StoreOptions {
   /** Executes the writes that make the part visible, together with other writes of the caller. */
   readonly commit?: Commit;
   /** The user who imports the rows, to whom the activity is attributed. */
@@ -179,24 +193,23 @@ export async function addImported(
   context: IndexContext,
   companyId: number,
   rows: readonly RowWithNotes[],
-  { newId, commit, by, facts = [] }: ImportedOptions = {},
+  { commit, by, facts = [], ...options }: ImportedOptions = {},
 ): Promise<void> {
   const built = { rows: sortedByGeohash(rows), looseNotes: [], prospects: [], notes: [] };
   const range = rangeOf(rows);
   const others =
     by === undefined || range === undefined
       ? (version: number) => logWrites(companyId, version, facts)
-      : importedFacts(companyId, by, range, rows);
-  const part = await storePart(context.table, companyId, built, newId);
-  await addPart(context, companyId, part, { ...(range !== undefined && { range }), others }, commit);
+      : (version: number) => [importedWrite(companyId, version, importedFacts(by, range, rows))];
+  const part = await storePart(context.table, companyId, built, options);
+  await addPart(context, companyId, part, { range, others }, commit);
 }
 
-/** Returns a function for `Logged.others`, whose write counts the import as the user's activity. */
-const importedFacts = (companyId: number, by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]) => {
+function importedFacts(by: number, { from, to }: IdRange, rows: readonly RowWithNotes[]): ImportedFacts {
   const collector = new ImportCollector(by, from, to);
   for (const row of rows) collector.add(row);
-  return (version: number) => [importedWrite(companyId, version, collector.facts)];
-};
+  return collector.facts;
+}
 
 function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
   if (rows.length === 0) return undefined;
@@ -216,7 +229,8 @@ export async function addPart(
   const { table } = context;
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const { head } = await readUnflushed(table, companyId);
-    const moved = await publish(context, companyId, head, part, [...head.manifest, part.id], logged, commit);
+    const manifest = [...head.manifest, part.id];
+    const moved = await publish(context, companyId, { from: head, part, manifest, logged, commit });
     if (moved !== undefined) return;
     await sleep(Math.random() * 20 * attempt);
   }

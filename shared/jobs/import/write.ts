@@ -282,14 +282,14 @@ export async function importRows(
 async function publishRows(context: ImportContext, job: ImportWork, commit: Commit): Promise<void> {
   const { companyId, id, createdBy, total, first, progress } = job.stored;
   if (total === undefined || first === undefined) throw new Error("rows cannot be published before they are counted");
-  const newId = pieceNames(id);
+  const options = { newId: pieceNames(id), between: () => job.heartbeat({}) };
   const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.chunks);
   const range = { from: first.prospect, to: first.prospect + total.prospect - 1 };
   const collector = new ImportCollector(createdBy, range.from, range.to);
   const passing = collector.passing(rows);
-  const segments = await storeSegments(context.table, companyId, passing, newId, () => job.heartbeat({}));
+  const segments = await storeSegments(context.table, companyId, passing, options);
   const noOverrides = { prospects: [], notes: [], looseNotes: [] };
-  const part = await completePart(context.table, companyId, segments, noOverrides, newId);
+  const part = await completePart(context.table, companyId, segments, noOverrides, options);
   // Throws if another invocation has taken the job. That invocation stores the same index rows under the same names.
   await job.heartbeat({});
   const others = (version: number) => [importedWrite(companyId, version, collector.facts)];

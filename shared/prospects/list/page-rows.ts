@@ -113,12 +113,14 @@ function rowsInMemory(
     keep(item: Item): void {
       const row = pageProspect(Object.assign(item, { type: read.type, companyId }));
       found.set(row.id, row);
-      recent.keep(row, String(item.fields).length);
+      recent.set(row.id, row.version, { row, textBytes: String(item.fields).length });
     },
-    recall(ref: RowRef): boolean {
-      const row = recent.get(ref);
-      if (row !== undefined) found.set(row.id, row);
-      return row !== undefined;
+    /** Returns false if the row is not in memory in this version or a later one. */
+    recall({ id, version }: RowRef): boolean {
+      const kept = recent.get(id);
+      if (kept === undefined || kept.version < version) return false;
+      found.set(id, kept.value.row);
+      return true;
     },
   };
 }

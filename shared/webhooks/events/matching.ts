@@ -2,9 +2,9 @@
  * Finds the subscriptions that match an event. A subscription is an automatic registration of a webhook. A warm function caches a company's
  * subscriptions until their version number changes.
  */
+import { cachePerTable } from "#shared/cache.ts";
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import type { EventData } from "#shared/webhooks/event-data.ts";
@@ -63,10 +63,18 @@ const subscriptionOf = (registration: StoredRegistration): Subscription => {
   return { companyId, webhookId, id, delayMinutes, ...(delayChangedAt !== undefined && { delayChangedAt }), filter };
 };
 
+interface Cached {
+  readonly readAt: number;
+  readonly subscriptions: Subscriptions;
+}
+
 /** Bytes for all companies. A company with the maximum of registrations takes 73 MB with filters of the maximum size, 0.6 MB without. */
 const CACHED_BYTES = 128 * 2 ** 20;
 
-const caches = new WeakMap<Table, SubscriptionsCache>();
+const caches = cachePerTable<Cached>({
+  maxBytes: CACHED_BYTES,
+  bytesOf: ({ subscriptions }) => bytesOf(subscriptions),
+});
 
 /**
  * Uses the cache if the version number is unchanged and the entry is younger than `limits.subscriptionsCacheMs`. Call it after the event
@@ -76,68 +84,21 @@ export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,
   companyId: number,
 ): Promise<Subscriptions> {
-  const cache = caches.get(table) ?? new SubscriptionsCache(CACHED_BYTES);
-  caches.set(table, cache);
+  const cache = caches(table);
   const readAt = clock.now();
   const cached = cache.get(companyId);
-  if (cached !== undefined && readAt - cached.readAt < limits.subscriptionsCacheMs) {
+  if (cached !== undefined && readAt - cached.value.readAt < limits.subscriptionsCacheMs) {
     const { number } = registrationsVersionOf(await table.get(keys.webhookCount(companyId)));
-    if (number === cached.version) return cached.subscriptions;
+    if (number === cached.version) return cached.value.subscriptions;
   }
+  // The version is read before the subscriptions, so they are at least as new.
   const { version, webhooks } = await readWebhooksAtVersion(table, companyId);
   const subscriptions = subscriptionsOf(webhooks);
   // A Query during a transaction may return a mixture of old and new rows. Shortly after a change, the result is therefore not cached.
   const isSettled = readAt - version.changedAt >= limits.subscriptionsSettleMs;
-  if (isSettled) cache.set(companyId, { version: version.number, readAt, subscriptions });
+  if (isSettled) cache.set(companyId, version.number, { readAt, subscriptions });
   else cache.delete(companyId);
   return subscriptions;
-}
-
-export interface CachedSubscriptions {
-  /** The version number of the subscriptions. It was read before the subscriptions, so they are at least as new as this version. */
-  readonly version: number;
-  readonly readAt: number;
-  readonly subscriptions: Subscriptions;
-}
-
-/** Caches the subscriptions of companies (LRU). The newest entry stays even if it alone is larger than `maxBytes`. */
-export class SubscriptionsCache {
-  readonly #maxBytes: number;
-  readonly #entries = new Map<number, { readonly cached: CachedSubscriptions; readonly bytes: number }>();
-  #bytes = 0;
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
-  }
-
-  /** Upper bound, in bytes. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  get(companyId: number): CachedSubscriptions | undefined {
-    const entry = this.#entries.get(companyId);
-    if (entry === undefined) return undefined;
-    this.#entries.delete(companyId);
-    this.#entries.set(companyId, entry);
-    return entry.cached;
-  }
-
-  set(companyId: number, cached: CachedSubscriptions): void {
-    this.delete(companyId);
-    const bytes = bytesOf(cached.subscriptions);
-    this.#entries.set(companyId, { cached, bytes });
-    this.#bytes += bytes;
-    for (const oldest of this.#entries.keys()) {
-      if (this.#bytes <= this.#maxBytes || oldest === companyId) break;
-      this.delete(oldest);
-    }
-  }
-
-  delete(companyId: number): void {
-    this.#bytes -= this.#entries.get(companyId)?.bytes ?? 0;
-    this.#entries.delete(companyId);
-  }
 }
 
 const ENTRY_BYTES = 400;
@@ -146,7 +107,7 @@ const SUBSCRIPTION_BYTES = 300;
 const FILTER_BYTES = 7;
 const FILTER_KEY_BYTES = 150;
 
-function bytesOf(subscriptions: Subscriptions): number {
+export function bytesOf(subscriptions: Subscriptions): number {
   let bytes = ENTRY_BYTES;
   for (const lists of subscriptions.values()) {
     bytes += ENTRY_BYTES;

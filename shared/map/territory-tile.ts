@@ -6,11 +6,11 @@ import { mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 import { type PlainBox, type Ring, unwrapped } from "#shared/geometry/ring.ts";
 import { MOST_CROSSINGS, untangled } from "#shared/geometry/untangle.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
+import { type Shape, territoryShapes } from "#shared/map/shapes.ts";
+import { EXTENT, type Tile } from "#shared/map/tile.ts";
+import { Layer, type Position, vectorTile } from "#shared/map/vector-tile.ts";
 import { MultisetDigest } from "#shared/prospects/list/multiset-digest.ts";
 import { unpackPolygon } from "#shared/reference/polygon.ts";
-import { type Shape, territoryShapes } from "#shared/territories/shapes.ts";
-import { EXTENT, type Tile } from "#shared/tiles/tile.ts";
-import { Layer, type Position, vectorTile } from "#shared/tiles/vector-tile.ts";
 
 /** Polygons are drawn this many units of the tile beyond its edges, so that the cut edges are not visible. */
 export const BUFFER = 64;

@@ -1,16 +1,17 @@
 /** Vector tiles with a pin for each prospect, or with clusters if there are many. */
+import { at, doubleAt, uint16At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { boxArea } from "#shared/company-index/areas.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
+import { type Cell, cellsOf, type FilledCells, onlyStatusOf, View } from "#shared/map/cells.ts";
+import { boxAround, contains, EXTENT, positionIn, type Tile } from "#shared/map/tile.ts";
+import { type AttributeValue, Layer, vectorTile } from "#shared/map/vector-tile.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { digestOf } from "#shared/prospects/list/multiset-digest.ts";
-import { type Cell, cellsOf, type FilledCells, onlyStatusOf, View } from "#shared/prospects/map/cells.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
-import { boxAround, contains, EXTENT, positionIn, type Tile } from "#shared/tiles/tile.ts";
-import { type AttributeValue, Layer, vectorTile } from "#shared/tiles/vector-tile.ts";
 
 /** Maximum number of prospects in a tile that shows each of them as a pin. */
 export const TILE_PINS_MAX = 5_000;
@@ -65,13 +66,11 @@ function pinTile(
     if (contains(tile, lat, lng)) found.push({ id, lat, lng, shown });
   };
   for (const { inView, rows } of segments) {
-    const { main, geo } = inView.segment;
-    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
-    const { ids, statusId } = main;
-    const shown = statusId.values.map((id) => statusShown(id, names));
+    const { main, places } = inView.segment;
+    const shown = main.statusId.values.map((id) => statusShown(id, names));
     for (const row of rows) {
-      const status = shown[statusId.codes[row] ?? 0];
-      if (status !== undefined) add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, status);
+      const status = at(shown, uint16At(main.statusId.codes, row));
+      add(doubleAt(main.ids, row), doubleAt(places.lat, row), doubleAt(places.lng, row), status);
     }
   }
   for (const { id, lat, lng, statusId } of unflushed) {
@@ -105,20 +104,20 @@ function metaOf(total: number): Layer {
 
 function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: FilledCells, names: Names): Uint8Array {
   const [pins, clusters] = [new Layer("pins"), new Layer("clusters")];
-  for (const [at, cell] of cells) {
+  for (const [position, cell] of cells) {
     const { lat, lng } = cell.center;
-    const position = positionIn(tile, lat, lng);
+    const place = positionIn(tile, lat, lng);
     if (cell.count === 1) {
       const shown = statusShown(statusIds[onlyStatusOf(cell)] ?? null, names);
-      pins.addPoint(position, { id: cell.lastId, ...shown }, cell.lastId);
-    } else clusters.addPoint(position, { key: view.keyOf(at), ...clusterAttributes(cell, statusIds, names) });
+      pins.addPoint(place, { id: cell.lastId, ...shown }, cell.lastId);
+    } else clusters.addPoint(place, { key: view.keyOf(position), ...clusterAttributes(cell, statusIds, names) });
   }
   return vectorTile([pins, clusters, metaOf(total)]);
 }
 
 /** The count, the most frequent status, and the count of each as `status_<id>`, or `status_none`. */
 function clusterAttributes({ count, byStatus }: Cell, statusIds: readonly (number | null)[], names: Names) {
-  const counts = byStatus.flatMap((number, at) => (number === 0 ? [] : [{ id: statusIds[at] ?? null, number }]));
+  const counts = byStatus.flatMap((number, i) => (number === 0 ? [] : [{ id: at(statusIds, i), number }]));
   const [most] = counts.toSorted((a, b) => b.number - a.number || (a.id ?? 0) - (b.id ?? 0));
   return {
     count,

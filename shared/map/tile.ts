@@ -15,7 +15,7 @@ export interface Tile {
   readonly y: number;
 }
 
-const ZoomText = z.pipe(
+export const Zoom = z.pipe(
   z.string().check(z.regex(/^[0-9]{1,2}$/, { error: `must be a whole number from 0 to ${MAX_ZOOM}` })),
   z.pipe(z.transform(Number), z.int().check(z.maximum(MAX_ZOOM))),
 );
@@ -32,7 +32,7 @@ const RowFile = z.pipe(
 const onMap = (axis: "x" | "y") =>
   z.refine<Tile>((tile) => tile[axis] < 2 ** tile.z, { path: [axis], error: "must be less than 2 to the power of z" });
 
-export const TilePath = z.object({ z: ZoomText, x: Column, y: RowFile }).check(onMap("x"), onMap("y"));
+export const TilePath = z.object({ z: Zoom, x: Column, y: RowFile }).check(onMap("x"), onMap("y"));
 
 export const VectorTile = z.string();
 z.globalRegistry.add(VectorTile, {

@@ -4,19 +4,16 @@
 import { buffer } from "node:stream/consumers";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { zoneOf } from "#shared/company-index/criteria.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
-import { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
+import type { LoadedSegment } from "#shared/company-index/search/loaded-segment.ts";
 import { findMatches } from "#shared/company-index/search/match.ts";
-import { decodeGeo, decodeMain, encodeSegment } from "#shared/company-index/segment.ts";
 import { flushedVersions } from "#shared/company-index/versions.ts";
 import { sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { gzipped } from "#shared/http/gzip.ts";
-import { indexRow } from "#shared/prospects/indexed.ts";
-import { TILE_GZIP_LEVEL, TILE_PINS_MAX, tileOf } from "#shared/prospects/map/tiles.ts";
-import { boxAround, type Tile } from "#shared/tiles/tile.ts";
+import { TILE_GZIP_LEVEL, TILE_PINS_MAX, tileOf } from "#shared/map/prospect-tile.ts";
+import { boxAround, type Tile } from "#shared/map/tile.ts";
+import { plainRow, segmentOf } from "../company-index/plain-rows.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
-import { prospectRow } from "../harness/prospect-row.ts";
 import { sized } from "../harness/tier.ts";
 
 type Point = readonly [lat: number | null, lng: number | null, statusId: number | null];
@@ -33,17 +30,10 @@ const statuses = new Map([
 ]);
 
 const rowsOf = (points: readonly Point[], idOf: (i: number) => number): IndexRow[] =>
-  points.map(([lat, lng, statusId], i) => indexRow(prospectRow({ id: idOf(i), lat, lng, statusId })));
+  points.map(([lat, lng, statusId], i) => plainRow({ id: idOf(i), createdAt: i, updatedAt: i, statusId, lat, lng }));
 
-function segmentOf(rows: readonly IndexRow[]): LoadedSegment {
-  const sorted = sortedByGeohash(rows.map((row) => ({ row, notes: [] })));
-  const { main, geo } = encodeSegment(sorted);
-  const counts = { main: 1, geo: 1, text: 1 };
-  const entry = { id: "segment", rows: rows.length, counts, bytes: 0, zone: zoneOf(rows) };
-  const segment = new LoadedSegment(entry, decodeMain("main", main));
-  segment.geo = decodeGeo("geo", geo);
-  return segment;
-}
+const sortedSegment = (rows: readonly IndexRow[]): LoadedSegment =>
+  segmentOf(sortedByGeohash(rows.map((row) => ({ row, notes: [] }))));
 
 /**
  * Returns a function that makes a tile of the points. The first `flushed` points are in the stored index. The other points are not flushed
@@ -56,7 +46,7 @@ function tilesOf(
 ): (tile: Tile) => Uint8Array | undefined {
   const rows = rowsOf(points, idOf);
   const stored = rows.slice(0, flushed);
-  const segments = stored.length === 0 ? [] : [{ segment: segmentOf(stored), age: 0, dead: undefined }];
+  const segments = stored.length === 0 ? [] : [{ segment: sortedSegment(stored), age: 0, dead: undefined }];
   const prospects = new Map(rows.slice(flushed).map((row) => [row.id, row]));
   const { noteVersions } = flushedVersions([]);
   const view = { segments, noteVersions, looseNotes: [], delta: { prospects, notes: new Map() } };

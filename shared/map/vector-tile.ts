@@ -1,6 +1,6 @@
 /** Writes vector tiles (Mapbox Vector Tile specification 2.1). */
 import { PbfWriter } from "pbf";
-import { EXTENT } from "#shared/tiles/tile.ts";
+import { EXTENT } from "#shared/map/tile.ts";
 
 /** Field numbers of the Protocol Buffers messages in the specification. */
 const TILE = { layer: 3 } as const;

@@ -5,17 +5,13 @@ import type { Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
 import { MAX_ZOOM } from "#shared/geometry/mercator.ts";
+import { CELLS_MAX, type Cell, cellsOf, onlyStatusOf, View } from "#shared/map/cells.ts";
+import { Zoom } from "#shared/map/tile.ts";
 import { filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
-import { CELLS_MAX, type Cell, cellsOf, onlyStatusOf, View } from "#shared/prospects/map/cells.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 import { HexColor, Id, LAT_TEXT, LNG_TEXT, named } from "#shared/schema.ts";
-
-const Zoom = z.pipe(
-  z.string().check(z.regex(/^[0-9]{1,2}$/, { error: `must be a whole number from 0 to ${MAX_ZOOM}` })),
-  z.pipe(z.transform(Number), z.int().check(z.maximum(MAX_ZOOM))),
-);
 
 export const ClusterQuery = z
   .object({ ...filterParameters, bbox: filterParameters.bbox.def.innerType, zoom: Zoom })

@@ -6,14 +6,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
-import { indexRow } from "#shared/prospects/indexed.ts";
-import { View } from "#shared/prospects/map/cells.ts";
-import { clustersOf } from "#shared/prospects/map/clusters.ts";
-import { prospectRow } from "../harness/prospect-row.ts";
+import { View } from "#shared/map/cells.ts";
+import { clustersOf } from "#shared/map/clusters.ts";
+import { plainRow } from "../company-index/plain-rows.ts";
 
 const names = { statuses: new Map() };
 const rowsOf = (points: readonly (readonly [number | null, number | null, number | null])[]): IndexRow[] =>
-  points.map(([lat, lng, statusId], i) => indexRow(prospectRow({ id: i + 1, lat, lng, statusId })));
+  points.map(([lat, lng, statusId], i) => plainRow({ id: i + 1, createdAt: i, updatedAt: i, statusId, lat, lng }));
 const lat = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 85.06, null));
 const lng = fc.oneof(fc.double({ min: -180, max: 180, noNaN: true }), fc.constantFrom(-180, 0, 180));
 const points = fc.array(fc.tuple(lat, lng, fc.constantFrom(null, 1, 2)), { maxLength: 60 });

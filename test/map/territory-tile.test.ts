@@ -6,9 +6,9 @@ import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { clipped, doubleArea, simplified } from "#shared/geometry/clip.ts";
+import { shapeOf } from "#shared/map/shapes.ts";
+import { BUFFER, tileOfShapes } from "#shared/map/territory-tile.ts";
 import { type Polygon, packPolygon } from "#shared/reference/polygon.ts";
-import { shapeOf } from "#shared/territories/shapes.ts";
-import { BUFFER, tileOfShapes } from "#shared/territories/tiles.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { present } from "../harness/shapes.ts";
 

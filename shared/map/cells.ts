@@ -1,4 +1,5 @@
 /** Groups the matches of a search by the cells of a fixed grid on the map. */
+import { at, doubleAt, uint16At } from "#shared/at.ts";
 import type { Box } from "#shared/company-index/criteria.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
@@ -107,15 +108,47 @@ export interface FilledCells {
 /** A position in `FilledCells.statusIds`. */
 export const onlyStatusOf = ({ byStatus }: Cell): number => byStatus.indexOf(1);
 
-/** The points of one segment, or of all unflushed matches. A point without coordinates has NaN. */
-interface Points {
-  readonly rows: Iterable<number>;
-  readonly lats: Float64Array;
-  readonly lngs: Float64Array;
-  readonly ids: Float64Array;
-  /** Indexes into `statuses`, whose values are indexes into `FilledCells.statusIds`. */
-  readonly codes: ArrayLike<number>;
-  readonly statuses: readonly number[];
+/** The sums of a cell. */
+class Sum {
+  /** A box completely inside the cell. */
+  readonly inside: Box;
+  readonly #byStatus: number[];
+  #count = 0;
+  #lats = 0;
+  #lngs = 0;
+  #west = Number.POSITIVE_INFINITY;
+  #south = Number.POSITIVE_INFINITY;
+  #east = Number.NEGATIVE_INFINITY;
+  #north = Number.NEGATIVE_INFINITY;
+  #lastId = 0;
+
+  constructor(inside: Box, statuses: number) {
+    this.inside = inside;
+    this.#byStatus = Array<number>(statuses).fill(0);
+  }
+
+  /** `status` is a position in `FilledCells.statusIds`. */
+  add(lat: number, lng: number, id: number, status: number): void {
+    this.#count++;
+    this.#lats += lat;
+    this.#lngs += lng;
+    if (lng < this.#west) this.#west = lng;
+    if (lat < this.#south) this.#south = lat;
+    if (lng > this.#east) this.#east = lng;
+    if (lat > this.#north) this.#north = lat;
+    this.#byStatus[status] = at(this.#byStatus, status) + 1;
+    this.#lastId = id;
+  }
+
+  get cell(): Cell {
+    return {
+      count: this.#count,
+      box: [this.#west, this.#south, this.#east, this.#north],
+      center: { lat: this.#lats / this.#count, lng: this.#lngs / this.#count },
+      byStatus: this.#byStatus,
+      lastId: this.#lastId,
+    };
+  }
 }
 
 export function cellsOf({ segments, unflushed }: Pick<Matches, "segments" | "unflushed">, view: View): FilledCells {
@@ -125,103 +158,43 @@ export function cellsOf({ segments, unflushed }: Pick<Matches, "segments" | "unf
       ...unflushed.map(({ statusId }) => statusId),
     ]),
   ];
-  const sums = new Sums(view, statusIds.length);
+  const sums = new Map<number, Sum>();
+  let [total, unmapped] = [0, 0];
+  let last: Sum | undefined;
+  /** Returns the sums of a point's cell. Undefined if the point has no coordinates or is outside the view. */
+  const sumAt = (lat: number, lng: number): Sum | undefined => {
+    // Consecutive rows of a segment are mostly in the same cell, and this check is faster than `cellOf`.
+    if (last !== undefined) {
+      const [west, south, east, north] = last.inside;
+      if (lng > west && lng < east && lat > south && lat < north) return last;
+    }
+    if (Number.isNaN(lat) || Number.isNaN(lng)) {
+      unmapped++;
+      return undefined;
+    }
+    const cell = view.cellOf(lat, lng);
+    if (cell < 0) return undefined;
+    last = sums.get(cell) ?? new Sum(view.insideOf(cell), statusIds.length);
+    sums.set(cell, last);
+    return last;
+  };
+  const add = (lat: number, lng: number, id: number, status: number): void => {
+    const sum = sumAt(lat, lng);
+    if (sum === undefined) return;
+    sum.add(lat, lng, id, status);
+    total++;
+  };
   for (const { inView, rows } of segments) {
-    const { main, geo } = inView.segment;
-    if (geo === undefined) throw new Error("the coordinates of a segment were not loaded");
+    const { main, places } = inView.segment;
     const { values, codes } = main.statusId;
     const statuses = values.map((id) => statusIds.indexOf(id));
-    sums.add({ rows, lats: geo.lat, lngs: geo.lng, ids: main.ids, codes, statuses });
-  }
-  sums.add({
-    rows: unflushed.keys(),
-    lats: Float64Array.from(unflushed, ({ lat }) => lat ?? Number.NaN),
-    lngs: Float64Array.from(unflushed, ({ lng }) => lng ?? Number.NaN),
-    ids: Float64Array.from(unflushed, ({ id }) => id),
-    codes: Uint32Array.from(unflushed.keys()),
-    statuses: unflushed.map(({ statusId }) => statusIds.indexOf(statusId)),
-  });
-  return { cells: sums.filled(), statusIds, total: sums.total, unmapped: sums.unmapped };
-}
-
-/** The sums are in typed arrays, because a request adds up to a million points. */
-class Sums {
-  total = 0;
-  unmapped = 0;
-  readonly #view: View;
-  readonly #statuses: number;
-  readonly #counts: Uint32Array;
-  readonly #byStatus: Uint32Array;
-  readonly #lats: Float64Array;
-  readonly #lngs: Float64Array;
-  readonly #lastIds: Float64Array;
-  /** Four numbers for each cell: the lowest longitude and latitude of the points in this cell, and then the highest ones. */
-  readonly #boxes: Float64Array;
-  /** A box completely inside each cell in which `add` has found a point. */
-  readonly #insides: Box[] = [];
-
-  constructor(view: View, statuses: number) {
-    const size = view.columns * view.rows;
-    this.#view = view;
-    this.#statuses = statuses;
-    this.#counts = new Uint32Array(size);
-    this.#byStatus = new Uint32Array(size * statuses);
-    this.#lats = new Float64Array(size);
-    this.#lngs = new Float64Array(size);
-    this.#lastIds = new Float64Array(size);
-    this.#boxes = new Float64Array(size * 4);
-  }
-
-  /** Adds the points that are in the view. One loop with local variables needs half the time of a call for each point. */
-  add({ rows, lats, lngs, ids, codes, statuses }: Points): void {
-    const [counts, byStatus, latSums, lngSums] = [this.#counts, this.#byStatus, this.#lats, this.#lngs];
-    const [lastIds, boxes, width] = [this.#lastIds, this.#boxes, this.#statuses];
-    let [total, unmapped, at] = [0, 0, -1];
-    let [west, south, east, north] = [1, 1, -1, -1];
     for (const row of rows) {
-      const lat = lats[row] ?? Number.NaN;
-      const lng = lngs[row] ?? Number.NaN;
-      if (Number.isNaN(lat) || Number.isNaN(lng)) {
-        unmapped++;
-        continue;
-      }
-      // Consecutive rows of a segment are mostly in the same cell, and this check is faster than `cellOf`.
-      if (!(lng > west && lng < east && lat > south && lat < north)) {
-        const next = this.#view.cellOf(lat, lng);
-        if (next < 0) continue;
-        at = next;
-        [west, south, east, north] = this.#insides[at] ??= this.#view.insideOf(at);
-      }
-      const count = counts[at] ?? 0;
-      const box = at * 4;
-      if (count === 0 || lng < (boxes[box] ?? lng)) boxes[box] = lng;
-      if (count === 0 || lat < (boxes[box + 1] ?? lat)) boxes[box + 1] = lat;
-      if (count === 0 || lng > (boxes[box + 2] ?? lng)) boxes[box + 2] = lng;
-      if (count === 0 || lat > (boxes[box + 3] ?? lat)) boxes[box + 3] = lat;
-      const ofStatus = at * width + (statuses[codes[row] ?? 0] ?? 0);
-      byStatus[ofStatus] = (byStatus[ofStatus] ?? 0) + 1;
-      counts[at] = count + 1;
-      latSums[at] = (latSums[at] ?? 0) + lat;
-      lngSums[at] = (lngSums[at] ?? 0) + lng;
-      lastIds[at] = ids[row] ?? 0;
-      total++;
+      const status = at(statuses, uint16At(codes, row));
+      add(doubleAt(places.lat, row), doubleAt(places.lng, row), doubleAt(main.ids, row), status);
     }
-    this.total += total;
-    this.unmapped += unmapped;
   }
-
-  filled(): FilledCells["cells"] {
-    return [...this.#counts].flatMap((count, at) => (count === 0 ? [] : [[at, this.#cellAt(at, count)] as const]));
-  }
-
-  #cellAt(at: number, count: number): Cell {
-    const [minLng = 0, minLat = 0, maxLng = 0, maxLat = 0] = this.#boxes.subarray(at * 4, at * 4 + 4);
-    return {
-      count,
-      box: [minLng, minLat, maxLng, maxLat],
-      center: { lat: (this.#lats[at] ?? 0) / count, lng: (this.#lngs[at] ?? 0) / count },
-      byStatus: [...this.#byStatus.subarray(at * this.#statuses, (at + 1) * this.#statuses)],
-      lastId: this.#lastIds[at] ?? 0,
-    };
-  }
+  for (const { lat, lng, id, statusId } of unflushed)
+    add(lat ?? Number.NaN, lng ?? Number.NaN, id, statusIds.indexOf(statusId));
+  const cells = [...sums].sort(([a], [b]) => a - b).map(([number, sum]) => [number, sum.cell] as const);
+  return { cells, statusIds, total, unmapped };
 }

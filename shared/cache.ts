@@ -1,0 +1,84 @@
+/** Caches of warm functions. Each holds data of many companies up to a number of bytes, and knows the version of each entry. */
+import { LRUCache } from "lru-cache";
+
+export interface CacheRules<Value> {
+  readonly maxBytes: number;
+  /** Approximate bytes in memory. */
+  readonly bytesOf: (value: Value) => number;
+  /** True if values grow while they are used. Each new value then makes the cache measure all others again. */
+  readonly grows?: boolean;
+  /**
+   * Frees the part of a value that is easy to read again, and returns its bytes. If a growing cache is full, it first reduces values, the
+   * least recently used one first, before it removes one.
+   */
+  readonly reduce?: (value: Value) => number;
+}
+
+interface Entry<Value> {
+  /** Of two versions of the same data, the newer one has the higher number. */
+  readonly version: number;
+  readonly value: Value;
+}
+
+export class VersionedCache<Value> {
+  readonly #rules: CacheRules<Value>;
+  readonly #entries: LRUCache<number | string, Entry<Value>>;
+
+  constructor(rules: CacheRules<Value>) {
+    this.#rules = rules;
+    const maxSize = Math.max(1, Math.floor(rules.maxBytes));
+    // A value that alone is too large counts as the maximum. It evicts all others, but stays until the next one is added.
+    const sizeCalculation = ({ value }: Entry<Value>): number =>
+      Math.max(1, Math.min(maxSize, Math.ceil(rules.bytesOf(value))));
+    this.#entries = new LRUCache({ maxSize, sizeCalculation });
+  }
+
+  get bytes(): number {
+    if (this.#rules.grows !== true) return this.#entries.calculatedSize;
+    return this.#oldestFirst().reduce((sum, [, { value }]) => sum + this.#rules.bytesOf(value), 0);
+  }
+
+  get(key: number | string): Entry<Value> | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Does nothing if the cache has a newer version, because a slow read may end after a later one. */
+  set(key: number | string, version: number, value: Value): void {
+    const known = this.#entries.peek(key);
+    if (known !== undefined && known.version > version) return;
+    this.#entries.delete(key);
+    if (this.#rules.grows === true) this.#measureAgain(this.#rules.bytesOf(value));
+    this.#entries.set(key, { version, value });
+  }
+
+  delete(key: number | string): void {
+    this.#entries.delete(key);
+  }
+
+  #measureAgain(newBytes: number): void {
+    const { maxBytes, reduce } = this.#rules;
+    let excess = this.bytes + newBytes - maxBytes;
+    if (excess <= 0) return;
+    const entries = this.#oldestFirst();
+    if (reduce !== undefined) for (const [, { value }] of entries) if (excess > 0) excess -= reduce(value);
+    this.#entries.clear();
+    for (const [key, entry] of entries) this.#entries.set(key, entry);
+  }
+
+  /** The least recently used entry comes first. */
+  #oldestFirst(): [key: number | string, entry: Entry<Value>][] {
+    const entries: [number | string, Entry<Value>][] = [];
+    this.#entries.rforEach((entry, key) => entries.push([key, entry]));
+    return entries;
+  }
+}
+
+/** Returns the cache of a table. One process may use several tables in tests. */
+export function cachePerTable<Value>(rules: CacheRules<Value>): (table: object) => VersionedCache<Value> {
+  const caches = new WeakMap<object, VersionedCache<Value>>();
+  return (table) => {
+    const cache = caches.get(table) ?? new VersionedCache(rules);
+    caches.set(table, cache);
+    return cache;
+  };
+}
