@@ -182,9 +182,12 @@ function withFields(
   const next: Door = { ...door, ...texts(fields, names) };
   const placed = isAddress(address) ? { address, place: placeOf(address) } : {};
   const moved = lat === undefined ? {} : { position: positionOf(lat, lng) };
-  const status = currentStatusId === undefined ? {} : { status: statuses.get(Number(currentStatusId)) ?? null };
+  const status = currentStatusId === undefined ? {} : { status: summaryOf(statuses.get(Number(currentStatusId))) };
   return { ...next, ...placed, ...moved, ...status };
 }
+
+const summaryOf = (status: StatusSummary | undefined): StatusSummary | null =>
+  status === undefined ? null : { id: status.id, value: status.value, color: status.color };
 
 const isAddress = (value: unknown): value is NonNullable<DoorFields["address"]> =>
   typeof value === "object" && value !== null && "address1" in value && typeof value.address1 === "string";
