@@ -45,12 +45,18 @@ test("a walk goes up one side of the street and down the other one, unit by unit
   const doors = [7, 1, 4, 2, 5, 8].map((number) => door(number)).concat(door(5, "apt 10"), door(5, "apt 9"));
   const up = ["1 ", "5 ", "5 apt 9", "5 apt 10", "7 ", "8 ", "4 ", "2 "].map((name) => `elm st ${name}`);
   expect(walk(doors, door(1))).toEqual(up);
-  expect(walk(doors, door(2), -1)).toEqual(["2 ", "1 ", "5 ", "5 apt 9", "5 apt 10", "7 ", "8 ", "4 "].map((name) => `elm st ${name}`));
+  expect(walk(doors, door(2), -1)).toEqual(
+    ["2 ", "1 ", "5 ", "5 apt 9", "5 apt 10", "7 ", "8 ", "4 "].map((name) => `elm st ${name}`),
+  );
 });
 
 test("every walk visits each door once, and finishes a street before it leaves it", () => {
   const doors = fc.uniqueArray(
-    fc.record({ number: fc.integer({ min: 1, max: 30 }), unit: fc.constantFrom("", "b"), street: fc.constantFrom("a", "b") }),
+    fc.record({
+      number: fc.integer({ min: 1, max: 30 }),
+      unit: fc.constantFrom("", "b"),
+      street: fc.constantFrom("a", "b"),
+    }),
     { minLength: 1, maxLength: 25, selector: ({ number, unit, street }) => `${street} ${number} ${unit}` },
   );
   fc.assert(

@@ -9,7 +9,7 @@ import { useDrafts } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Modal } from "../ui/modal.tsx";
-import { notifyFailed, notifyUndo } from "../ui/notices.tsx";
+import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import type { Position } from "./distance.ts";
 import { type Door, targetOf, titleOf } from "./door.ts";
@@ -63,6 +63,7 @@ function Field() {
   const [dialog, setDialog] = useState<Dialog>();
   const [isLocated, setLocated] = useState(false);
   const [isFollowing, setFollowing] = useState(false);
+  const notice = useRef(0);
   const visited = useRef(new Set<string>());
   const me = usePosition(isLocated);
   const { list: doors, doors: byKey, statuses, tags } = copy;
@@ -87,7 +88,9 @@ function Field() {
     };
     const before = at.status?.id ?? null;
     change(status.id);
-    notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
+    // The undo of an earlier door would be taken for that of this door.
+    dismiss(notice.current);
+    notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
       change(before);
       setKey(at.key);
     });

@@ -10,6 +10,7 @@ import { Connection } from "./connection.tsx";
 import icon from "./icon.svg";
 import { type Destination, destinations } from "./navigation.ts";
 import style from "./shell.module.css";
+import { chooseTheme, themeOf } from "./theme.ts";
 
 const SignOut = lazy(async () => ({ default: (await import("./sign-out.tsx")).SignOut }));
 
@@ -17,6 +18,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
   const [isLeaving, setLeaving] = useState(false);
+  const [theme, setTheme] = useState(themeOf);
   const shown = destinations.filter(({ adminsOnly = false }) => !adminsOnly || isAdmin(me));
   const current = shown.find((destination) => isCurrent(destination, path));
 
@@ -59,6 +61,14 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
             </Link>
           ))}
         </nav>
+        <label className={style.theme}>
+          Colours
+          <select value={theme} onChange={({ target }) => setTheme(chooseTheme(target.value))}>
+            <option value="device">as on the device</option>
+            <option value="light">light</option>
+            <option value="dark">dark</option>
+          </select>
+        </label>
         <div className={style.user}>
           <span>
             <strong>{nameOf(me.user)}</strong>
