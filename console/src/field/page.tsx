@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Status } from "canvassing-client/api";
 import { useRef, useState } from "react";
 import { Link } from "wouter";
+import { answer, api } from "../api/client.ts";
 import { NOTE } from "../api/notes.ts";
 import { useConfig, useMe } from "../api/reference.ts";
 import { useDrafts } from "../drafts/draft.tsx";
@@ -11,13 +12,14 @@ import { Icon } from "../ui/icon.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
+import { numberText } from "../ui/text.ts";
 import type { Position } from "./distance.ts";
 import { type Door, targetOf, titleOf } from "./door.ts";
 import { DoorView, recordOf } from "./door-view.tsx";
 import { EditDoor, NewDoor } from "./edit.tsx";
 import style from "./field.module.css";
 import { FieldMap } from "./map.tsx";
-import { openPhone } from "./phone.ts";
+import { existingPhone, openPhone, type Phone } from "./phone.ts";
 import { usePosition } from "./position.ts";
 import { type Height, Sheet } from "./sheet.tsx";
 import { type Direction, directionOf, nearest, nextStop } from "./street.ts";
@@ -31,7 +33,7 @@ export function FieldPage() {
   const id = me?.user.id;
   const phone = useQuery({
     queryKey: ["phone", issuer, id],
-    queryFn: () => openPhone(issuer ?? "", id ?? 0),
+    queryFn: () => openDoors(issuer ?? "", id ?? 0),
     enabled: issuer !== undefined && id !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
@@ -46,6 +48,18 @@ export function FieldPage() {
       )}
     </Answer>
   );
+}
+
+/** The field mode holds all prospects of the user in memory, so their number is limited. */
+const MOST_DOORS = 20_000;
+
+async function openDoors(issuer: string, user: number): Promise<Phone> {
+  const kept = await existingPhone(issuer, user);
+  if (kept !== undefined) return kept;
+  const { total } = await answer(api.GET("/api/prospects", { params: { query: { pageSize: 1 } } }));
+  if (total <= MOST_DOORS) return openPhone(issuer, user);
+  const [all, most] = [total, MOST_DOORS].map(numberText);
+  throw new Error(`You see ${all} prospects, and this device keeps at most ${most}. Use the map instead.`);
 }
 
 type Dialog =
