@@ -1,12 +1,13 @@
 /** Builds the console. With `npm run dev`, Vite serves the console and forwards requests of the API to the local service. */
 import { defineConfig } from "vite";
 import { landOutline } from "./land-outline.ts";
+import { serviceWorker } from "./service-worker.ts";
 
 const service = process.env.SERVICE_URL ?? "http://127.0.0.1:3000";
 
 export default defineConfig({
   root: import.meta.dirname,
-  plugins: [landOutline()],
+  plugins: [landOutline(), serviceWorker()],
   // Vite sends requests with these paths to the local service. The browser therefore sees a single origin, to which the session's cookie
   // belongs.
   server: { proxy: { "/api": service, "/config.json": service, "/local": service } },

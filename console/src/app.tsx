@@ -1,17 +1,21 @@
 /** The pages of the console and their addresses. The code of a page is loaded when the page is first opened. */
 import { useQuery } from "@tanstack/react-query";
 import type { Me } from "canvassing-client/api";
-import { type ComponentType, lazy, type ReactNode, Suspense } from "react";
-import { Route, Switch } from "wouter";
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from "react";
+import { Redirect, Route, Switch, useSearch } from "wouter";
 import { isAdmin, useConfig, useMe } from "./api/reference.ts";
 import { DraftsContext } from "./drafts/draft.tsx";
 import { openDrafts } from "./drafts/store.ts";
+import { installWorker } from "./shell/installed.ts";
 import { Shell } from "./shell/shell.tsx";
+import { notifyFailed } from "./ui/notices.tsx";
 import { Page } from "./ui/page.tsx";
+import { useIsNarrow } from "./ui/screen.ts";
 import { Answer, Loading } from "./ui/states.tsx";
 
 const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }));
 
+const FieldPage = page(async () => (await import("./field/page.tsx")).FieldPage);
 const MapPage = page(async () => (await import("./map/page.tsx")).MapPage);
 const ProspectsPage = page(async () => (await import("./prospects/page.tsx")).ProspectsPage);
 const TerritoriesPage = page(async () => (await import("./territories/page.tsx")).TerritoriesPage);
@@ -30,7 +34,11 @@ export function App() {
           <Shell me={user}>
             <Suspense fallback={<Loading what="the page" />}>
               <Switch>
-                <Route path="/" component={MapPage} />
+                <Route path="/">
+                  <Start />
+                </Route>
+                <Route path="/map" component={MapPage} />
+                <Route path="/field" component={FieldPage} />
                 <Route path="/prospects" component={ProspectsPage} />
                 <Route path="/territories" component={TerritoriesPage} />
                 <Route path="/activity" component={ActivityPage} />
@@ -52,6 +60,13 @@ export function App() {
   );
 }
 
+/** A phone starts in the field mode, and a wide screen with the map. */
+function Start() {
+  const query = useSearch();
+  const start = useIsNarrow() ? "/field" : "/map";
+  return <Redirect replace to={query === "" ? start : `/map?${query}`} />;
+}
+
 /** Gives the pages the drafts of the signed-in user. */
 function WithDrafts({ me, children }: { me: Me; children: ReactNode }) {
   const config = useConfig();
@@ -61,7 +76,13 @@ function WithDrafts({ me, children }: { me: Me; children: ReactNode }) {
     queryFn: () => openDrafts(issuer ?? "", me.user.id),
     enabled: issuer !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
+    networkMode: "always",
   });
+  const isOffered = config.data?.offline;
+  useEffect(() => {
+    // In development, the worker would keep files that change.
+    if (isOffered !== undefined && import.meta.env.PROD) void installWorker(isOffered).catch(notifyFailed);
+  }, [isOffered]);
   return (
     <Answer query={config} what="the settings">
       {() => (

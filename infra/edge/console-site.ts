@@ -36,7 +36,7 @@ export interface Basemap {
 
 /** Returns the content of the file config.json, which the console reads at its start. */
 export const consoleConfig = (issuer: string, basemap: Basemap | undefined): string =>
-  JSON.stringify({ issuer, basemapStyleUrl: basemap?.styleUrl ?? null, signIn: "/api/session/login" });
+  JSON.stringify({ issuer, basemapStyleUrl: basemap?.styleUrl ?? null, offline: true, signIn: "/api/session/login" });
 
 /**
  * Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has a different name.
@@ -46,8 +46,8 @@ export const cacheControl = (path: string): string =>
 
 /**
  * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
- * and the origins of a configured base map. A page requires Trusted Types and allows only the policy `maplibre`
- * (console/src/map/worker.ts).
+ * and the origins of a configured base map. A page requires Trusted Types and allows only two policies: one for
+ * the map's worker (console/src/map/worker.ts) and one for the service worker (console/src/shell/installed.ts).
  * @param uploadOrigin the origin of the presigned URLs
  */
 export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | undefined): string {
@@ -65,7 +65,8 @@ export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | u
     "form-action 'self'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    "trusted-types maplibre",
+    "manifest-src 'self'",
+    "trusted-types maplibre service-worker",
   ].join("; ");
 }
 

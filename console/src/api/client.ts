@@ -109,11 +109,15 @@ export function signIn(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-/** Ends the session and leaves the page. If the session could not be ended, throws an error whose message says so. */
-export async function signOut(): Promise<void> {
+/**
+ * Ends the session, runs `forget`, and leaves the page. If the session could not be ended, throws an error whose message says so, and
+ * forgets nothing.
+ */
+export async function signOut(forget: () => Promise<void>): Promise<void> {
   try {
     const response = await send(new Request("/api/session/logout", { method: "POST", headers: SAME_SITE }));
     if (!response.ok) throw new RequestFailed(response.status, undefined);
+    await forget();
     const { logoutUrl } = response.status === 200 ? await response.json() : { logoutUrl: undefined };
     location.assign(typeof logoutUrl === "string" ? logoutUrl : "/");
   } catch (cause) {

@@ -1,7 +1,7 @@
 /** Records that most pages need: the signed-in user, statuses, tags, users and territories. */
 import { useQuery } from "@tanstack/react-query";
 import type { Me } from "canvassing-client/api";
-import { answer, api } from "./client.ts";
+import { answer, api, RequestFailed } from "./client.ts";
 
 /** For one minute, pages use statuses, tags, users and territories from the cache, because this data rarely changes. */
 const STALE_AFTER_MS = 60_000;
@@ -10,19 +10,43 @@ const STALE_AFTER_MS = 60_000;
 interface Config {
   readonly issuer: string;
   readonly basemapStyleUrl: string | null;
+  /** False if the deployment has switched the service worker off. */
+  readonly offline: boolean;
 }
 
 async function readConfig(): Promise<Config> {
   const response = await fetch("/config.json");
-  if (!response.ok) throw new Error(`The service answered with status ${response.status}.`);
+  if (!response.ok) throw new RequestFailed(response.status, undefined);
   return response.json();
 }
 
+/** What the console needs to start without a connection. It is deleted when the user signs out. */
+const KEPT = { config: "canvassing-config", me: "canvassing-me" } as const;
+
+/** Reads an answer and keeps it on this device. Without a connection, returns the answer that was kept. */
+async function kept<T>(name: string, read: () => Promise<T>): Promise<T> {
+  try {
+    const value = await read();
+    localStorage.setItem(name, JSON.stringify(value));
+    return value;
+  } catch (error) {
+    const text = localStorage.getItem(name);
+    if (text === null || error instanceof RequestFailed) throw error;
+    return JSON.parse(text);
+  }
+}
+
+export function forgetUser(): void {
+  for (const name of Object.values(KEPT)) localStorage.removeItem(name);
+}
+
+const once = { staleTime: Number.POSITIVE_INFINITY, networkMode: "always" } as const;
+
 export const useConfig = () =>
-  useQuery({ queryKey: ["config"], queryFn: readConfig, staleTime: Number.POSITIVE_INFINITY });
+  useQuery({ queryKey: ["config"], queryFn: () => kept(KEPT.config, readConfig), ...once });
 
 export const useMe = () =>
-  useQuery({ queryKey: ["me"], queryFn: () => answer(api.GET("/api/me")), staleTime: Number.POSITIVE_INFINITY });
+  useQuery({ queryKey: ["me"], queryFn: () => kept(KEPT.me, () => answer(api.GET("/api/me"))), ...once });
 
 export const useStatuses = () =>
   useQuery({ queryKey: ["statuses"], queryFn: () => answer(api.GET("/api/statuses")), staleTime: STALE_AFTER_MS });

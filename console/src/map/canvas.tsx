@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from "react";
 import { navigate } from "wouter/use-browser-location";
 import { SAME_SITE } from "../api/client.ts";
 import { useConfig } from "../api/reference.ts";
+import { schemeOf } from "../shell/theme.ts";
 import { Loading } from "../ui/states.tsx";
 import { cameraIn, cameraOf, withCamera } from "./camera.ts";
 import style from "./canvas.module.css";
@@ -44,7 +45,7 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
     if (place.current === null || !isKnown) return;
     const made = new MapLibre({
       container: place.current,
-      style: styleUrl ?? ownStyle,
+      style: styleUrl ?? ownStyle(schemeOf()),
       ...(cameraIn(location.search) ?? {
         bounds: bounds === undefined ? START : [...bounds],
         fitBoundsOptions: { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM },

@@ -9,7 +9,8 @@ export interface Destination {
 }
 
 export const destinations: readonly Destination[] = [
-  { path: "/", name: "Map", icon: "map" },
+  { path: "/field", name: "Field mode", icon: "walk" },
+  { path: "/map", name: "Map", icon: "map" },
   { path: "/prospects", name: "Prospects", icon: "list" },
   { path: "/territories", name: "Territories", icon: "shape" },
   { path: "/activity", name: "Activity", icon: "chart" },

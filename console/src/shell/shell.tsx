@@ -2,24 +2,23 @@
 import type { Me } from "canvassing-client/api";
 import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { signOut } from "../api/client.ts";
 import { isAdmin, nameOf } from "../api/reference.ts";
-import { useDrafts } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Notices, notifyFailed } from "../ui/notices.tsx";
+import { Notices } from "../ui/notices.tsx";
 import { Connection } from "./connection.tsx";
 import icon from "./icon.svg";
 import { type Destination, destinations } from "./navigation.ts";
 import style from "./shell.module.css";
+import { chooseTheme, themeOf } from "./theme.ts";
 
-const SignOutDialog = lazy(async () => ({ default: (await import("../drafts/sign-out.tsx")).SignOutDialog }));
+const SignOut = lazy(async () => ({ default: (await import("./sign-out.tsx")).SignOut }));
 
 export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   const [path] = useLocation();
   const [isOpen, setOpen] = useState(false);
   const [isLeaving, setLeaving] = useState(false);
-  const { all: drafts } = useDrafts();
+  const [theme, setTheme] = useState(themeOf);
   const shown = destinations.filter(({ adminsOnly = false }) => !adminsOnly || isAdmin(me));
   const current = shown.find((destination) => isCurrent(destination, path));
 
@@ -31,7 +30,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   }, [current, me]);
 
   return (
-    <div className={style.shell}>
+    <div className={style.shell} data-field={path === "/field"}>
       <a className={style.skip} href="#content">
         Skip to the content
       </a>
@@ -62,6 +61,14 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
             </Link>
           ))}
         </nav>
+        <label className={style.theme}>
+          Colours
+          <select value={theme} onChange={({ target }) => setTheme(chooseTheme(target.value))}>
+            <option value="device">as on the device</option>
+            <option value="light">light</option>
+            <option value="dark">dark</option>
+          </select>
+        </label>
         <div className={style.user}>
           <span>
             <strong>{nameOf(me.user)}</strong>
@@ -69,10 +76,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
               {me.role === "sales" ? "Sales representative" : me.role === "admin" ? "Administrator" : "Owner"}
             </small>
           </span>
-          <Button
-            kind="quiet"
-            onClick={() => (drafts.length > 0 ? setLeaving(true) : void signOut().catch(notifyFailed))}
-          >
+          <Button kind="quiet" onClick={() => setLeaving(true)}>
             Sign out
           </Button>
         </div>
@@ -81,11 +85,11 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
         <Connection />
         {children}
       </main>
-      <Suspense>{isLeaving && <SignOutDialog onClose={() => setLeaving(false)} />}</Suspense>
+      <Suspense>{isLeaving && <SignOut onClose={() => setLeaving(false)} />}</Suspense>
       <Notices />
     </div>
   );
 }
 
 const isCurrent = ({ path }: Destination, current: string): boolean =>
-  path === "/" ? current === "/" : current === path || current.startsWith(`${path}/`);
+  current === path || current.startsWith(`${path}/`);

@@ -2,7 +2,7 @@
 import style from "./badge.module.css";
 
 /** The colour that the API uses for prospects without a status. */
-const NO_STATUS = "#9CA3AF";
+export const NO_STATUS = "#9CA3AF";
 
 /** Only a dot has the colour of the status. Companies choose these colours, so text in such a colour might be hard to read. */
 export function StatusMark({ status }: { status: { value: string; color: string } | null }) {

@@ -12,6 +12,8 @@ const paths = {
   search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4",
   up: "M12 19V5M6 11l6-6 6 6",
   down: "M12 5v14M6 13l6 6 6-6",
+  locate: "M12 2v4M12 18v4M2 12h4M18 12h4M12 17a5 5 0 1 0 0-10 5 5 0 0 0 0 10z",
+  walk: "M13 4.5h.01M10 21l2-6-3-3 1-5 3 2 3 1M7 11l2-4M12 15l3 2 1 4",
 } as const;
 
 export type IconName = keyof typeof paths;

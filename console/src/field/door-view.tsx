@@ -1,0 +1,129 @@
+/** One door in the sheet: its status as buttons, a note, and what else the rep can do there. */
+import type { Status, Tag } from "canvassing-client/api";
+import { useState } from "react";
+import * as limits from "../../../shared/limits.ts";
+import { NOTE } from "../api/notes.ts";
+import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { Badge, StatusMark } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
+import { Field, TextArea } from "../ui/field.tsx";
+import { timeText } from "../ui/text.ts";
+import { Appointments } from "./appointments.tsx";
+import { metresBetween, type Position } from "./distance.ts";
+import { type Door, titleOf } from "./door.ts";
+import style from "./field.module.css";
+
+/** More statuses need one more tap. */
+const FIRST_STATUSES = 8;
+
+interface DoorProps {
+  readonly door: Door;
+  readonly statuses: readonly Status[];
+  readonly tags: readonly Tag[];
+  readonly me: Position | undefined;
+  readonly onStatus: (status: Status) => void;
+  readonly onNote: (body: string) => void;
+  readonly onNext: () => void;
+  readonly onEdit: () => void;
+}
+
+/** The record of the drafts of a door. It stays the same when the service creates the prospect. */
+export const recordOf = ({ id, clientRecordId }: Pick<Door, "id" | "clientRecordId">): string =>
+  `prospect:${clientRecordId ?? id}`;
+
+export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, onEdit }: DoorProps) {
+  const { name, address, status, position, phoneNumber, emailAddress } = door;
+  const active = statuses.filter(({ isActive }) => isActive);
+  const [hasMore, setMore] = useState(false);
+  const shown = hasMore ? active : active.slice(0, FIRST_STATUSES);
+  const distance = me === undefined || position === undefined ? "" : ` · ${metresText(metresBetween(me, position))}`;
+  const tagNames = door.tags.flatMap((id) => tags.find((tag) => tag.id === id)?.value ?? []);
+  return (
+    <>
+      <header className={style.head}>
+        <div>
+          <h2>{titleOf(door)}</h2>
+          <p>
+            {address !== null && name !== null && <span>{name} · </span>}
+            <StatusMark status={status} />
+            {distance}
+            {door.pending.length > 0 && <Badge kind="warn">not sent yet</Badge>}
+          </p>
+        </div>
+        <Button onClick={onNext}>Next door</Button>
+      </header>
+      <fieldset className={style.statuses} aria-label="Status">
+        {shown.map((one) => (
+          <button key={one.id} type="button" aria-pressed={one.id === status?.id} onClick={() => onStatus(one)}>
+            <span style={{ background: one.color }} aria-hidden="true" />
+            {one.value}
+          </button>
+        ))}
+        {!hasMore && active.length > FIRST_STATUSES && (
+          <button type="button" onClick={() => setMore(true)}>
+            More …
+          </button>
+        )}
+      </fieldset>
+      <nav className={style.links} aria-label="Contact">
+        {phoneNumber !== null && <a href={`tel:${phoneNumber}`}>Call</a>}
+        {phoneNumber !== null && <a href={`sms:${phoneNumber}`}>Text</a>}
+        {emailAddress !== null && <a href={`mailto:${emailAddress}`}>E-mail</a>}
+        {position !== undefined && (
+          <a href={directionsTo(position)} target="_blank" rel="noreferrer">
+            Directions
+          </a>
+        )}
+        <button type="button" onClick={onEdit}>
+          Edit
+        </button>
+      </nav>
+      <NewNote door={door} onNote={onNote} />
+      <Appointments door={door} />
+      {tagNames.length > 0 && <p>Tags: {tagNames.join(", ")}</p>}
+      <ol className={style.notes} aria-label="Notes">
+        {door.notes.map(({ key, body, at }) => (
+          <li key={key}>
+            <p>{body}</p>
+            <small>{timeText(at)}</small>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+function NewNote({ door, onNote }: Pick<DoorProps, "door" | "onNote">) {
+  const place = { record: recordOf(door), title: `Note for ${titleOf(door)}`, path: `/field?door=${door.key}` };
+  const draft = useDraft(place, { [NOTE]: ["", limits.note] });
+  const text = draft.text(NOTE).trim();
+  return (
+    <div className={style.note}>
+      <Field label="New note">
+        <TextArea rows={2} {...draft.control(NOTE)} />
+      </Field>
+      <DraftNote draft={draft} />
+      <Button
+        disabled={text === ""}
+        onClick={() => {
+          onNote(text);
+          draft.discard();
+        }}
+      >
+        Add note
+      </Button>
+    </div>
+  );
+}
+
+/** The service of maps that the device has for such links. */
+const directionsTo = ([lng, lat]: Position): string =>
+  `https://www.google.com/maps/dir/?api=1&destination=${lat},${lng}`;
+
+const FEET_PER_METRE = 3.280_84;
+const FEET_PER_MILE = 5_280;
+
+function metresText(metres: number): string {
+  const feet = metres * FEET_PER_METRE;
+  return feet < 1_000 ? `${Math.round(feet / 10) * 10} ft` : `${(feet / FEET_PER_MILE).toFixed(1)} mi`;
+}

@@ -1,0 +1,163 @@
+/** Dialogs that change all fields of a door, or add a new door at a place of the map. */
+import type { Tag } from "canvassing-client/api";
+import { type ReactNode, useState } from "react";
+import * as limits from "../../../shared/limits.ts";
+import { randomUuid } from "../api/once.ts";
+import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { Field, Fields, Input } from "../ui/field.tsx";
+import { Form } from "../ui/form.tsx";
+import { Modal } from "../ui/modal.tsx";
+import type { Position } from "./distance.ts";
+import { type Door, type DoorFields, targetOf, titleOf } from "./door.ts";
+import { recordOf } from "./door-view.tsx";
+import style from "./field.module.css";
+import { usePhone } from "./use-phone.ts";
+
+const people = ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress"] as const;
+const places = ["address1", "address2", "city", "state", "zip"] as const;
+type Name = (typeof people)[number] | (typeof places)[number];
+
+const labels: Readonly<Record<Name, string>> = {
+  name: "Name",
+  phoneNumber: "Phone",
+  secondaryPhoneNumber: "Second phone",
+  emailAddress: "E-mail",
+  address1: "Street and number",
+  address2: "Unit",
+  city: "City",
+  state: "State",
+  zip: "Postal code",
+};
+/** Texts longer than every limit of the service are not kept as drafts. */
+const LONGEST = limits.addressLine;
+
+type Texts = Readonly<Record<Name, string>>;
+
+const textsOf = ({ address, ...door }: DoorFields): Texts => ({
+  name: door.name ?? "",
+  phoneNumber: door.phoneNumber ?? "",
+  secondaryPhoneNumber: door.secondaryPhoneNumber ?? "",
+  emailAddress: door.emailAddress ?? "",
+  address1: address?.address1 ?? "",
+  address2: address?.address2 ?? "",
+  city: address?.city ?? "",
+  state: address?.state ?? "",
+  zip: address?.zip ?? "",
+});
+
+/** Returns the fields that differ, as the API takes them. An address is sent as a whole. */
+export function fieldsToSend(before: Texts, now: Texts): Record<string, unknown> {
+  const differs = (name: Name): boolean => before[name].trim() !== now[name].trim();
+  const value = (name: Name): string | null => now[name].trim() || null;
+  const changed = people.filter(differs).map((name) => [name, value(name)]);
+  const address = places.some(differs)
+    ? { address: Object.fromEntries(places.map((name) => [name, value(name)])) }
+    : {};
+  return { ...Object.fromEntries(changed), ...address };
+}
+
+interface FieldsProps {
+  readonly title: string;
+  readonly record: string;
+  readonly texts: Texts;
+  readonly onClose: () => void;
+  readonly onSave: (fields: Record<string, unknown>) => Promise<unknown>;
+  readonly children?: ReactNode;
+}
+
+function FieldsDialog({ title, record, texts, onClose, onSave, children }: FieldsProps) {
+  const fields = [...people, ...places].map((name) => [name, [texts[name], LONGEST] as const] as const);
+  const draft = useDraft<string>({ record, title, path: "/field" }, Object.fromEntries(fields));
+  const [error, setError] = useState<Error>();
+  const save = (): void => {
+    const now = Object.fromEntries([...people, ...places].map((name) => [name, draft.text(name)]));
+    onSave(fieldsToSend(texts, { ...texts, ...now })).then(() => {
+      draft.discard();
+      onClose();
+    }, setError);
+  };
+  const input = (name: Name, required = false) => (
+    <Field key={name} label={labels[name]}>
+      <Input required={required} maxLength={limits.addressLine} {...draft.control(name)} />
+    </Field>
+  );
+  const hasAddress = places.some((name) => draft.text(name).trim() !== "");
+  return (
+    <Modal title={title} onClose={onClose}>
+      <Form submit="Save" error={error} onSubmit={save}>
+        {people.map((name) => input(name))}
+        {input("address1", hasAddress)}
+        {input("address2")}
+        <Fields>{(["city", "state", "zip"] as const).map((name) => input(name, hasAddress))}</Fields>
+        {children}
+        <DraftNote draft={draft} />
+      </Form>
+    </Modal>
+  );
+}
+
+export function EditDoor({ door, tags, onClose }: { door: Door; tags: readonly Tag[]; onClose: () => void }) {
+  const phone = usePhone();
+  const [chosen, setChosen] = useState<readonly number[]>(door.tags);
+  const save = async (fields: Record<string, unknown>): Promise<void> => {
+    const target = targetOf(door);
+    const base = door.version === undefined ? {} : { baseVersion: door.version };
+    if (Object.keys(fields).length > 0) await phone.act({ type: "prospect.update", ...target, ...base, fields });
+    if (chosen.join() !== door.tags.join()) {
+      await phone.act({ type: "prospect.tags", ...target, ...base, fields: { tagIds: [...chosen] } });
+    }
+  };
+  return (
+    <FieldsDialog
+      title={`Edit ${titleOf(door)}`}
+      record={`edit ${recordOf(door)}`}
+      texts={textsOf(door)}
+      onClose={onClose}
+      onSave={save}
+    >
+      <fieldset className={style.tags}>
+        <legend>Tags</legend>
+        {tags.map(({ id, value }) => (
+          <label key={id}>
+            <input
+              type="checkbox"
+              checked={chosen.includes(id)}
+              onChange={({ target }) =>
+                setChosen(target.checked ? [...chosen, id] : chosen.filter((tag) => tag !== id))
+              }
+            />
+            {value}
+          </label>
+        ))}
+      </fieldset>
+    </FieldsDialog>
+  );
+}
+
+interface NewDoorProps {
+  readonly position: Position;
+  /** A door nearby, from which the new door has city, state and postal code. */
+  readonly near: Door | undefined;
+  readonly onClose: () => void;
+  readonly onMade: (key: string) => void;
+}
+
+export function NewDoor({ position: [lng, lat], near, onClose, onMade }: NewDoorProps) {
+  const phone = usePhone();
+  const address = near?.address ?? null;
+  const empty = { name: null, phoneNumber: null, secondaryPhoneNumber: null, emailAddress: null };
+  const texts = { ...textsOf({ ...empty, address }), address1: "", address2: "" };
+  return (
+    <FieldsDialog
+      title="New door"
+      record="new door"
+      texts={texts}
+      onClose={onClose}
+      onSave={async (fields) => {
+        const clientRecordId = randomUuid();
+        await phone.act({ type: "prospect.create", clientRecordId, fields: { ...fields, lat, lng } });
+        onMade(`prospects/${clientRecordId}`);
+      }}
+    />
+  );
+}

@@ -1,0 +1,209 @@
+/** The field mode: a map of doors over the whole screen, and a sheet for the door at which the rep is. It works without a connection. */
+import { useQuery } from "@tanstack/react-query";
+import type { Status } from "canvassing-client/api";
+import { useRef, useState } from "react";
+import { Link } from "wouter";
+import { answer, api } from "../api/client.ts";
+import { NOTE } from "../api/notes.ts";
+import { useConfig, useMe } from "../api/reference.ts";
+import { useDrafts } from "../drafts/draft.tsx";
+import { Button } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
+import { Answer } from "../ui/states.tsx";
+import { numberText } from "../ui/text.ts";
+import type { Position } from "./distance.ts";
+import { type Door, targetOf, titleOf } from "./door.ts";
+import { DoorView, recordOf } from "./door-view.tsx";
+import { EditDoor, NewDoor } from "./edit.tsx";
+import style from "./field.module.css";
+import { FieldMap } from "./map.tsx";
+import { existingPhone, openPhone, type Phone } from "./phone.ts";
+import { usePosition } from "./position.ts";
+import { type Height, Sheet } from "./sheet.tsx";
+import { type Direction, directionOf, nearest, nextStop } from "./street.ts";
+import { DoorList, Today } from "./today.tsx";
+import { PhoneContext, useCopy, usePhone } from "./use-phone.ts";
+import { Waiting } from "./waiting.tsx";
+
+export function FieldPage() {
+  const me = useMe().data;
+  const issuer = useConfig().data?.issuer;
+  const id = me?.user.id;
+  const phone = useQuery({
+    queryKey: ["phone", issuer, id],
+    queryFn: () => openDoors(issuer ?? "", id ?? 0),
+    enabled: issuer !== undefined && id !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+    networkMode: "always",
+  });
+  return (
+    <Answer query={phone} what="the doors on this device">
+      {(opened) => (
+        <PhoneContext value={opened}>
+          <Field />
+        </PhoneContext>
+      )}
+    </Answer>
+  );
+}
+
+/** The field mode holds all prospects of the user in memory, so their number is limited. */
+const MOST_DOORS = 20_000;
+
+async function openDoors(issuer: string, user: number): Promise<Phone> {
+  const kept = await existingPhone(issuer, user);
+  if (kept !== undefined) return kept;
+  const { total } = await answer(api.GET("/api/prospects", { params: { query: { pageSize: 1 } } }));
+  if (total <= MOST_DOORS) return openPhone(issuer, user);
+  const [all, most] = [total, MOST_DOORS].map(numberText);
+  throw new Error(`You see ${all} prospects, and this device keeps at most ${most}. Use the map instead.`);
+}
+
+type Dialog =
+  | { readonly kind: "today" | "edit" }
+  | { readonly kind: "choose"; readonly doors: readonly Door[] }
+  | { readonly kind: "new"; readonly position: Position };
+
+function Field() {
+  const phone = usePhone();
+  const copy = useCopy();
+  const { store: drafts } = useDrafts();
+  const [key, setKey] = useState<string>();
+  const [direction, setDirection] = useState<Direction>(1);
+  const [height, setHeight] = useState<Height>("peek");
+  const [dialog, setDialog] = useState<Dialog>();
+  const [isLocated, setLocated] = useState(false);
+  const [isFollowing, setFollowing] = useState(false);
+  const notice = useRef(0);
+  const visited = useRef(new Set<string>());
+  const me = usePosition(isLocated);
+  const { list: doors, doors: byKey, statuses, tags } = copy;
+  const isOpen = (door: Door): boolean => !visited.current.has(door.key);
+  const door = (key === undefined ? undefined : byKey.get(key)) ?? nearest(doors, me?.position)?.stop;
+
+  const open = (next: Door): void => {
+    setDialog(undefined);
+    setDirection(directionOf(door?.place, next.place, direction));
+    setKey(next.key);
+  };
+  const goOn = (from: Door): void => {
+    visited.current.add(from.key);
+    const step = nextStop(doors, from, direction, isOpen);
+    if (step === undefined) return;
+    setDirection(step.direction);
+    setKey(step.stop.key);
+  };
+  const setStatus = (at: Door, status: Status): void => {
+    const change = (currentStatusId: number | null): void => {
+      phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } }).catch(notifyFailed);
+    };
+    const before = at.status?.id ?? null;
+    change(status.id);
+    // The undo of an earlier door would be taken for that of this door.
+    dismiss(notice.current);
+    notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
+      change(before);
+      setKey(at.key);
+    });
+    // A rep who has begun a note at this door stays there.
+    const hasDraft = drafts.all().some((draft) => draft.record === recordOf(at) && draft.field === NOTE);
+    if (!hasDraft) goOn(at);
+    else visited.current.add(at.key);
+  };
+  const addNote = (at: Door, body: string): void => {
+    phone.act({ type: "note.create", ...targetOf(at), fields: { body } }).catch((error: Error) => {
+      drafts.save(
+        {
+          record: recordOf(at),
+          field: NOTE,
+          text: body,
+          title: `Note for ${titleOf(at)}`,
+          path: "/field",
+          file: undefined,
+        },
+        Number.POSITIVE_INFINITY,
+      );
+      notifyFailed(error);
+    });
+  };
+  return (
+    <div className={style.page}>
+      <h1 className="visually-hidden">Field mode</h1>
+      <FieldMap
+        doors={doors}
+        selected={door}
+        me={me}
+        isFollowing={isFollowing}
+        onMove={() => setFollowing(false)}
+        onDoors={(found) => {
+          const [only, ...others] = found;
+          if (only !== undefined && others.length === 0) open(only);
+          else setDialog({ kind: "choose", doors: found });
+        }}
+        onLongPress={({ lng, lat }) => setDialog({ kind: "new", position: [lng, lat] })}
+      />
+      <div className={style.tools}>
+        <Waiting />
+        <Button onClick={() => setDialog({ kind: "today" })}>Today</Button>
+        <Button
+          aria-pressed={isFollowing}
+          aria-label="My position"
+          onClick={() => {
+            setLocated(true);
+            setFollowing(!isFollowing);
+          }}
+        >
+          <Icon name="locate" />
+        </Button>
+      </div>
+      <Sheet label="Door" height={height} onHeight={setHeight}>
+        {door === undefined ? (
+          <NoDoors isLoading={copy.lastContactMs === undefined} />
+        ) : (
+          <DoorView
+            key={door.key}
+            door={door}
+            statuses={statuses}
+            tags={tags}
+            me={me?.position}
+            onStatus={(status) => setStatus(door, status)}
+            onNote={(body) => addNote(door, body)}
+            onNext={() => goOn(door)}
+            onEdit={() => setDialog({ kind: "edit" })}
+          />
+        )}
+      </Sheet>
+      {dialog?.kind === "today" && <Today doors={doors} onOpen={open} onClose={() => setDialog(undefined)} />}
+      {dialog?.kind === "edit" && door !== undefined && (
+        <EditDoor door={door} tags={tags} onClose={() => setDialog(undefined)} />
+      )}
+      {dialog?.kind === "new" && (
+        <NewDoor
+          position={dialog.position}
+          near={nearest(doors, dialog.position)?.stop}
+          onClose={() => setDialog(undefined)}
+          onMade={setKey}
+        />
+      )}
+      {dialog?.kind === "choose" && (
+        <Modal title="Which door?" onClose={() => setDialog(undefined)}>
+          <DoorList doors={dialog.doors} onOpen={open} />
+        </Modal>
+      )}
+    </div>
+  );
+}
+
+function NoDoors({ isLoading }: { isLoading: boolean }) {
+  return isLoading ? (
+    <p>Your doors are being downloaded. Keep the page open.</p>
+  ) : (
+    <p>
+      No door is assigned to you. Press and hold the map to add one, or see <Link href="/prospects">all prospects</Link>
+      .
+    </p>
+  );
+}

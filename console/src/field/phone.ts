@@ -1,0 +1,198 @@
+/**
+ * The copy of the user's data on this device, which the field mode shows. The reference client keeps it equal to the service and sends what
+ * the user has changed. Without a connection, everything works on the copy.
+ */
+import type { Status, StatusSummary, Tag, Territory } from "canvassing-client/api";
+import { indexedDbStore } from "canvassing-client/indexeddb-store";
+import { type NewOperation, type Outcome, offlineClient } from "canvassing-client/offline";
+import { type Commit, type Entry, isCurrent, type Store } from "canvassing-client/store";
+import { api } from "../api/client.ts";
+import { confirmedDoors, type Door, Records, withOutbox } from "./door.ts";
+
+/** What the field mode shows at one moment. Each change makes a new object. */
+export interface Copy {
+  /** By their keys. */
+  readonly doors: ReadonlyMap<string, Door>;
+  readonly list: readonly Door[];
+  readonly statuses: readonly Status[];
+  readonly tags: readonly Tag[];
+  readonly territories: readonly Territory[];
+  readonly outbox: readonly Entry[];
+  /** Number of records on this device. */
+  readonly records: number;
+  readonly isSyncing: boolean;
+  /** How the last sync has ended: as the reference client says, or with an error. */
+  readonly outcome: Outcome | Error | undefined;
+  /** When this device last had everything, in milliseconds since 1970. Undefined until the first download has ended. */
+  readonly lastContactMs: number | undefined;
+}
+
+export interface Phone {
+  readonly copy: () => Copy;
+  readonly subscribe: (listener: () => void) => () => void;
+  /** Stores a change and sends it as soon as possible. Resolves when this device has stored it. */
+  readonly act: (operation: NewOperation) => Promise<Entry>;
+  readonly sync: () => Promise<void>;
+  /** Sends a failed change again. */
+  readonly retry: (entry: Entry) => Promise<void>;
+  readonly discard: (entry: Entry) => Promise<void>;
+  readonly close: () => void;
+}
+
+/** Changed records are shown after this time, because the pages of a download follow one another closely. */
+const SETTLE_MS = 200;
+const SYNC_EVERY_MS = 60_000;
+
+export const databaseName = (issuer: string, user: number): string => `canvassing-field ${issuer} ${user}`;
+const contactName = (database: string): string => `${database} contact`;
+
+export async function openPhone(issuer: string, user: number): Promise<Phone> {
+  const name = databaseName(issuer, user);
+  const stored = await indexedDbStore(name);
+  const view = createView(Number(localStorage.getItem(contactName(name))) || undefined);
+  const tabs = new BroadcastChannel(name);
+  const read = async (): Promise<void> => view.replace(await recordsOf(stored), await stored.outbox());
+  // Another tab of this user has changed the copy.
+  tabs.onmessage = () => void read();
+  await read();
+
+  const store: Store = {
+    ...stored,
+    commit: async (commit) => {
+      const isWritten = await stored.commit(commit);
+      if (isWritten) {
+        view.apply(commit, await stored.outbox());
+        tabs.postMessage("changed");
+      }
+      return isWritten;
+    },
+  };
+  const client = offlineClient({ api, store, release: import.meta.env.MODE, maxAttempts: 3 });
+
+  async function sync(): Promise<void> {
+    view.show({ isSyncing: true });
+    const outcome = await client
+      .sync()
+      .catch((error: unknown) => (error instanceof Error ? error : new Error("unknown")));
+    const lastContactMs = outcome === "synced" ? Date.now() : view.copy().lastContactMs;
+    if (outcome === "synced") localStorage.setItem(contactName(name), `${lastContactMs}`);
+    view.show({ isSyncing: false, outcome, lastContactMs });
+  }
+  const changed = async (change: Promise<unknown>): Promise<void> => {
+    await change;
+    void sync();
+  };
+  const look = (): void => {
+    if (document.visibilityState === "visible" && navigator.onLine) void sync();
+  };
+  const timer = setInterval(look, SYNC_EVERY_MS);
+  addEventListener("online", look);
+  document.addEventListener("visibilitychange", look);
+  look();
+
+  return {
+    copy: view.copy,
+    subscribe: view.subscribe,
+    sync,
+    act: async (operation) => {
+      const entry = await client.add(operation);
+      void sync();
+      return entry;
+    },
+    retry: (entry) => changed(client.retry(entry)),
+    discard: (entry) => changed(client.discard(entry)),
+    close: () => {
+      clearInterval(timer);
+      removeEventListener("online", look);
+      document.removeEventListener("visibilitychange", look);
+      tabs.close();
+      view.close();
+    },
+  };
+}
+
+const TYPES = ["prospects", "notes", "appointments", "territories", "statuses", "tags"] as const;
+
+const recordsOf = async (store: Store) => (await Promise.all(TYPES.map((type) => store.records(type)))).flat();
+
+type StoredRecords = Awaited<ReturnType<typeof recordsOf>>;
+
+/** Holds the records in memory and turns them into what the field mode shows. */
+function createView(lastContactMs: number | undefined) {
+  const records = new Records();
+  const listeners = new Set<() => void>();
+  let [confirmed, timer] = [new Map<string, Door>(), 0];
+  let copy: Copy = {
+    ...{ doors: new Map(), list: [], statuses: [], tags: [], territories: [], outbox: [], records: 0 },
+    ...{ isSyncing: false, outcome: undefined, lastContactMs },
+  };
+  const show = (next: Partial<Copy>): void => {
+    copy = { ...copy, ...next };
+    for (const listener of listeners) listener();
+  };
+  const showOutbox = (outbox: readonly Entry[], next: Partial<Copy> = {}): void => {
+    const { statuses } = { ...copy, ...next };
+    const doors = withOutbox(confirmed, outbox, new Map<number, StatusSummary>(statuses.map((one) => [one.id, one])));
+    show({ ...next, outbox, doors, list: [...doors.values()] });
+  };
+  const showRecords = (outbox: readonly Entry[]): void => {
+    clearTimeout(timer);
+    timer = 0;
+    confirmed = confirmedDoors(records);
+    const [statuses, tags] = [records.of("statuses"), records.of("tags")];
+    showOutbox(outbox, {
+      statuses: statuses.map(({ data }) => data),
+      tags: tags.map(({ data }) => data),
+      territories: records.of("territories").map(({ data }) => data),
+      records: records.all.size,
+    });
+  };
+  return {
+    show,
+    copy: () => copy,
+    subscribe: (listener: () => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    replace: (all: StoredRecords, outbox: readonly Entry[]): void => {
+      records.all.clear();
+      for (const record of all) records.all.set(nameOf(record), record);
+      showRecords(outbox);
+    },
+    /** Applies a commit that the store has written. */
+    apply: (commit: Commit, outbox: readonly Entry[]): void => {
+      const { put = [], remove = [], removeBelow = 0 } = commit;
+      for (const record of put) {
+        if (isCurrent(record, records.all.get(nameOf(record)))) records.all.set(nameOf(record), record);
+      }
+      for (const removal of remove) {
+        if (isCurrent(removal, records.all.get(nameOf(removal)))) records.all.delete(nameOf(removal));
+      }
+      for (const [key, { generation }] of records.all) if (generation < removeBelow) records.all.delete(key);
+      if (put.length + remove.length > 0 && timer === 0)
+        timer = window.setTimeout(() => showRecords(copy.outbox), SETTLE_MS);
+      showOutbox(outbox);
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+const nameOf = ({ type, id }: { readonly type: string; readonly id: number }): string => `${type}/${id}`;
+
+/** Opens the copy if this device has one. */
+export async function existingPhone(issuer: string, user: number): Promise<Phone | undefined> {
+  const name = databaseName(issuer, user);
+  const isThere = (await indexedDB.databases()).some((database) => database.name === name);
+  return isThere ? openPhone(issuer, user) : undefined;
+}
+
+/** Deletes the copy of a user, and with it what the user has changed and the service does not have. */
+export async function wipePhone(issuer: string, user: number): Promise<void> {
+  const name = databaseName(issuer, user);
+  localStorage.removeItem(contactName(name));
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const deletion = indexedDB.deleteDatabase(name);
+  deletion.onsuccess = () => resolve();
+  deletion.onerror = () => reject(deletion.error);
+  await promise;
+}

@@ -1,0 +1,66 @@
+/** The doors that need a visit today: those with an appointment, and those whose status means that the rep comes back. */
+import { Modal } from "../ui/modal.tsx";
+import { timeText } from "../ui/text.ts";
+import { type Door, titleOf } from "./door.ts";
+import style from "./field.module.css";
+
+/** Statuses with these words mean that the rep comes back. The statuses of a company have no other sign. */
+const GO_BACK = /\b(back|return|follow|later|call)\b/i;
+const MOST = 200;
+
+interface TodayProps {
+  readonly doors: readonly Door[];
+  readonly onOpen: (door: Door) => void;
+  readonly onClose: () => void;
+}
+
+export function Today({ doors, onOpen, onClose }: TodayProps) {
+  const visits = visitsOf(doors, new Date());
+  const goBacks = doors.filter(({ status }) => status !== null && GO_BACK.test(status.value));
+  return (
+    <Modal title="Today" onClose={onClose}>
+      <div className={style.dialog}>
+        <h3>Appointments</h3>
+        {visits.length === 0 && <p>There is no appointment today.</p>}
+        <ul className={style.choices}>
+          {visits.map(({ door, key, startAt, title }) => (
+            <li key={key}>
+              <button type="button" onClick={() => onOpen(door)}>
+                {timeText(startAt)}: {title}, {titleOf(door)}
+              </button>
+            </li>
+          ))}
+        </ul>
+        <h3>Go back</h3>
+        {goBacks.length === 0 && <p>No door has a status such as Go Back.</p>}
+        <DoorList doors={goBacks} onOpen={onOpen} />
+      </div>
+    </Modal>
+  );
+}
+
+/** Returns the appointments of the day on which `now` is, in their order. */
+export function visitsOf(doors: readonly Door[], now: Date) {
+  const day = now.toDateString();
+  return doors
+    .flatMap((door) => door.appointments.map((appointment) => ({ ...appointment, door })))
+    .filter(({ status, startAt }) => status === "scheduled" && new Date(startAt).toDateString() === day)
+    .sort((a, b) => (a.startAt < b.startAt ? -1 : 1));
+}
+
+export function DoorList({ doors, onOpen }: Pick<TodayProps, "doors" | "onOpen">) {
+  return (
+    <ul className={style.choices}>
+      {doors.slice(0, MOST).map((door) => (
+        <li key={door.key}>
+          <button type="button" onClick={() => onOpen(door)}>
+            {titleOf(door)}
+            {door.name !== null && door.address !== null && <small>{door.name}</small>}
+            <small>{door.status?.value ?? "No status"}</small>
+          </button>
+        </li>
+      ))}
+      {doors.length > MOST && <li>and {doors.length - MOST} more</li>}
+    </ul>
+  );
+}

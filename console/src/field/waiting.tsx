@@ -1,0 +1,133 @@
+/** What waits to be sent, when this device last had everything, and the changes about which the user has to decide. */
+import type { Entry } from "canvassing-client/store";
+import { useState } from "react";
+import { signIn } from "../api/client.ts";
+import { Button } from "../ui/button.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { notifyFailed } from "../ui/notices.tsx";
+import { amount, timeText } from "../ui/text.ts";
+import { titleOf } from "./door.ts";
+import style from "./field.module.css";
+import type { Copy } from "./phone.ts";
+import { useCopy, usePhone } from "./use-phone.ts";
+
+export function Waiting() {
+  const copy = useCopy();
+  const [isOpen, setOpen] = useState(false);
+  const failed = copy.outbox.filter(({ state }) => state === "failed").length;
+  const waiting = copy.outbox.filter(({ state }) => state === "waiting").length;
+  const text =
+    failed > 0
+      ? `${amount(failed, "change needs", "changes need")} your decision`
+      : waiting > 0
+        ? `${waiting} waiting`
+        : copy.lastContactMs === undefined
+          ? "Downloading …"
+          : copy.outcome === "synced" || copy.outcome === undefined
+            ? "Up to date"
+            : "No connection";
+  return (
+    <>
+      <button type="button" className={style.state} data-failed={failed > 0} onClick={() => setOpen(true)}>
+        <span role="status">{text}</span>
+      </button>
+      {isOpen && <WaitingDialog copy={copy} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function WaitingDialog({ copy, onClose }: { copy: Copy; onClose: () => void }) {
+  const phone = usePhone();
+  const { outbox, outcome, lastContactMs, isSyncing, records } = copy;
+  const left = outbox.filter(({ state }) => state !== "applied");
+  return (
+    <Modal title="Changes on this device" onClose={onClose}>
+      <div className={style.dialog}>
+        <p>
+          {lastContactMs === undefined
+            ? `The first download has not ended: ${amount(records, "record")} so far.`
+            : `This device last had everything on ${timeText(new Date(lastContactMs).toISOString())}.`}
+        </p>
+        {outcome instanceof Error && <p role="alert">{outcome.message}</p>}
+        {outcome === "signed-out" && (
+          <p role="alert">
+            Your session has ended. What waits stays on this device until you sign in.{" "}
+            <Button kind="main" onClick={() => void signIn()}>
+              Sign in
+            </Button>
+          </p>
+        )}
+        {left.length === 0 && <p>Nothing is waiting.</p>}
+        <ul className={style.entries}>
+          {left.map((entry) => (
+            <EntryItem key={entry.opId} entry={entry} copy={copy} />
+          ))}
+        </ul>
+        <Button disabled={isSyncing} onClick={() => void phone.sync().catch(notifyFailed)}>
+          {isSyncing ? "Sending and loading …" : "Send and load now"}
+        </Button>
+      </div>
+    </Modal>
+  );
+}
+
+function EntryItem({ entry, copy }: { entry: Entry; copy: Copy }) {
+  const phone = usePhone();
+  const { state, result, record, operation } = entry;
+  const door =
+    copy.doors.get(record) ?? copy.list.find(({ pending }) => pending.some(({ opId }) => opId === entry.opId));
+  const isConflict = result?.outcome === "conflict";
+  return (
+    <li>
+      <strong>{door === undefined ? "A door that you no longer see" : titleOf(door)}</strong>
+      <p>{wordsOf(entry, copy)}</p>
+      {operation.occurredAt !== undefined && <small>{timeText(operation.occurredAt)}</small>}
+      {state === "failed" && (
+        <>
+          <p role="alert">
+            {isConflict
+              ? `Somebody else has changed this meanwhile: ${differences(entry)}`
+              : (result?.problem?.detail ?? "The service has refused this change.")}
+          </p>
+          <Button onClick={() => void phone.retry(entry).catch(notifyFailed)}>
+            {isConflict ? "Use mine" : "Send again"}
+          </Button>
+          <Button onClick={() => void phone.discard(entry).catch(notifyFailed)}>
+            {isConflict ? "Keep theirs" : "Give up"}
+          </Button>
+        </>
+      )}
+    </li>
+  );
+}
+
+/** Says what the user has done. */
+export function wordsOf({ operation: { type, fields = {} } }: Entry, { statuses }: Pick<Copy, "statuses">): string {
+  const { currentStatusId, body, title } = fields;
+  if (type === "prospect.create") return "New door";
+  if (type === "prospect.delete") return "Deleted";
+  if (type === "prospect.tags") return "Changed the tags";
+  if (type === "note.create") return `Note: ${body}`;
+  if (type === "appointment.create") return `Appointment: ${title}`;
+  if (type === "appointment.update") return "Changed an appointment";
+  if (currentStatusId === undefined) return `Changed ${Object.keys(fields).map(plain).join(", ")}`;
+  return `Status: ${statuses.find(({ id }) => id === currentStatusId)?.value ?? "none"}`;
+}
+
+/** Compares the fields of a change with those of the record as it is now. */
+function differences({ operation: { fields = {} }, result }: Entry): string {
+  const record = result?.record ?? {};
+  const show = (value: unknown): string =>
+    value === null || value === undefined || value === ""
+      ? "empty"
+      : typeof value === "object"
+        ? "another value"
+        : `${value}`;
+  const lines = Object.entries(fields).flatMap(([name, value]) =>
+    name in record ? [`${plain(name)} is ${show(record[name])}, yours is ${show(value)}`] : [],
+  );
+  return `${lines.join("; ") || "another field"}.`;
+}
+
+/** `phoneNumber` becomes `phone number`. */
+const plain = (name: string): string => name.replace(/([A-Z])/g, " $1").toLowerCase();

@@ -1,0 +1,20 @@
+/** Registers the service worker, with which the console starts without a connection, or removes it if the deployment has switched it off. */
+const URL_OF_WORKER = "/sw.js";
+
+const policy = window.trustedTypes?.createPolicy("service-worker", {
+  createScriptURL(url) {
+    if (url !== URL_OF_WORKER) throw new TypeError(`${url} is not the service worker`);
+    return url;
+  },
+});
+
+/** Call it when the page has loaded, because the worker then loads the files of all pages. */
+export async function installWorker(isWanted: boolean): Promise<void> {
+  if (!("serviceWorker" in navigator)) return;
+  if (isWanted) {
+    await navigator.serviceWorker.register(policy?.createScriptURL(URL_OF_WORKER) ?? URL_OF_WORKER);
+    return;
+  }
+  for (const registration of await navigator.serviceWorker.getRegistrations()) await registration.unregister();
+  for (const name of await caches.keys()) await caches.delete(name);
+}

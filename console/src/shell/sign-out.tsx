@@ -1,0 +1,142 @@
+/**
+ * Signs the user out. If this device has drafts, or changes that the service does not have, a dialog first asks what to do with them. The
+ * copy of the user's data is deleted.
+ */
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { Link } from "wouter";
+import { signOut } from "../api/client.ts";
+import { addNote, noteTarget } from "../api/notes.ts";
+import { forgetUser, useConfig, useMe } from "../api/reference.ts";
+import style from "../drafts/draft.module.css";
+import { useDrafts } from "../drafts/draft.tsx";
+import { existingPhone, type Phone, wipePhone } from "../field/phone.ts";
+import { Button } from "../ui/button.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { notifyFailed } from "../ui/notices.tsx";
+import { amount } from "../ui/text.ts";
+
+/** Characters of a draft that the list shows. */
+const SHOWN = 200;
+
+export function SignOut({ onClose }: { onClose: () => void }) {
+  const issuer = useConfig().data?.issuer ?? "";
+  const user = useMe().data?.user.id ?? 0;
+  const { all: drafts } = useDrafts();
+  const phone = useQuery({
+    queryKey: ["leaving", issuer, user],
+    queryFn: async () => (await existingPhone(issuer, user)) ?? null,
+    networkMode: "always",
+    gcTime: 0,
+  });
+  const opened = phone.data;
+  useEffect(() => () => opened?.close(), [opened]);
+  const leave = async (): Promise<void> => {
+    await signOut(async () => {
+      forgetUser();
+      await wipePhone(issuer, user);
+    });
+  };
+  const waiting = phone.data?.copy().outbox.filter(({ state }) => state !== "applied").length ?? 0;
+  const isAsking = drafts.length + waiting > 0;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it runs once, when it is known that nothing is left
+  useEffect(() => {
+    if (phone.isSuccess && !isAsking) leave().catch(notifyFailed).finally(onClose);
+  }, [phone.isSuccess]);
+  if (!phone.isSuccess || !isAsking) return null;
+  if (phone.data !== null && waiting > 0) {
+    return (
+      <WaitingChanges
+        phone={phone.data}
+        waiting={waiting}
+        onSent={() => void phone.refetch()}
+        onLeave={leave}
+        onClose={onClose}
+      />
+    );
+  }
+  return <DraftsLeft onLeave={leave} onClose={onClose} />;
+}
+
+interface ChangesProps {
+  readonly phone: Phone;
+  readonly waiting: number;
+  readonly onSent: () => void;
+  readonly onLeave: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function WaitingChanges({ phone, waiting, onSent, onLeave, onClose }: ChangesProps) {
+  const send = useMutation({ mutationFn: () => phone.sync(), onSuccess: onSent, networkMode: "always" });
+  const leave = useMutation({ mutationFn: onLeave, networkMode: "always" });
+  const error = leave.error ?? send.error;
+  return (
+    <Modal title={`${amount(waiting, "change has", "changes have")} not been sent`} onClose={onClose}>
+      <div className={style.body}>
+        <p>The service does not have what you have changed in the field mode. If you sign out now, it is lost.</p>
+        {error !== null && <p role="alert">{error.message}</p>}
+        <div className={style.buttons}>
+          <Button kind="danger" disabled={leave.isPending} onClick={() => leave.mutate()}>
+            Give up {amount(waiting, "change")} and sign out
+          </Button>
+          <Button kind="main" disabled={send.isPending} onClick={() => send.mutate()}>
+            Send first
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+function DraftsLeft({ onLeave, onClose }: Pick<ChangesProps, "onLeave" | "onClose">) {
+  const { store, all } = useDrafts();
+  const leave = useMutation({
+    mutationFn: async (answer: "send" | "keep" | "discard") => {
+      if (answer === "discard") store.clear();
+      for (const draft of answer === "send" ? all : []) {
+        const id = noteTarget(draft);
+        if (id === undefined) continue;
+        if (draft.text.trim() !== "") await addNote(id, draft.text.trim());
+        store.drop(draft.record, [draft.field]);
+      }
+      await store.written();
+      await onLeave();
+    },
+  });
+  const others = all.filter((draft) => noteTarget(draft) === undefined).length;
+  return (
+    <Modal title={`You have ${amount(all.length, "draft")}`} onClose={onClose}>
+      <div className={style.body}>
+        <ul className={style.list}>
+          {all.map(({ record, field, title, path, text }) => (
+            <li key={`${record} ${field}`}>
+              <Link href={path} onClick={onClose}>
+                {title}
+              </Link>
+              <p className={style.text}>{text.slice(0, SHOWN)}</p>
+            </li>
+          ))}
+        </ul>
+        <p>
+          If you keep drafts, this browser shows them when you sign in again within 30 days. Other users do not see
+          them.
+          {others > 0 && others < all.length && " If you send the notes, the other drafts are kept."}
+        </p>
+        {leave.error !== null && <p role="alert">{leave.error.message}</p>}
+        <div className={style.buttons}>
+          <Button kind="danger" disabled={leave.isPending} onClick={() => leave.mutate("discard")}>
+            Discard the drafts
+          </Button>
+          <Button disabled={leave.isPending} onClick={() => leave.mutate("keep")}>
+            Keep the drafts for me
+          </Button>
+          {others < all.length && (
+            <Button kind="main" disabled={leave.isPending} onClick={() => leave.mutate("send")}>
+              Send the notes
+            </Button>
+          )}
+        </div>
+      </div>
+    </Modal>
+  );
+}
