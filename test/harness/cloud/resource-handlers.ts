@@ -44,9 +44,8 @@ export function remove(account: Account, made: Made): void {
   if (DeletionProtectionEnabled === true || DeletionProtection === "ACTIVE") {
     throw new ServiceError("Resource cannot be deleted as it is currently protected against deletion.");
   }
-  if ((account.objects.get(made.id)?.size ?? 0) > 0) {
-    throw new ServiceError("The bucket you tried to delete is not empty");
-  }
+  const objects = made.type === "AWS::S3::Bucket" ? account.objects.get(made.id) : undefined;
+  if (objects !== undefined && objects.size > 0) throw new ServiceError("The bucket you tried to delete is not empty");
   account.resources.splice(account.resources.indexOf(made), 1);
-  account.objects.delete(made.id);
+  if (made.type === "AWS::S3::Bucket") account.objects.delete(made.id);
 }
