@@ -7,18 +7,6 @@ import { messageOf } from "./error.ts";
 export class WrongUsage extends Error {}
 
 /** With `--help`, it prints `usage`, which begins with the command, and ends the process. Throws WrongUsage with one line. */
-export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly string[], options: T, usage: string) {
-  answerHelp(args, usage);
-  try {
-    const { values, tokens } = parseArgs({ args: [...args], options, tokens: true });
-    refuseRepeated(tokens, options);
-    return values;
-  } catch (error) {
-    throw wrongArgument(error, usage);
-  }
-}
-
-/** Does the same as `optionsOf`, for a command that also accepts positional arguments. */
 export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   options: T,
   usage: string,
@@ -32,6 +20,14 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   } catch (error) {
     throw wrongArgument(error, usage);
   }
+}
+
+/** Does the same for a command that accepts no positional arguments. */
+export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly string[], options: T, usage: string) {
+  const { values, positionals } = argumentsOf(options, usage, args);
+  const [unexpected] = positionals;
+  if (unexpected !== undefined) throw wrongArgument(`Unexpected argument '${unexpected}'`, usage);
+  return values;
 }
 
 /** Node.js would use the last value of a repeated option, and an operator may mean the first. */
@@ -82,11 +78,8 @@ export function answerHelp(args: readonly string[], usage: string): void {
 /** Returns an error whose message is one line: the reason, and the command that prints the usage. */
 function wrongArgument(error: unknown, usage: string): WrongUsage {
   const message = messageOf(error);
-  // Node.js adds hints about positional arguments, which no command needs or which the usage already gives.
-  const reason = message.replace(
-    /\. To specify a positional argument .*| This command does not take positional arguments$/s,
-    "",
-  );
+  // Node.js adds a hint about positional arguments that begin with a hyphen, which no command needs.
+  const reason = message.replace(/\. To specify a positional argument .*$/s, "");
   const [command] = /^npm (?:start|run (?:--silent )?\S+)/.exec(usage) ?? [usage];
   return new WrongUsage(`${reason.replace(/\.$/, "")}: see ${command} -- --help`);
 }
@@ -105,16 +98,6 @@ export function checked<S extends z.ZodMiniType>(
     return [`--${name}: ${values[name] === undefined ? "is required" : issue.message}`];
   });
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
-}
-
-/** Each option of the schema takes a value. If one is wrong, it prints the reason and ends the process with exit code 2. */
-export function checkedOrExit<S extends z.ZodMiniObject>(schema: S, usage: string): z.output<S> {
-  try {
-    return checked(schema, optionsOf(process.argv.slice(2), texts(Object.keys(schema.shape)), usage), usage);
-  } catch (error) {
-    console.error(messageOf(error));
-    process.exit(exitCodes.wrongUsage);
-  }
 }
 
 /** Returns the error for words that are no command. If there are no words, its message is only the usage. */

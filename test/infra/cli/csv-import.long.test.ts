@@ -291,7 +291,7 @@ test("the command says when the service is away and when it is back", async () =
   proxy.fail(`GET ${IMPORTS}/`, { lose: "answer" }, { answer: 503 }, { lose: "answer" });
   const { code, stderr } = await run(file);
   expect(code, stderr).toBe(0);
-  expect(stderr).toMatch(/trying again, Ctrl-C ends the command\n/);
+  expect(stderr).toMatch(/trying again, Ctrl-C ends the command; the next try is in 1 s\n/);
   expect(stderr).toContain("the service answers again\n");
   expect(await present(city)).toBe(ROWS);
 });
