@@ -2,7 +2,6 @@
  * Handles messages that ask for attempts of deliveries. An attempt is recorded before its message is deleted. After a crash, the queue
  * therefore delivers the message again.
  */
-import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
@@ -125,9 +124,13 @@ function askedBy(
     log.error("delivery missing", { companyId, webhookId, deliveryId });
     return [];
   }
-  const { success, data, error } = z.safeParse(StoredDelivery, item);
-  if (!success) return [{ id: deliveryId, error }];
-  return data.state === "waiting" ? [{ delivery: data, attempt, isRepeat }] : [];
+  try {
+    // Not `safeParse`, which would throw the error of a body that cannot be unpacked.
+    const delivery = StoredDelivery.parse(item);
+    return delivery.state === "waiting" ? [{ delivery, attempt, isRepeat }] : [];
+  } catch (error) {
+    return [{ id: deliveryId, error }];
+  }
 }
 
 const deliveriesOf = (asked: readonly Asked[]): StoredDelivery[] => [
