@@ -1,5 +1,4 @@
 /** Tests the prospects that lists keep in memory: lists show the current state, read only what has changed, and use bounded memory. */
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";

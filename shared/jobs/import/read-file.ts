@@ -58,6 +58,8 @@ export interface Reading extends FileReading {
   readonly tags: NewTags;
   /** Rows up to this number are skipped, because an earlier invocation has handled them. */
   readonly after: number;
+  /** Rows whose errors are already reported. They are not read again, because a row with many errors takes long. */
+  readonly known?: ReadonlySet<number>;
 }
 
 /**
@@ -67,7 +69,7 @@ export interface Reading extends FileReading {
  */
 async function* readRows(
   bytes: Bytes,
-  { encoding, dictionary, tags, mapping, after, matching }: Reading,
+  { encoding, dictionary, tags, mapping, after, matching, known }: Reading,
 ): AsyncGenerator<ReadRow, readonly string[], undefined> {
   const nearest = nearestIn(dictionary);
   const names = {
@@ -87,7 +89,9 @@ async function* readRows(
     isUnnamedFilled ||= fillsUnnamed(cells, header);
     const target = matching === undefined ? undefined : targetOf(row, cells, header, matching);
     isAnyFilled ||= target !== undefined || isFilled(cells, header);
-    if (row > after) yield withTags(readRow({ row, cells }, header, names, target), tags);
+    if (row <= after) continue;
+    if (known?.has(row)) yield { row, fault: "" };
+    else yield withTags(readRow({ row, cells }, header, names, target), tags);
   }
   if (!isEmpty && !isAnyFilled) throw nothingFilled();
   const ignored = [...header.ignored, ...(isUnnamedFilled ? [""] : []), ...lost.titles];

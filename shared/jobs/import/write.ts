@@ -12,6 +12,7 @@ import { addPart, completePart, storeSegments } from "#shared/company-index/writ
 import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
+import { unpacked } from "#shared/db/packed.ts";
 import { changesAtOnce } from "#shared/jobs/changes-at-once.ts";
 import {
   fileOf,
@@ -27,7 +28,7 @@ import { pieceNames } from "#shared/jobs/import/lifecycle.ts";
 import { addTags, type ImportContext, type ImportNames } from "#shared/jobs/import/names.ts";
 import { type Batch, batchesOf, type FaultyRow, isLast, NewTags, plus } from "#shared/jobs/import/read-file.ts";
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
-import { beginningOf, type Counts, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
+import { beginningOf, type Counts, type Progress, RowFaults, type StoredImport } from "#shared/jobs/import/stored.ts";
 import { changeByRow } from "#shared/prospects/csv/change.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 
@@ -65,7 +66,9 @@ export async function writeRows(
   const tags = new NewTags(dictionary, stored.progress.newTags);
   const report = await ErrorReport.open(context.objects, stored, sizeOf(stored).errors);
   const writer = new RowWriter({ context, job, caller, plan, file, report });
-  const reading = { ...file, dictionary, tags, after: stored.progress.row };
+  const reported = unpacked(RowFaults, stored.errors).map(({ row }) => row);
+  const known = new Set(file.matching === undefined ? reported : []);
+  const reading = { ...file, dictionary, tags, known, after: stored.progress.row };
   try {
     for await (const batch of batchesOf(fileOf(context, stored), reading)) {
       await writer.add(batch);
