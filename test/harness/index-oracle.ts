@@ -69,7 +69,7 @@ async function readContents(table: Table, companyId: number): Promise<Contents> 
   const partOverrides = await readPartOverrides(table, companyId, parts);
   const known = flushedVersions(partOverrides);
   const newest = newestUnflushed(known, unflushed.entries, unflushed.notes);
-  const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed.withLongText);
+  const { delta, missing } = await withTexts(table, companyId, newest, known, unflushed);
   if (missing > 0) throw new Error(`${missing} unflushed entries of company ${companyId} lack texts`);
   const rows = new Map<number, IndexRow[]>();
   const notes = new Map<number, NoteText[]>();
