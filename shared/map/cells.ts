@@ -151,6 +151,17 @@ class Sum {
   }
 }
 
+/** The points of one segment, or of all unflushed matches. A point without coordinates has NaN. */
+interface Points {
+  readonly rows: Iterable<number>;
+  readonly lats: Float64Array;
+  readonly lngs: Float64Array;
+  readonly ids: Float64Array;
+  /** Indexes into `statuses`, whose values are positions in `FilledCells.statusIds`. */
+  readonly codes: Uint16Array;
+  readonly statuses: readonly number[];
+}
+
 export function cellsOf({ segments, unflushed }: Pick<Matches, "segments" | "unflushed">, view: View): FilledCells {
   const statusIds = [
     ...new Set([
@@ -158,43 +169,69 @@ export function cellsOf({ segments, unflushed }: Pick<Matches, "segments" | "unf
       ...unflushed.map(({ statusId }) => statusId),
     ]),
   ];
-  const sums = new Map<number, Sum>();
-  let [total, unmapped] = [0, 0];
-  let last: Sum | undefined;
-  /** Returns the sums of a point's cell. Undefined if the point has no coordinates or is outside the view. */
-  const sumAt = (lat: number, lng: number): Sum | undefined => {
-    // Consecutive rows of a segment are mostly in the same cell, and this check is faster than `cellOf`.
-    if (last !== undefined) {
-      const [west, south, east, north] = last.inside;
-      if (lng > west && lng < east && lat > south && lat < north) return last;
-    }
-    if (Number.isNaN(lat) || Number.isNaN(lng)) {
-      unmapped++;
-      return undefined;
-    }
-    const cell = view.cellOf(lat, lng);
-    if (cell < 0) return undefined;
-    last = sums.get(cell) ?? new Sum(view.insideOf(cell), statusIds.length);
-    sums.set(cell, last);
-    return last;
-  };
-  const add = (lat: number, lng: number, id: number, status: number): void => {
-    const sum = sumAt(lat, lng);
-    if (sum === undefined) return;
-    sum.add(lat, lng, id, status);
-    total++;
-  };
+  const sums = new Sums(view, statusIds.length);
   for (const { inView, rows } of segments) {
     const { main, places } = inView.segment;
     const { values, codes } = main.statusId;
     const statuses = values.map((id) => statusIds.indexOf(id));
-    for (const row of rows) {
-      const status = at(statuses, uint16At(codes, row));
-      add(doubleAt(places.lat, row), doubleAt(places.lng, row), doubleAt(main.ids, row), status);
-    }
+    sums.add({ rows, lats: places.lat, lngs: places.lng, ids: main.ids, codes, statuses });
   }
-  for (const { lat, lng, id, statusId } of unflushed)
-    add(lat ?? Number.NaN, lng ?? Number.NaN, id, statusIds.indexOf(statusId));
-  const cells = [...sums].sort(([a], [b]) => a - b).map(([number, sum]) => [number, sum.cell] as const);
-  return { cells, statusIds, total, unmapped };
+  sums.add({
+    rows: unflushed.keys(),
+    lats: Float64Array.from(unflushed, ({ lat }) => lat ?? Number.NaN),
+    lngs: Float64Array.from(unflushed, ({ lng }) => lng ?? Number.NaN),
+    ids: Float64Array.from(unflushed, ({ id }) => id),
+    codes: Uint16Array.from(unflushed, ({ statusId }) => statusIds.indexOf(statusId)),
+    statuses: [...statusIds.keys()],
+  });
+  return { cells: sums.filled(), statusIds, total: sums.total, unmapped: sums.unmapped };
+}
+
+class Sums {
+  total = 0;
+  unmapped = 0;
+  readonly #view: View;
+  readonly #statuses: number;
+  readonly #cells = new Map<number, Sum>();
+
+  constructor(view: View, statuses: number) {
+    this.#view = view;
+    this.#statuses = statuses;
+  }
+
+  /** Adds the points that are in the view. A request adds up to a million points, so this is one loop with local variables. */
+  add({ rows, lats, lngs, ids, codes, statuses }: Points): void {
+    let [total, unmapped] = [0, 0];
+    let sum: Sum | undefined;
+    let [west, south, east, north] = [1, 1, -1, -1];
+    for (const row of rows) {
+      const lat = doubleAt(lats, row);
+      const lng = doubleAt(lngs, row);
+      if (Number.isNaN(lat) || Number.isNaN(lng)) {
+        unmapped++;
+        continue;
+      }
+      // Consecutive rows of a segment are mostly in the same cell, and this check is faster than `cellOf`.
+      if (sum === undefined || !(lng > west && lng < east && lat > south && lat < north)) {
+        const next = this.#view.cellOf(lat, lng);
+        if (next < 0) continue;
+        sum = this.#sumOf(next);
+        [west, south, east, north] = sum.inside;
+      }
+      sum.add(lat, lng, doubleAt(ids, row), at(statuses, uint16At(codes, row)));
+      total++;
+    }
+    this.total += total;
+    this.unmapped += unmapped;
+  }
+
+  #sumOf(cell: number): Sum {
+    const sum = this.#cells.get(cell) ?? new Sum(this.#view.insideOf(cell), this.#statuses);
+    this.#cells.set(cell, sum);
+    return sum;
+  }
+
+  filled(): FilledCells["cells"] {
+    return [...this.#cells].sort(([a], [b]) => a - b).map(([number, sum]) => [number, sum.cell] as const);
+  }
 }

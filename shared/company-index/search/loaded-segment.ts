@@ -179,9 +179,9 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
   for (let rank = 0; rank < byId.length; rank++) ranks[uint16At(byId, rank)] = rank;
-  return ascending(createdAt, ranks)
-    .reverse()
-    .map((rank) => uint16At(byId, rank));
+  const order = ascending(createdAt, ranks).reverse();
+  for (let i = 0; i < order.length; i++) order[i] = uint16At(byId, uint16At(order, i));
+  return order;
 }
 
 /**
@@ -196,8 +196,16 @@ function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
     if (value > most) most = value;
   }
   if ((most - least + 1) * room > 2 ** EXACT_BITS) return compared(values, low);
-  const packed = values.map((value, row) => (value - least) * room + uint16At(low, row)).sort();
-  return Uint16Array.from(packed, (value) => value - Math.floor(value / room) * room);
+  const packed = new Float64Array(values.length);
+  for (let row = 0; row < packed.length; row++)
+    packed[row] = (doubleAt(values, row) - least) * room + uint16At(low, row);
+  packed.sort();
+  const ordered = new Uint16Array(packed.length);
+  for (let i = 0; i < ordered.length; i++) {
+    const value = doubleAt(packed, i);
+    ordered[i] = value - Math.floor(value / room) * room;
+  }
+  return ordered;
 }
 
 function compared(values: Float64Array, low: Uint16Array): Uint16Array {
