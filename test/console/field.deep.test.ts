@@ -105,8 +105,8 @@ test("changes without a connection survive the closed tab, and arrive once when 
   expect(notes).toEqual(["Dog in the yard"]);
 });
 
-test("the service worker keeps the page and its files, and no answer of the API", async ({ skip }) => {
-  browserOr(skip);
+test("the service worker keeps the page and its files, and no answer of the API", async () => {
+  browserOr();
   const kept = await page.evaluate(
     "caches.open('canvassing-console').then((cache) => cache.keys()).then((keys) => keys.map(({ url }) => new URL(url).pathname))",
   );
@@ -114,8 +114,8 @@ test("the service worker keeps the page and its files, and no answer of the API"
   for (const path of Array.isArray(kept) ? kept : []) expect(path).toMatch(/^\/(?:$|assets\/)/);
 });
 
-test("a conflict is shown in words, and the user decides", async ({ skip }) => {
-  browserOr(skip);
+test("a conflict is shown in words, and the user decides", async () => {
+  browserOr();
   await open("7 Elm St");
   await rep.context.setOffline(true);
   await press("Edit");
@@ -134,8 +134,8 @@ test("a conflict is shown in words, and the user decides", async ({ skip }) => {
   expect(dataOf(await team.admin.GET("/api/prospects/{id}", { params: { path } })).name).toBe("Mine");
 });
 
-test("after a long press on the map, the user adds a door", async ({ skip }) => {
-  browserOr(skip);
+test("after a long press on the map, the user adds a door", async () => {
+  browserOr();
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Street and number").fill("11 Elm St");
@@ -145,8 +145,8 @@ test("after a long press on the map, the user adds a door", async ({ skip }) => 
   await expect.poll(async () => (await statusesOf())["11 Elm St"]).toBe("Interested");
 });
 
-test("another user of the device sees nothing of the data, and a sign-out deletes it", async ({ skip }) => {
-  browserOr(skip);
+test("another user of the device sees nothing of the data, and a sign-out deletes it", async () => {
+  browserOr();
   await rep.context.setOffline(true);
   await press("Not Home");
   await page.getByRole("status").getByText("1 waiting").waitFor();
@@ -166,8 +166,8 @@ test("another user of the device sees nothing of the data, and a sign-out delete
   expect(databases).toHaveLength(1);
 });
 
-test("a deployment that switches the worker off removes it from the devices", async ({ skip }) => {
-  browserOr(skip);
+test("a deployment that switches the worker off removes it from the devices", async () => {
+  browserOr();
   const config = await (await page.request.get("/config.json")).json();
   await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, offline: false } }));
   await page.goto("/field");
