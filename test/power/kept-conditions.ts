@@ -14,7 +14,6 @@ const EXISTS =
   "Only the time to live and the erasure of a company delete the row. A late write must not create it again.";
 
 export const keptConditions: Readonly<Record<string, string>> = {
-  'shared/jobs/bulk/control.ts | { update: key, change, when: | equals("version", version)': QUEUE,
   'shared/jobs/bulk/queue.ts | { update: keys.bulkJob(companyId, first), change, when: | equals("state", "queued")':
     QUEUE,
   "shared/prospects/addresses.ts | { update: keys.address(stored.companyId, stored.id), change: { add: { links: 1 }, drop: { prospectId | present":
