@@ -54,10 +54,8 @@ async function open(address1: string): Promise<void> {
   expect(await title().textContent()).toBe(address1);
 }
 
-test("each status takes one tap, and the sheet then shows the next door on the same side of the street", async ({
-  skip,
-}) => {
-  browserOr(skip);
+test("each status takes one tap, and the sheet then shows the next door on the same side of the street", async () => {
+  browserOr();
   await open("1 Elm St");
   for (const [status, next] of [
     ["Not Home", "3 Elm St"],
@@ -74,10 +72,8 @@ test("each status takes one tap, and the sheet then shows the next door on the s
   expect(rep.faults).toEqual([]);
 });
 
-test("changes without a connection survive the closed tab, and arrive once when the connection is back", async ({
-  skip,
-}) => {
-  browserOr(skip);
+test("changes without a connection survive the closed tab, and arrive once when the connection is back", async () => {
+  browserOr();
   const { context } = rep;
   await page.evaluate("navigator.serviceWorker.ready");
   await expect
