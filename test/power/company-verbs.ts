@@ -225,6 +225,7 @@ const jobs: Group<Jobs> = {
     "resume the running": { end: "conflict" },
     "pause the queued": { "cancel the queued": "conflict" },
     undo: { undo: "conflict" },
+    heartbeat: { end: "conflict" },
     "cancel the import": { "complete the import": "conflict" },
     "complete the import": { "cancel the import": "conflict" },
   },

@@ -44,7 +44,7 @@ test("the deliveries of all pages of the log count, with the time from the event
 });
 
 test.each([
-  [{ ...receipt, signature: null }, "the signature of a delivery is not valid"],
+  [{ ...receipt, signature: null }, "the receiver got no signature"],
   [{ ...receipt, signature: "0".repeat(64) }, "the signature of a delivery is not valid"],
   [{ ...receipt, sha256: "0".repeat(64) }, "another body has arrived"],
   ["<html>", "the receiver does not answer as POST /health/webhooks does"],
