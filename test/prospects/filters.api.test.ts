@@ -69,9 +69,9 @@ async function expectEverywhere(texts: Readonly<Record<string, string>>, expecte
     tile: decodedTile((await get(`tiles/0/0/0.mvt?${query}`)).bytes).meta?.[0]?.properties.total,
     export: (await get(`export?${query}`)).text.trimEnd().split("\r\n").length - 1,
     exportJob: await exportedBy(texts),
-    bulk: await bulkOf({ filter }),
+    bulk: await bulkOf({ filter: texts }),
     // A run has a territory already, so its filter has none.
-    ...(territoryId === undefined && { run: await runOf({ filter }) }),
+    ...(territoryId === undefined && { run: await runOf({ filter: texts }) }),
   };
   expect(counts).toEqual(Object.fromEntries(Object.keys(counts).map((place) => [place, expected.length])));
   const found = { list: ids(await list(`${query}`)), search: ids(await search({ filter })), pins: ascending(pins) };
