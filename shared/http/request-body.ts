@@ -23,7 +23,7 @@ export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error
     event.isBase64Encoded = false;
     try {
       await parser.before?.(request);
-      // The parser does not pass the source of numbers to a reviver.
+      // The text is parsed again, because only `readJson` sees the digits of integers beyond 2^53 - 1.
       event.payload = readJson(text);
     } catch (error) {
       throw new ApiError("malformed_json", reasonOf(error), { cause: error });

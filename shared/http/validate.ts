@@ -88,7 +88,10 @@ const formats: Readonly<Record<string, string>> = {
   url: "a valid URL",
 };
 
-/** Follows the name of the value, for example `must be a number`. A schema's own message takes precedence. */
+/**
+ * Returns the part of the message after the name of the value, for example `must be a number`. A message of the schema itself is used
+ * instead.
+ */
 function messageOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case "invalid_type":

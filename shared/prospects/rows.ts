@@ -50,7 +50,7 @@ const timeOf = ({ occurredAt, createdAt }: { readonly occurredAt?: string | unde
 export const factOfAppointment = (appointment: StoredAppointment): FactFields | undefined =>
   appointment.createdBy === null ? undefined : { by: appointment.createdBy, at: timeOf(appointment) };
 
-/** The status change is only added to the history. */
+/** Returns the fact of a past status change. Such a change is added to the history, but the prospect keeps its present status. */
 export const pastFact = (entry: LastStatusChange): FactFields => ({
   by: entry.changedBy,
   at: timeOf(entry),

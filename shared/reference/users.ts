@@ -18,7 +18,7 @@ export async function getUser({ table }: ReadContext, companyId: number, id: num
   return StoredUser.parse(item);
 }
 
-/** Prospects and territories may be assigned to the user. */
+/** Returns true if the user exists and is active. Prospects and territories may be assigned only to such a user. */
 export async function isActiveUser({ table }: ReadContext, companyId: number, id: number): Promise<boolean> {
   const item = await table.get(keys.user(companyId, id));
   return item !== undefined && StoredUser.parse(item).isActive;

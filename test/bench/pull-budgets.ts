@@ -66,7 +66,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     const page = () => readChanges(context, reader, { limit: PAGE, types, cursor });
     const { result, usage } = await metered(page);
     ({ cursor } = result);
-    // The row of a note's prospect is not read if the note has changed some milliseconds after the client's last request.
+    // If a note changed within 5 ms after the client's last request, the service would also read the row of its prospect.
     stage.clock.ms += 10;
     return { ...usage, items: result.items.length };
   };

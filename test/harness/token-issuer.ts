@@ -19,7 +19,7 @@ function tokenOf(iss: string, sub: string, clientId: string): string {
 
 export interface Issuer {
   readonly client: ConsoleClient;
-  /** Answers a refresh: with tokens of this subject, or breaks the connection if it is undefined. */
+  /** Called for each refresh. Returns the subject of the new tokens, or undefined to break the connection without an answer. */
   answer: () => Promise<string | undefined>;
 }
 

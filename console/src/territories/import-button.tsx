@@ -47,7 +47,10 @@ export function ImportButton() {
   );
 }
 
-/** Returns the members that the service reads. It refuses a file in another coordinate reference system by its `crs`. */
+/**
+ * Returns the members of the GeoJSON file that the service reads. `crs` is one of them, because the service refuses a file whose coordinate
+ * reference system is not WGS 84.
+ */
 function collectionIn(text: string): { features: unknown[]; crs?: unknown } {
   try {
     const value: unknown = JSON.parse(text);

@@ -16,7 +16,10 @@ interface Count {
   readonly shown: ReactNode;
 }
 
-/** @param change What the user has chosen, or undefined while something is missing. A typed number is for this change alone. */
+/**
+ * @param change What the user has chosen, or undefined while something is missing. If it changes, the number that the user has typed to
+ * confirm it is discarded.
+ */
 export function useCount(change: unknown, count: UseQueryResult<number>, isDangerous: boolean): Count {
   const of = JSON.stringify(change);
   const [last, setLast] = useState({ of, typed: "" });

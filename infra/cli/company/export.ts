@@ -44,8 +44,9 @@ const Progress = z.object({
   from: z.nullable(Position),
   /** True after `exportActivity`. */
   hasActivity: z._default(z.boolean(), false),
-  /** The bucket's folder whose files are being copied, and the last copied S3 key. */
+  /** The index in `filePrefixes` of the folder that is being copied. */
   folder: z.int(),
+  /** The S3 key of the last copied file of this folder. Null before the first one. */
   after: z.nullable(z.string()),
   parts: z.array(Part),
   counts: Counts,

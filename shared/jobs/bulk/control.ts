@@ -81,7 +81,7 @@ export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller,
       const { state, wanted } = stored;
       if (hasEnded(stored)) throw alreadyEnded(stored);
       if (state === "running" && wanted === "paused") {
-        // Only a running job has `wanted`.
+        // Only a running job has `wanted`, so this condition also fails if the job no longer runs.
         const withdrawal = { change: { remove: ["wanted"] }, when: equals("wanted", "paused") };
         const update = keys.bulkJob(caller.companyId, id);
         return StoredBulk.parse(await context.table.write({ update, ...withdrawal }));

@@ -5,7 +5,7 @@ import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/co
 import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 
-/** Characters of the search texts in one chunk. */
+/** A chunk is full when its search texts have this many characters, so that it fits in memory. */
 const CHUNK_TEXT = 8_000_000;
 
 /** Collects the index rows of a chunk. */

@@ -65,7 +65,7 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
     const stored = StoredImport.parse(found);
-    // The job of an uploaded file deletes its rows.
+    // An uploaded file is imported by a job, which deletes the rows itself.
     if (stored.upload !== undefined) continue;
     const isOver = stored.runsUntil === undefined || stored.runsUntil < iso(source.clock.now());
     if (stored.state === "failed" || isOver) await abandon(source, stored);
@@ -125,7 +125,7 @@ export async function clear(
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.partManifests(companyId), begins: piecePrefix(id) });
-  // The segments are numbered without gaps.
+  // The pieces are numbered from 0 without gaps, so the first number without rows ends the loop.
   for (let piece = 0; await removeAll(table, keys.indexItems(companyId, pieceName(id, piece))); piece++);
   await table.batchRemove(rangesOf(companyId, prospectBlocks, addressBlocks));
   await table.batchRemove([keys.openImport(companyId, id)]);

@@ -45,11 +45,11 @@ interface Taken {
   readonly partial: PartialChange | undefined;
 }
 
-/** What the log says if it contains no later changes than those that were read. */
+/** Known after a read that has reached the end of the change log. */
 interface EndOfLog {
   /**
-   * All changes that the client has were made before this time, in milliseconds since 1970. An earlier change may appear in the log after
-   * them, because DynamoDB does not isolate a Query from transactions.
+   * All changes that the client has were made before this time, in milliseconds since 1970. A change from before this time may still be
+   * missing and appear in the log later, because DynamoDB does not isolate a Query from transactions.
    */
   readonly since: number;
   /** Prospects whose notes and appointments a change may have shown or hidden, even if the client has this change. */

@@ -85,7 +85,10 @@ function namesToFind(steps: readonly Step[]): Set<string> {
   return new Set([...names].filter((name) => !created.has(name)));
 }
 
-/** An `id` and a `clientRecordId` may name the same prospect. `found` contains the id for each `clientRecordId` that the table knows. */
+/**
+ * Groups the operations by record. An operation that names its prospect by `id` and one that names it by `clientRecordId` belong to the same
+ * chain: `found` contains the id for each `clientRecordId` that the table knows.
+ */
 function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): Chain[] {
   const chains = new Map<string, Chain>();
   for (const step of steps) {
