@@ -91,11 +91,12 @@ function streaming<C extends Contract, Result>(
       added.ETag = etag;
     });
     const result = await work({ ...call, header, validator });
-    const common = { ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) };
-    if (result instanceof NotModified) return withoutBody(304, { ...common, ETag: result.etag });
+    // `Server-Timing` counts what was read until then.
+    const common = () => ({ ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) });
+    if (result instanceof NotModified) return withoutBody(304, { ...common(), ETag: result.etag });
     const pieces = allOf(piecesOf(result));
     const first = await pieces.next();
-    const headers = { ...contentHeaders(contract), ...added, ...common };
+    const headers = { ...contentHeaders(contract), ...added, ...common() };
     if (first.done === true) return withoutBody(204, headers);
     const answered = { statusCode: contract.status, headers: { ...headers, ...encodingHeaders(request, headers) } };
     if (request.method !== "HEAD") return { ...answered, pieces: continued(first.value, pieces), gzipLevel };

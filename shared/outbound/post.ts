@@ -19,7 +19,7 @@ export interface Exchange {
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
   /** The request never left this process. The receiver may be working. */
-  readonly isUnsent?: true | undefined;
+  readonly isUnsent?: true;
 }
 
 export interface Post {
@@ -56,7 +56,7 @@ export async function post(
     const reason = signal.aborted ? `no answer within ${limits.exchangeMs} ms` : reasonOf(error);
     const failed = { status: null, error: reason, answer: "", retryAfter: undefined };
     const isUnsent = signal.aborted ? isLookingUp : neverLeft(error);
-    return { ...failed, latencyMs: performance.now() - started, isUnsent: isUnsent || undefined };
+    return { ...failed, latencyMs: performance.now() - started, ...(isUnsent && { isUnsent }) };
   }
 }
 

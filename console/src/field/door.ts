@@ -101,7 +101,8 @@ function fieldsOf({ lat, lng, address, ...fields }: Prospect): DoorFields & Pick
 const positionOf = (lat: unknown, lng: unknown): Position | undefined =>
   typeof lat === "number" && typeof lng === "number" ? [lng, lat] : undefined;
 
-const byBeginning = (a: { startAt: string }, b: { startAt: string }): number => (a.startAt < b.startAt ? -1 : 1);
+const byBeginning = (a: { startAt: string }, b: { startAt: string }): number =>
+  a.startAt < b.startAt ? -1 : a.startAt > b.startAt ? 1 : 0;
 
 /** Returns the doors with the effect of the outbox. A deleted prospect is left out, and a new one has a door. */
 export function withOutbox(

@@ -28,9 +28,11 @@ export function Waiting() {
             : "No connection";
   return (
     <>
-      <button type="button" className={style.state} data-failed={failed > 0} onClick={() => setOpen(true)}>
-        <span role="status">{text}</span>
-      </button>
+      <div role="status">
+        <button type="button" className={style.state} data-failed={failed > 0} onClick={() => setOpen(true)}>
+          {text}
+        </button>
+      </div>
       {isOpen && <WaitingDialog copy={copy} onClose={() => setOpen(false)} />}
     </>
   );
