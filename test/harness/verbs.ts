@@ -11,6 +11,14 @@ import * as invitations from "#shared/reference/invite.ts";
 import * as statuses from "#shared/reference/statuses.ts";
 import * as tags from "#shared/reference/tags.ts";
 import * as territories from "#shared/territories/territories.ts";
+import * as redelivery from "#shared/webhooks/deliver/redeliver.ts";
+import * as replays from "#shared/webhooks/deliver/replay.ts";
+import * as triggers from "#shared/webhooks/events/manual-trigger.ts";
+import * as tests from "#shared/webhooks/events/test-delivery.ts";
+import * as pausing from "#shared/webhooks/subscriptions/pausing.ts";
+import * as registrations from "#shared/webhooks/subscriptions/registrations.ts";
+import * as webhookRows from "#shared/webhooks/subscriptions/webhooks.ts";
+import * as webhooks from "#shared/webhooks/subscriptions/write.ts";
 
 type Verb<Given extends readonly unknown[], Answer> = (context: ApiContext, ...given: Given) => Promise<Plan<Answer>>;
 
@@ -48,6 +56,19 @@ export const disableOrWithdraw = committing(users.disableOrWithdraw);
 export const createTerritory = committing(territories.createTerritory);
 export const updateTerritory = committing(territories.updateTerritory);
 export const deleteTerritory = committing(territories.deleteTerritory);
+export const createWebhook = committing(webhooks.createWebhook);
+export const updateWebhook = committing(webhooks.updateWebhook);
+export const rotateSecret = committing(webhooks.rotateSecret);
+export const deleteWebhook = committing(webhookRows.deleteWebhook);
+export const pauseWebhook = committing(pausing.pauseWebhook);
+export const resumeWebhook = committing(pausing.resumeWebhook);
+export const createRegistration = committing(registrations.createRegistration);
+export const updateRegistration = committing(registrations.updateRegistration);
+export const deleteRegistration = committing(registrations.deleteRegistration);
+export const triggerAction = committing(triggers.triggerAction);
+export const sendTestDelivery = committing(tests.sendTestDelivery);
+export const redeliver = committing(redelivery.redeliver);
+export const startReplay = committing(replays.startReplay);
 
 /** Fails if a change of a user without an invitation asks the identity provider. */
 const nobody: IdentityProvider = {

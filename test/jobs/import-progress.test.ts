@@ -95,7 +95,7 @@ test("a job changes several prospects at the same time, and in a small account o
       most = Math.max(most, ++running);
       await context.table.transact(writes).finally(() => running--);
     };
-    await harness.run({ ...context, commit: transact, table: { ...context.table, transact } }, job);
+    await harness.run({ ...context, table: { ...context.table, transact } }, job);
     expect(await summary(job)).toMatchObject({ state: "completed", updated: UPDATED });
     return most;
   }

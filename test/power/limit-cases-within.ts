@@ -25,10 +25,9 @@ import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { debounce, windowKeyOf } from "#shared/webhooks/events/debounce.ts";
 import type { Match } from "#shared/webhooks/events/matching.ts";
-import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 import { http, send } from "../harness/listening.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
-import { createProspect, createTag } from "../harness/verbs.ts";
+import { createProspect, createTag, createWebhook, rotateSecret } from "../harness/verbs.ts";
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
 

@@ -34,13 +34,17 @@ import { ChangesQuery } from "#shared/sync/changes/schema.ts";
 import { planOf } from "#shared/sync/operations/apply.ts";
 import { OperationBatch } from "#shared/sync/operations/schema.ts";
 import { NewTerritories } from "#shared/territories/import-schema.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
-import { createAppointment, createNote, createProspect } from "../harness/verbs.ts";
+import {
+  createAppointment,
+  createNote,
+  createProspect,
+  createWebhook,
+  startReplay,
+  triggerAction,
+} from "../harness/verbs.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import type { files } from "./limit-cases-files.ts";
 import type { sessions } from "./limit-cases-sessions.ts";

@@ -19,10 +19,10 @@ import { NotSealed, type Secrets } from "#shared/secrets/secrets.ts";
 import { openTokens, sessionRow } from "#shared/sessions/stored.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 import { type KeyServer, startKms } from "../../infra/local/engines/kms.ts";
 import { keyArn } from "../../infra/local/template/names.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createWebhook, rotateSecret } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { deliveries, drain, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 
