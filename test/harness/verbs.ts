@@ -1,7 +1,18 @@
 /** The verbs of the API as functions that also commit their plan, so that a test can call them one after the other. */
+import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
+import * as bulk from "#shared/jobs/bulk/create.ts";
+import * as starts from "#shared/jobs/bulk/start.ts";
+import * as undos from "#shared/jobs/bulk/undo.ts";
+import * as exports from "#shared/jobs/export/requests.ts";
+import * as files from "#shared/jobs/import/import.ts";
+import * as imports from "#shared/jobs/import/requests.ts";
+import type { FileResult } from "#shared/jobs/import/schema.ts";
+import type { ImportOptions } from "#shared/jobs/import/stored.ts";
+import * as importUndos from "#shared/jobs/import/undo.ts";
+import * as runs from "#shared/jobs/territory-runs/create.ts";
 import * as addresses from "#shared/prospects/addresses.ts";
 import * as appointments from "#shared/prospects/appointments.ts";
 import * as notes from "#shared/prospects/notes.ts";
@@ -20,11 +31,14 @@ import * as registrations from "#shared/webhooks/subscriptions/registrations.ts"
 import * as webhookRows from "#shared/webhooks/subscriptions/webhooks.ts";
 import * as webhooks from "#shared/webhooks/subscriptions/write.ts";
 
-type Verb<Given extends readonly unknown[], Answer> = (context: ApiContext, ...given: Given) => Promise<Plan<Answer>>;
+type Verb<Context, Given extends readonly unknown[], Answer> = (
+  context: Context,
+  ...given: Given
+) => Promise<Plan<Answer>>;
 
 const committing =
-  <Given extends readonly unknown[], Answer>(verb: Verb<Given, Answer>) =>
-  async (context: ApiContext, ...given: Given): Promise<Answer> => {
+  <Context extends ApiContext, Given extends readonly unknown[], Answer>(verb: Verb<Context, Given, Answer>) =>
+  async (context: Context, ...given: Given): Promise<Answer> => {
     const plan = await carryOut(
       () => verb(context, ...given),
       ({ writes, answer, written }) => context.commit(writes, answer, written),
@@ -56,6 +70,14 @@ export const disableOrWithdraw = committing(users.disableOrWithdraw);
 export const createTerritory = committing(territories.createTerritory);
 export const updateTerritory = committing(territories.updateTerritory);
 export const deleteTerritory = committing(territories.deleteTerritory);
+export const startJob = committing(starts.startJob);
+export const createBulk = committing(bulk.createBulk);
+export const createRun = committing(runs.createRun);
+export const beginUndo = committing(undos.beginUndo);
+export const beginImportUndo = committing(importUndos.beginImportUndo);
+export const beginImport = committing(imports.beginImport);
+export const cancelImport = committing(imports.cancelImport);
+export const beginExport = committing(exports.beginExport);
 export const createWebhook = committing(webhooks.createWebhook);
 export const updateWebhook = committing(webhooks.updateWebhook);
 export const rotateSecret = committing(webhooks.rotateSecret);
@@ -69,6 +91,14 @@ export const triggerAction = committing(triggers.triggerAction);
 export const sendTestDelivery = committing(tests.sendTestDelivery);
 export const redeliver = committing(redelivery.redeliver);
 export const startReplay = committing(replays.startReplay);
+
+export const importFile = (
+  context: files.RequestContext,
+  caller: Caller,
+  bytes: Uint8Array,
+  options: ImportOptions = {},
+): Promise<FileResult> =>
+  files.importFile(context, caller, bytes, options, ({ writes, answer }) => context.commit(writes, answer));
 
 /** Fails if a change of a user without an invitation asks the identity provider. */
 const nobody: IdentityProvider = {

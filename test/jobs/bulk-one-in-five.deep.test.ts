@@ -11,11 +11,9 @@ import * as keys from "#shared/db/keys.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
-import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { pageOfResults } from "#shared/jobs/bulk/result-pages.ts";
 import type { Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -23,7 +21,15 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
-import { createProspect, createTag, deleteProspect, setTags, updateProspect } from "../harness/verbs.ts";
+import {
+  beginUndo,
+  createBulk,
+  createProspect,
+  createTag,
+  deleteProspect,
+  setTags,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { oneInFive } from "../sync/one-in-five.ts";
 import { type Expected, expectedChange, expectedUndo, type PlainAction, plain } from "./bulk-model.ts";

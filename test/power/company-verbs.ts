@@ -14,13 +14,9 @@ import { idempotently } from "#shared/http/idempotency.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { movedToPaused, paused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
-import { startJob } from "#shared/jobs/bulk/start.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { beginExport } from "#shared/jobs/export/requests.ts";
-import { importFile } from "#shared/jobs/import/import.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
-import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
+import { findImport } from "#shared/jobs/import/requests.ts";
 import { heldJob, sweepJobs } from "#shared/jobs/job.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -28,6 +24,10 @@ import { ensureTags } from "#shared/reference/tags.ts";
 import { importTerritories } from "#shared/territories/import.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import {
+  beginExport,
+  beginImport,
+  beginUndo,
+  cancelImport,
   createNote,
   createProspect,
   createStatus,
@@ -36,6 +36,8 @@ import {
   createUser,
   deleteTag,
   deleteTerritory,
+  importFile,
+  startJob,
   updateStatus,
   updateTag,
   updateTerritory,

@@ -11,7 +11,6 @@ import * as keys from "#shared/db/keys.ts";
 import { answerBytes, assertAnswerFits } from "#shared/http/answer.ts";
 import { idempotently } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
-import { beginImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { createResolver, LookupFailed } from "#shared/outbound/dns.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
@@ -27,7 +26,7 @@ import { debounce, windowKeyOf } from "#shared/webhooks/events/debounce.ts";
 import type { Match } from "#shared/webhooks/events/matching.ts";
 import { http, send } from "../harness/listening.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
-import { createProspect, createTag, createWebhook, rotateSecret } from "../harness/verbs.ts";
+import { beginImport, createProspect, createTag, createWebhook, rotateSecret } from "../harness/verbs.ts";
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
 

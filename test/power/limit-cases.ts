@@ -12,8 +12,7 @@ import { undoableUntilMs } from "#shared/jobs/bulk/read.ts";
 import { NewBulk } from "#shared/jobs/bulk/schema.ts";
 import { requireRoom } from "#shared/jobs/bulk/start.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginExport, readExport } from "#shared/jobs/export/requests.ts";
-import { beginImport } from "#shared/jobs/import/requests.ts";
+import { readExport } from "#shared/jobs/export/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { NewAddress } from "#shared/prospects/address-input.ts";
 import { linkWrite } from "#shared/prospects/addresses.ts";
@@ -38,6 +37,8 @@ import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import {
+  beginExport,
+  beginImport,
   createAppointment,
   createNote,
   createProspect,
