@@ -50,8 +50,9 @@ interface Once {
 }
 
 /**
- * Runs `work`, or returns the stored answer of a success with the same idempotency key. `work` must commit its last transaction through
- * the function that it receives, so that it has its effect only once. `requestKey` is the same for all repetitions of a request.
+ * Returns the answer of `work`, or the stored answer of a success with the same idempotency key. `work` must commit its last transaction and
+ * its answer through the function that it receives, so that it has its effect only once. `requestKey` is the same for all repetitions of a
+ * request.
  */
 export async function once(
   context: Pick<ApiContext, "table" | "clock" | "secrets">,
@@ -105,25 +106,6 @@ const committing =
         : error;
     });
   };
-
-/** For endpoints whose verbs still call `context.commit`. */
-export const idempotently = <T>(
-  context: ApiContext,
-  caller: Caller,
-  request: Request,
-  work: (context: ApiContext) => Promise<T>,
-  contract: Pick<Contract, "holdsSecret"> = {},
-): Promise<Once> =>
-  once(context, caller, request, contract, async (commit, requestKey) => {
-    let isStored = false;
-    const own: ApiContext["commit"] = async (writes, answer) => {
-      await commit({ writes, answer });
-      isStored = true;
-    };
-    const value = await work({ ...context, requestKey, commit: own });
-    if (!isStored) await commit({ writes: [], answer: value });
-    return value;
-  });
 
 /** Tries several times, because the client's next attempt is refused while the claim exists (up to 30 seconds). */
 async function release(table: Table, removal: Write): Promise<void> {

@@ -1,7 +1,7 @@
 /** The verbs of the API as functions that also commit their plan, so that a test can call them one after the other. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
-import type { ApiContext } from "#shared/context.ts";
+import { type ApiContext, commitTo } from "#shared/context.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
 import * as bulk from "#shared/jobs/bulk/create.ts";
 import * as starts from "#shared/jobs/bulk/start.ts";
@@ -39,10 +39,7 @@ type Verb<Context, Given extends readonly unknown[], Answer> = (
 const committing =
   <Context extends ApiContext, Given extends readonly unknown[], Answer>(verb: Verb<Context, Given, Answer>) =>
   async (context: Context, ...given: Given): Promise<Answer> => {
-    const plan = await carryOut(
-      () => verb(context, ...given),
-      ({ writes, answer, written }) => context.commit(writes, answer, written),
-    );
+    const plan = await carryOut(() => verb(context, ...given), commitTo(context.table));
     return plan.answer;
   };
 
@@ -97,8 +94,7 @@ export const importFile = (
   caller: Caller,
   bytes: Uint8Array,
   options: ImportOptions = {},
-): Promise<FileResult> =>
-  files.importFile(context, caller, bytes, options, ({ writes, answer }) => context.commit(writes, answer));
+): Promise<FileResult> => files.importFile(context, caller, bytes, options, commitTo(context.table));
 
 /** Fails if a change of a user without an invitation asks the identity provider. */
 const nobody: IdentityProvider = {

@@ -9,7 +9,7 @@ import type { ApiContext } from "#shared/context.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { answerBytes, assertAnswerFits } from "#shared/http/answer.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
+import { once } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { createResolver, LookupFailed } from "#shared/outbound/dns.ts";
@@ -95,17 +95,17 @@ export const within = {
       const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
       const begun = Promise.withResolvers<void>();
       // The first request is killed: it neither ends nor fails.
-      void idempotently(context, caller, request, () => {
+      void once(context, caller, request, {}, () => {
         begun.resolve();
         return new Promise(() => undefined);
       });
       await begun.promise;
-      const accepts = () => succeeds(() => idempotently(context, caller, request, async () => 1));
+      const accepts = () => succeeds(() => once(context, caller, request, {}, async () => 1));
       now.ms += ms - 1;
       expect(await accepts(), "one millisecond before the end").toBe(false);
       now.ms += 1;
       const another = { ...request, body: "another" };
-      expect(await succeeds(() => idempotently(context, caller, another, async () => 1)), "another one").toBe(false);
+      expect(await succeeds(() => once(context, caller, another, {}, async () => 1)), "another one").toBe(false);
       expect(await accepts(), "at the end").toBe(true);
     },
   },

@@ -5,7 +5,7 @@ import { bearerToken } from "#shared/auth/token.ts";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
+import { once } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
 import { undoableUntilMs } from "#shared/jobs/bulk/read.ts";
@@ -181,7 +181,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
       const { context, caller } = await company();
       const headers = new Map([["idempotency-key", [letters(count)]]]);
       const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
-      return succeeds(() => idempotently(context, caller, request, async () => 1));
+      return succeeds(() => once(context, caller, request, {}, async () => 1));
     },
   },
   operationsAtOnce: {
