@@ -6,7 +6,7 @@ import { type Clock, systemClock } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
-import type { Plan, Written } from "#shared/db/plan.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { openReads, type Reads } from "#shared/db/reads.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { oncePerInstance } from "#shared/instance.ts";
@@ -21,8 +21,6 @@ export interface AppContext {
   readonly wait: (ms: number) => Promise<void>;
   readonly ids: Ids;
   readonly secrets: Secrets;
-  /** For verbs of jobs and webhooks, which do not return a Plan yet: commits what a Plan would contain. */
-  readonly commit: (writes: readonly Write[], answer: unknown, written?: Written) => Promise<void>;
   /** Identifies the request: all repetitions of the request have the same value. Undefined if the request has no idempotency key. */
   readonly requestKey?: string | undefined;
   readonly objects: Objects;
@@ -35,7 +33,7 @@ export interface AppContext {
   readonly senders: number;
 }
 
-export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "commit" | "requestKey">;
+export type ApiContext = Pick<AppContext, "table" | "ids" | "clock" | "secrets" | "requestKey">;
 
 export interface ReadContext extends Pick<AppContext, "clock"> {
   readonly table: Reads;
@@ -55,15 +53,7 @@ export const contextOn = (
   table: Table,
   clock: Clock = systemClock,
   secrets: Secrets = secretsOn(table),
-): ApiContext => ({
-  table,
-  ids: leaseIds(table),
-  clock,
-  secrets,
-  commit(writes) {
-    return transactAny(this.table, writes);
-  },
-});
+): ApiContext => ({ table, ids: leaseIds(table), clock, secrets });
 
 /** Does nothing if there are no writes, because DynamoDB rejects an empty transaction. */
 export const transactAny = async (table: Pick<Table, "transact">, writes: readonly Write[]): Promise<void> => {
@@ -73,7 +63,7 @@ export const transactAny = async (table: Pick<Table, "transact">, writes: readon
 /** Commits a plan whose answer need not be stored. */
 export const commitTo =
   (table: Pick<Table, "transact">) =>
-  ({ writes }: Plan<unknown>): Promise<void> =>
+  ({ writes }: Pick<Plan<unknown>, "writes">): Promise<void> =>
     transactAny(table, writes);
 
 /** Opens no connection, so that importing the module costs nothing. */

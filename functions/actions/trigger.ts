@@ -1,12 +1,12 @@
 /** POST /api/prospects/{id}/actions/{registrationId}: triggers an action for a prospect, which makes a webhook delivery. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
 import { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Trigger an action",
     description:

@@ -1,12 +1,12 @@
 /** POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver: sends a delivery again. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { DeliveryPath } from "#shared/http/paths.ts";
 import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { deliveryIdIn } from "#shared/webhooks/delivery.ts";
 import { Queued } from "#shared/webhooks/delivery-schema.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Deliver again",
     description:

@@ -2,14 +2,14 @@
  * POST /api/prospects/exports: starts an export job that writes a file. Very many prospects would take too long for a streamed response.
  */
 import { openJobQueues } from "#shared/aws/sqs.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { beginExport } from "#shared/jobs/export/requests.ts";
 import { Export, NewExport } from "#shared/jobs/export/schema.ts";
 import * as limits from "#shared/limits.ts";
 
 const queue = openJobQueues();
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Begin an export",
     description: `Writes the same file as \`GET /api/prospects/export\`, but to the bucket and for any number of prospects. The body itself has the filters of the list, as texts: \`{"status":"New"}\`. Check the names of the filters and \`total\` of the export: the service ignores an unknown field, also a field \`filter\`, and the file then has more prospects. \`GET /api/prospects/exports/{id}\` shows the progress, and the download link when the file is ready. The file is kept for ${limits.exportKeptDays} days.`,

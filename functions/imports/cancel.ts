@@ -1,10 +1,10 @@
 /** POST /api/prospects/imports/{id}/cancel: cancels an import that has not ended. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { cancelImport } from "#shared/jobs/import/requests.ts";
 import { ImportSummary } from "#shared/jobs/import/schema.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Cancel an import",
     description:

@@ -1,13 +1,13 @@
 /** POST /api/prospects/imports/{id}/undo: creates a job that undoes an import. */
 import { openJobQueues } from "#shared/aws/sqs.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import { beginImportUndo } from "#shared/jobs/import/undo.ts";
 
 const jobs = openJobQueues();
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Undo an import",
     description:

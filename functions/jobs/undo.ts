@@ -1,13 +1,13 @@
 /** POST /api/jobs/{id}/undo: creates a job that undoes another job. */
 import { openJobQueues } from "#shared/aws/sqs.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 
 const jobs = openJobQueues();
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Undo a job",
     description:

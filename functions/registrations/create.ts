@@ -1,10 +1,10 @@
 /** POST /api/webhooks/{id}/registrations: subscribes a webhook to an event. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { NewRegistration, Registration } from "#shared/webhooks/subscriptions/schema.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Create a registration",
     description:

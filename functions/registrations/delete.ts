@@ -1,9 +1,9 @@
 /** DELETE /api/webhooks/{id}/registrations/{registrationId}: deletes a registration. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, RegistrationPath } from "#shared/http/paths.ts";
 import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Delete a registration",
     description: "Also cancels its waiting deliveries.",
@@ -13,8 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deleteRegistration(context, caller.companyId, path.id, path.registrationId);
-    return { id: path.registrationId };
-  },
+  ({ context, caller, path }) => deleteRegistration(context, caller.companyId, path.id, path.registrationId),
 );

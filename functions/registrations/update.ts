@@ -1,10 +1,10 @@
 /** PATCH /api/webhooks/{id}/registrations/{registrationId}: changes a registration. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { RegistrationPath } from "#shared/http/paths.ts";
 import { updateRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { Registration, RegistrationPatch } from "#shared/webhooks/subscriptions/schema.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Change a registration",
     description: "Only sent fields change. Waiting deliveries keep their time and their body.",

@@ -1,7 +1,7 @@
 /** POST /api/territories/{id}/runs: creates a job that assigns the prospects inside a territory to a user, or unassigns them. */
 import { openObjects } from "#shared/aws/s3.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { isDryRun } from "#shared/jobs/bulk/create.ts";
 import { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
@@ -10,7 +10,7 @@ import { NewRun } from "#shared/jobs/territory-runs/schema.ts";
 
 const services = { objects: openObjects(), jobs: openJobQueues() };
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Assign the prospects of a territory",
     description:

@@ -1,12 +1,12 @@
 /** POST /api/webhooks: creates a webhook. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { NewWebhook, WebhookWithSecret } from "#shared/webhooks/subscriptions/schema.ts";
 import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 
 useKeyService();
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Create a webhook",
     description:

@@ -1,9 +1,9 @@
 /** DELETE /api/webhooks/{id}: deletes a webhook. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Delete a webhook",
     description: "Also deletes its registrations and cancels its waiting deliveries.",
@@ -13,8 +13,5 @@ export const handler = endpoint(
     status: 200,
     response: Deleted,
   },
-  async ({ context, caller, path }) => {
-    await deleteWebhook(context, caller.companyId, path.id);
-    return { id: path.id };
-  },
+  ({ context, caller, path }) => deleteWebhook(context, caller.companyId, path.id),
 );

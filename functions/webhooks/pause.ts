@@ -1,10 +1,10 @@
 /** POST /api/webhooks/{id}/pause: pauses a webhook. Its deliveries wait until the webhook is resumed. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { pauseWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Pause a webhook",
     description:

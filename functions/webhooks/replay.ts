@@ -1,10 +1,10 @@
 /** POST /api/webhooks/{id}/replay: sends the failed deliveries, or all deliveries, of a time range again. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Replayed, ReplayRange, startReplay } from "#shared/webhooks/deliver/replay.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Replay deliveries",
     description:

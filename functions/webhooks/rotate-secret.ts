@@ -1,5 +1,5 @@
 /** POST /api/webhooks/{id}/rotate-secret: replaces the secret of a webhook. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { SecretChoice, WebhookWithSecret } from "#shared/webhooks/subscriptions/schema.ts";
@@ -7,7 +7,7 @@ import { rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 
 useKeyService();
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Rotate a webhook's secret",
     description:

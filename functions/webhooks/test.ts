@@ -1,12 +1,12 @@
 /** POST /api/webhooks/{id}/test: sends a sample of an event to a webhook. */
 import { deliveryQueue } from "#shared/aws/sqs.ts";
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { TestRequest } from "#shared/webhooks/events/samples.ts";
 import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Send a test delivery",
     description:

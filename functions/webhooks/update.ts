@@ -1,10 +1,10 @@
 /** PATCH /api/webhooks/{id}: changes the name or url of a webhook. */
-import { endpoint } from "#shared/http/endpoint.ts";
+import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Webhook, WebhookPatch } from "#shared/webhooks/subscriptions/schema.ts";
 import { updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 
-export const handler = endpoint(
+export const handler = command(
   {
     summary: "Change a webhook",
     description:

@@ -37,8 +37,11 @@ export type Write = (
   | { readonly remove: Key; readonly when?: Condition }
   | { readonly check: Key; readonly when: Condition }
 ) & {
-  /** The error of a request whose plan has this write, if only conditions with such errors fail. */
-  readonly orThrow?: () => Error;
+  /**
+   * The error of a request whose plan has this write, if only conditions with such errors fail. It receives the stored item, which is
+   * undefined if there is none, and always for a `check`.
+   */
+  readonly orThrow?: (stored: Item | undefined) => Error;
 };
 
 export class Placeholders {

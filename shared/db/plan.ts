@@ -17,7 +17,7 @@ export interface Plan<Answer> {
   readonly written?: Written;
   /** Called if a condition fails. Returns the plan to commit instead, or undefined for the usual treatment (`carryOut`). */
   readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer>> | undefined;
-  /** Runs after the commit and before the answer, also if another plan was committed instead. A killed request may not reach it. */
+  /** Runs after the commit of this plan and before the answer. A killed request may not reach it. */
   readonly after?: () => Promise<unknown>;
 }
 
@@ -31,11 +31,8 @@ export async function carryOut<Answer>(
   verb: () => Promise<Plan<Answer>>,
   commit: (plan: Plan<Answer>) => Promise<void>,
 ): Promise<Plan<Answer>> {
-  const { plan, after } = await optimistic(async () => {
-    const first = await verb();
-    return { plan: await committed(first, commit), after: first.after };
-  });
-  await after?.();
+  const plan = await optimistic(async () => committed(await verb(), commit));
+  await plan.after?.();
   return plan;
 }
 
@@ -50,7 +47,7 @@ async function committed<Answer>(
     if (!(error instanceof ConditionFailed)) throw error;
     const instead = await plan.refused?.(error);
     if (instead !== undefined) return committed(instead, commit);
-    const errors = error.failed.map(({ index }) => plan.writes[index]?.orThrow?.());
+    const errors = error.failed.map(({ index, item }) => plan.writes[index]?.orThrow?.(item));
     throw errors.includes(undefined) ? error : (errors[0] ?? error);
   }
 }

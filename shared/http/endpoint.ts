@@ -7,7 +7,7 @@ import { stoppedAt } from "#shared/deadline.ts";
 import { answer, assertAnswerFits } from "#shared/http/answer.ts";
 import { answering, checked, requestChain } from "#shared/http/chain.ts";
 import type { Answer, Call, Contract, Known } from "#shared/http/contract.ts";
-import { idempotently, once } from "#shared/http/idempotency.ts";
+import { type Commit, once } from "#shared/http/idempotency.ts";
 import type { ApiEvent, Request } from "#shared/http/request.ts";
 import { jsonBody } from "#shared/http/request-body.ts";
 
@@ -19,14 +19,19 @@ export interface Endpoint {
   readonly contract: Contract;
 }
 
-/** Answers what `work` returns. */
+/**
+ * Answers what `work` returns. If the request has an idempotency key, the answer is stored after the work, so a repetition of a killed request
+ * may do the work again.
+ */
 export const endpoint = <C extends Contract>(
   contract: Known<C>,
   work: (call: Call<C, ApiContext>) => Promise<Answer<C>>,
 ): Endpoint =>
-  buffered<C>(contract, (request, call) =>
-    idempotently(call.context, call.caller, request, (context) => work({ ...call, context }), contract),
-  );
+  committing<C>(contract, async (call, commit) => {
+    const value = await work(call);
+    await commit({ writes: [], answer: value });
+    return value;
+  });
 
 /**
  * Commits the plan that `verb` returns, and answers the plan's answer. If the request has an idempotency key, the same transaction stores
@@ -35,10 +40,19 @@ export const endpoint = <C extends Contract>(
 export const command = <C extends Contract>(
   contract: Known<C>,
   verb: (call: Call<C, ApiContext>) => Promise<Plan<Answer<C>>>,
+): Endpoint => committing<C>(contract, async (call, commit) => (await carryOut(() => verb(call), commit)).answer);
+
+/**
+ * For work whose last transaction is a part of a longer algorithm, so that it cannot return a plan. Before it returns an answer, the work
+ * must have committed this answer through `commit`, once.
+ */
+export const committing = <C extends Contract>(
+  contract: Known<C>,
+  work: (call: Call<C, ApiContext>, commit: Commit) => Promise<Answer<C>>,
 ): Endpoint =>
   buffered<C>(contract, (request, call) =>
     once(call.context, call.caller, request, contract, (commit, requestKey) =>
-      carryOut(() => verb({ ...call, context: { ...call.context, requestKey } }), commit),
+      work({ ...call, context: { ...call.context, requestKey } }, commit),
     ),
   );
 

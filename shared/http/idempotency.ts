@@ -41,7 +41,7 @@ export const StoredClaim = z.object({
 });
 
 /** Stores the answer of a plan in the transaction of its writes. Throws `internal` if the answer is too large, before anything is written. */
-type Commit = (plan: Pick<Plan<unknown>, "writes" | "answer">) => Promise<void>;
+export type Commit = (plan: Pick<Plan<unknown>, "writes" | "answer">) => Promise<void>;
 
 interface Once {
   readonly value: unknown;
@@ -50,20 +50,20 @@ interface Once {
 }
 
 /**
- * Runs `work`, or returns the stored answer of a success with the same idempotency key. `work` must commit its last transaction through
- * the function that it receives, so that it has its effect only once. `requestKey` is the same for all repetitions of a request.
+ * Returns the answer of `work`, or the stored answer of a success with the same idempotency key. `work` must commit its last transaction and
+ * its answer through the function that it receives, so that it has its effect only once. `requestKey` is the same for all repetitions of a
+ * request.
  */
 export async function once(
   context: Pick<ApiContext, "table" | "clock" | "secrets">,
   caller: Caller,
   request: Request,
   { holdsSecret = false }: Pick<Contract, "holdsSecret">,
-  work: (commit: Commit, requestKey?: string) => Promise<Pick<Plan<unknown>, "answer">>,
+  work: (commit: Commit, requestKey?: string) => Promise<unknown>,
 ): Promise<Once> {
   const given = keyOf(request);
   if (given === undefined) {
-    const { answer } = await work(committing(context.table, async () => []));
-    return { value: answer, replayed: false };
+    return { value: await work(committing(context.table, async () => [])), replayed: false };
   }
   const route = `${request.method} ${request.resource}`;
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
@@ -80,8 +80,7 @@ export async function once(
     const fingerprint = digest(request.path, queryOf(request), request.body);
     const earlier = await claim(context, row, run, fingerprint);
     if (earlier === undefined) {
-      const { answer } = await work(commit, digest(route, given, fingerprint));
-      return { value: answer, replayed: false };
+      return { value: await work(commit, digest(route, given, fingerprint)), replayed: false };
     }
     const { answer, sealed } = earlier;
     const text = sealed ? await context.secrets.open(caller.companyId, row, answer) : decrypt(secret, answer);
@@ -107,25 +106,6 @@ const committing =
         : error;
     });
   };
-
-/** For endpoints whose verbs still call `context.commit`. */
-export const idempotently = <T>(
-  context: ApiContext,
-  caller: Caller,
-  request: Request,
-  work: (context: ApiContext) => Promise<T>,
-  contract: Pick<Contract, "holdsSecret"> = {},
-): Promise<Once> =>
-  once(context, caller, request, contract, async (commit, requestKey) => {
-    let isStored = false;
-    const own: ApiContext["commit"] = async (writes, answer) => {
-      await commit({ writes, answer });
-      isStored = true;
-    };
-    const value = await work({ ...context, requestKey, commit: own });
-    if (!isStored) await commit({ writes: [], answer: value });
-    return { answer: value };
-  });
 
 /** Tries several times, because the client's next attempt is refused while the claim exists (up to 30 seconds). */
 async function release(table: Table, removal: Write): Promise<void> {

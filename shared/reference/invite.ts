@@ -143,8 +143,7 @@ export async function createUser(
     updatedAt: now,
     invitedUntil: invitationEndsAt(nowMs),
   };
-  const plan = await invitation(context, identities, caller, { user, named, address, when: absent });
-  return { ...plan, after };
+  return invitation(context, identities, caller, { user, named, address, when: absent, after });
 }
 
 /** Renews an ended invitation. Throws the errors of `createUser`. */
@@ -163,8 +162,7 @@ export async function inviteAgain(
   const dates = { updatedAt: iso(nowMs), invitedUntil: invitationEndsAt(nowMs) };
   const user: Unclaimed = nextVersion(current, { ...fields, ...dates });
   const when = equals("version", current.version);
-  const plan = await invitation(context, identities, caller, { user, before: current, known, address, when });
-  return { ...plan, after };
+  return invitation(context, identities, caller, { user, before: current, known, address, when, after });
 }
 
 /** A user before the identity provider has assigned the token subject. */
@@ -180,6 +178,7 @@ interface Invitation {
   readonly known?: string;
   readonly address: Claimants;
   readonly when: Condition;
+  readonly after: () => Promise<unknown>;
 }
 
 async function invitation(
@@ -188,7 +187,7 @@ async function invitation(
   caller: Caller,
   invited: Invitation,
 ): Promise<Plan<PresentedUser>> {
-  const { user: unclaimed, before, named, known, address, when } = invited;
+  const { user: unclaimed, before, named, known, address, when, after } = invited;
   const isOurs = !address.isHeldElsewhere;
   // If another company has the address, nobody can sign in with the random token subject.
   const given = named ?? (isOurs ? (await identities.invite(unclaimed.email, known)).sub : randomUUID());
@@ -206,6 +205,7 @@ async function invitation(
       ...namesChange(caller.companyId, before === undefined ? creationOf(user) : changeOf(before, user)),
     ],
     answer: presentUser(user, nowMs),
+    after,
     refused: ({ failed }) => {
       // The positions of the token subject, unless the caller has chosen it, and of the claim on the address in the service.
       const others = named === undefined ? [3, 4] : [4];

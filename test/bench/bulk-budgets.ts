@@ -5,10 +5,9 @@
 import type { JobContext } from "#shared/context.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
-import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { runJob } from "#shared/jobs/job.ts";
-import { createProspect, updateProspect } from "../harness/verbs.ts";
+import { createBulk, createProspect, updateProspect } from "../harness/verbs.ts";
 import { memoryBucket } from "../jobs/faulty-jobs.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { makeProspect } from "./prospects.ts";

@@ -9,12 +9,12 @@ import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { gzipped } from "#shared/http/gzip.ts";
 import { exportJob } from "#shared/jobs/export/job.ts";
-import { beginExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { runJob } from "#shared/jobs/job.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import type { ProspectFilter } from "#shared/prospects/filter.ts";
 import { bytesOf } from "../harness/item-bytes.ts";
+import { beginExport } from "../harness/verbs.ts";
 import {
   ample,
   Blocks,

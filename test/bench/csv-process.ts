@@ -3,14 +3,13 @@ import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { JobContext } from "#shared/context.ts";
-import { contextOn } from "#shared/context.ts";
+import { contextOn, type JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { importJob } from "#shared/jobs/import/job.ts";
-import { beginImport } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
 import { runJob } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
+import { beginImport } from "../harness/verbs.ts";
 import { folderBucket } from "./folder-bucket.ts";
 import { openBenchTable } from "./table.ts";
 

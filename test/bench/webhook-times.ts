@@ -16,8 +16,8 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import { provideSecrets } from "#shared/secrets/secrets.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { patient } from "../harness/faulty-dynamodb.ts";
+import { createWebhook } from "../harness/verbs.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
 import { startService } from "./started-service.ts";
 

@@ -1,6 +1,6 @@
 /** Tests how a plan is committed: when the verb is called again, which error a failed condition has, and what runs after the commit. */
 import { expect, test } from "vitest";
-import type { Write } from "#shared/db/expression.ts";
+import type { Item, Write } from "#shared/db/expression.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
@@ -45,10 +45,25 @@ test.each([
   expect(await outcome(failing)).toEqual(expected);
 });
 
-test("a refused plan is replaced by its other plan, and what follows the first one still runs", async () => {
-  const refused = async ({ failed }: ConditionFailed) => ({ writes: [], answer: `instead of ${failed[0]?.index}` });
-  expect(await outcome([0], { refused })).toEqual({ end: "instead of 0", calls: 1, after: 1 });
+test("a refused plan is replaced by its other plan, and only what follows that one runs", async () => {
+  let others = 0;
+  const other = { writes: [], after: async () => ++others };
+  const refused = async ({ failed }: ConditionFailed) => ({ ...other, answer: `instead of ${failed[0]?.index}` });
+  expect(await outcome([0], { refused })).toEqual({ end: "instead of 0", calls: 1, after: 0 });
+  expect(others).toBe(1);
   expect(await outcome([0], { refused: () => undefined })).toEqual({ end: "Error: own error", calls: 1, after: 0 });
+});
+
+test("a write chooses its error by the stored item of its failed condition", async () => {
+  const write: Write = {
+    ...own,
+    orThrow: (stored) => new Error(stored === undefined ? "nothing" : String(stored.name)),
+  };
+  const verb = async (): Promise<Plan<number>> => ({ writes: [write], answer: 1 });
+  const refusal = (item: Item | undefined) =>
+    carryOut(verb, () => Promise.reject(new ConditionFailed([{ index: 0, item }])));
+  await expect(refusal({ name: "full" })).rejects.toThrow("full");
+  await expect(refusal(undefined)).rejects.toThrow("nothing");
 });
 
 test("any other error of the commit is thrown at once", async () => {

@@ -1,7 +1,7 @@
 /** Holds the queue of a company's bulk jobs, so that a test can change a waiting job before it begins, however fast the service is. */
 import { contextOn } from "#shared/context.ts";
-import { startJob } from "#shared/jobs/bulk/start.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
+import { startJob } from "../harness/verbs.ts";
 import { at, type Client } from "./client.ts";
 import { dataOf } from "./shapes.ts";
 import { openLocalTable } from "./team.ts";

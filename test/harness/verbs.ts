@@ -1,7 +1,18 @@
 /** The verbs of the API as functions that also commit their plan, so that a test can call them one after the other. */
+import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
-import type { ApiContext } from "#shared/context.ts";
+import { type ApiContext, commitTo } from "#shared/context.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
+import * as bulk from "#shared/jobs/bulk/create.ts";
+import * as starts from "#shared/jobs/bulk/start.ts";
+import * as undos from "#shared/jobs/bulk/undo.ts";
+import * as exports from "#shared/jobs/export/requests.ts";
+import * as files from "#shared/jobs/import/import.ts";
+import * as imports from "#shared/jobs/import/requests.ts";
+import type { FileResult } from "#shared/jobs/import/schema.ts";
+import type { ImportOptions } from "#shared/jobs/import/stored.ts";
+import * as importUndos from "#shared/jobs/import/undo.ts";
+import * as runs from "#shared/jobs/territory-runs/create.ts";
 import * as addresses from "#shared/prospects/addresses.ts";
 import * as appointments from "#shared/prospects/appointments.ts";
 import * as notes from "#shared/prospects/notes.ts";
@@ -11,16 +22,24 @@ import * as invitations from "#shared/reference/invite.ts";
 import * as statuses from "#shared/reference/statuses.ts";
 import * as tags from "#shared/reference/tags.ts";
 import * as territories from "#shared/territories/territories.ts";
+import * as redelivery from "#shared/webhooks/deliver/redeliver.ts";
+import * as replays from "#shared/webhooks/deliver/replay.ts";
+import * as triggers from "#shared/webhooks/events/manual-trigger.ts";
+import * as tests from "#shared/webhooks/events/test-delivery.ts";
+import * as pausing from "#shared/webhooks/subscriptions/pausing.ts";
+import * as registrations from "#shared/webhooks/subscriptions/registrations.ts";
+import * as webhookRows from "#shared/webhooks/subscriptions/webhooks.ts";
+import * as webhooks from "#shared/webhooks/subscriptions/write.ts";
 
-type Verb<Given extends readonly unknown[], Answer> = (context: ApiContext, ...given: Given) => Promise<Plan<Answer>>;
+type Verb<Context, Given extends readonly unknown[], Answer> = (
+  context: Context,
+  ...given: Given
+) => Promise<Plan<Answer>>;
 
 const committing =
-  <Given extends readonly unknown[], Answer>(verb: Verb<Given, Answer>) =>
-  async (context: ApiContext, ...given: Given): Promise<Answer> => {
-    const plan = await carryOut(
-      () => verb(context, ...given),
-      ({ writes, answer, written }) => context.commit(writes, answer, written),
-    );
+  <Context extends ApiContext, Given extends readonly unknown[], Answer>(verb: Verb<Context, Given, Answer>) =>
+  async (context: Context, ...given: Given): Promise<Answer> => {
+    const plan = await carryOut(() => verb(context, ...given), commitTo(context.table));
     return plan.answer;
   };
 
@@ -48,6 +67,34 @@ export const disableOrWithdraw = committing(users.disableOrWithdraw);
 export const createTerritory = committing(territories.createTerritory);
 export const updateTerritory = committing(territories.updateTerritory);
 export const deleteTerritory = committing(territories.deleteTerritory);
+export const startJob = committing(starts.startJob);
+export const createBulk = committing(bulk.createBulk);
+export const createRun = committing(runs.createRun);
+export const beginUndo = committing(undos.beginUndo);
+export const beginImportUndo = committing(importUndos.beginImportUndo);
+export const beginImport = committing(imports.beginImport);
+export const cancelImport = committing(imports.cancelImport);
+export const beginExport = committing(exports.beginExport);
+export const createWebhook = committing(webhooks.createWebhook);
+export const updateWebhook = committing(webhooks.updateWebhook);
+export const rotateSecret = committing(webhooks.rotateSecret);
+export const deleteWebhook = committing(webhookRows.deleteWebhook);
+export const pauseWebhook = committing(pausing.pauseWebhook);
+export const resumeWebhook = committing(pausing.resumeWebhook);
+export const createRegistration = committing(registrations.createRegistration);
+export const updateRegistration = committing(registrations.updateRegistration);
+export const deleteRegistration = committing(registrations.deleteRegistration);
+export const triggerAction = committing(triggers.triggerAction);
+export const sendTestDelivery = committing(tests.sendTestDelivery);
+export const redeliver = committing(redelivery.redeliver);
+export const startReplay = committing(replays.startReplay);
+
+export const importFile = (
+  context: files.RequestContext,
+  caller: Caller,
+  bytes: Uint8Array,
+  options: ImportOptions = {},
+): Promise<FileResult> => files.importFile(context, caller, bytes, options, commitTo(context.table));
 
 /** Fails if a change of a user without an invitation asks the identity provider. */
 const nobody: IdentityProvider = {

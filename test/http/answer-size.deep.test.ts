@@ -51,7 +51,7 @@ test.each([[], ["key"]])(
     const send = (answer: unknown) =>
       once(context, caller, request, {}, async (commit) => {
         await commit({ writes, answer });
-        return { answer };
+        return answer;
       });
     // A quotation mark needs two bytes in the answer's JSON. Lambda puts this JSON into a JSON string, where it needs four bytes.
     await expect(send({ name: '"'.repeat(limits.bufferedAnswerBytes / 4) })).rejects.toMatchObject({

@@ -7,12 +7,13 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
+import { once } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
+import * as prospects from "#shared/prospects/write.ts";
+import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { createProspect } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -34,7 +35,7 @@ async function company(clock: Clock): Promise<{ context: ApiContext; caller: Cal
 }
 
 const create = (context: ApiContext, caller: Caller, key: string) =>
-  idempotently(context, caller, request(key), (within) => createProspect(within, caller, { name: "Ada" }));
+  commanded(context, caller, request(key), (within) => prospects.createProspect(within, caller, { name: "Ada" }));
 
 const total = async (caller: Caller): Promise<number> =>
   (await listProspects(contextOn(db.direct), caller, { page: 1, pageSize: 50 })).total;
@@ -79,7 +80,7 @@ test("Retry-After grows with the time since a killed request began, until a retr
   const { context, caller } = await company({ now: () => now });
   const { promise: never } = Promise.withResolvers<never>();
   const claimed = Promise.withResolvers<void>();
-  void idempotently(context, caller, request("killed"), () => {
+  void once(context, caller, request("killed"), {}, () => {
     claimed.resolve();
     return never;
   });
@@ -108,7 +109,7 @@ test("a key that cannot be released is logged", async () => {
   const lines: string[] = [];
   vi.stubEnv("LOG_LEVEL", "warn");
   const stderr = vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
-  const failed = idempotently(context, caller, request("stuck"), async () => {
+  const failed = once(context, caller, request("stuck"), {}, async () => {
     db.plan(() => serverError);
     throw new ApiError("not_found", "There is no such prospect.");
   });

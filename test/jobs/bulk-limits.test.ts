@@ -5,15 +5,15 @@
 import { beforeEach, expect, test } from "vitest";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
+import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
 import { CHUNK, chunksOf, memberReader, storeMembers, storeResults } from "#shared/jobs/bulk/files.ts";
 import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
-import { startJob } from "#shared/jobs/bulk/start.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createTag } from "../harness/verbs.ts";
+import { createBulk, createTag, startJob } from "../harness/verbs.ts";
 import { endOf, newJob, newStage, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs, memoryBucket } from "./faulty-jobs.ts";
 
@@ -114,6 +114,28 @@ test("a job gives a prospect as many tags as it may have, and no further one", a
   expect(await ended(addTagIds)).toMatchObject({ changed: 1, failed: 0 });
   expect(await ended([stage.tagId])).toMatchObject({ changed: 0, failed: 1 });
   expect((await rowsOf(harness, stage))[0]?.tagIds).toEqual(addTagIds);
+});
+
+test("a job that another one precedes in the queue stores its ids once, and only the first one is queued", async () => {
+  const stage = await newStage(harness, 3);
+  const { caller, ids, statusIds } = stage;
+  const context = harness.sound();
+  let first: Promise<JobMessage> | undefined;
+  const table = {
+    ...context.table,
+    async transact(writes: readonly Write[]) {
+      first ??= created(stage, 0);
+      await first;
+      await context.table.transact(writes);
+    },
+  };
+  const calls = harness.bucket.calls;
+  const action = { set: { currentStatusId: statusIds[0] } };
+  expect(await createBulk({ ...context, table }, context, caller, { ids: [...ids], action })).toMatchObject({
+    state: "queued",
+  });
+  expect(harness.bucket.calls - calls).toBe(1);
+  expect(harness.queue).toEqual([await first]);
 });
 
 /** Creates a job and sends its message to the queue of the harness. The job sets one of two statuses, which `at` chooses. */

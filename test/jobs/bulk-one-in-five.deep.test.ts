@@ -8,17 +8,18 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
-import { createBulk } from "#shared/jobs/bulk/create.ts";
+import * as bulk from "#shared/jobs/bulk/create.ts";
 import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { pageOfResults } from "#shared/jobs/bulk/result-pages.ts";
 import type { Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
+import * as undos from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
+import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
@@ -112,9 +113,9 @@ const post = (resource: string): Request => ({
 async function posted(
   caller: Caller,
   resource: string,
-  work: (context: ApiContext) => Promise<unknown>,
+  verb: (context: ApiContext) => Promise<Plan<unknown>>,
 ): Promise<unknown> {
-  const send = () => answered((context) => idempotently(context, caller, post(resource), work));
+  const send = () => answered((context) => commanded(context, caller, post(resource), verb));
   const first = await send();
   expect((await send()).value).toEqual(JSON.parse(JSON.stringify(first.value)));
   return first.value;
@@ -231,7 +232,7 @@ test("although every fifth call fails, a job handles each prospect once, and its
   const services = { objects: harness.bucket, jobs: harness.sound().jobs };
 
   beginFaults(stage);
-  await posted(caller, "/api/prospects/bulk", (within) => createBulk(within, services, caller, input));
+  await posted(caller, "/api/prospects/bulk", (within) => bulk.createBulk(within, services, caller, input));
   endFaults(stage);
   const { items, nextCursor } = await listJobs(context, caller, { limit: 500 });
   expect([items.length, nextCursor]).toEqual([1, null]);
@@ -272,7 +273,7 @@ test("although every fifth call fails, a job handles each prospect once, and its
     return expectedUndo(plain(was), plain(became), plain(row));
   });
   beginFaults(stage);
-  await posted(caller, `/api/jobs/${id}/undo`, (within) => beginUndo(within, services.jobs, caller, id, {}));
+  await posted(caller, `/api/jobs/${id}/undo`, (within) => undos.beginUndo(within, services.jobs, caller, id, {}));
   const undoId = (await read(stage, id, ids.length)).undoneBy ?? 0;
   const second = await ended(stage, undoId);
   endFaults(stage);

@@ -4,12 +4,11 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { TableBusy } from "#shared/errors.ts";
-import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { presentJob } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
 import { StoredBulk, sumOf } from "#shared/jobs/bulk/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { updateProspect } from "../harness/verbs.ts";
+import { createBulk, updateProspect } from "../harness/verbs.ts";
 import { newStage, resultsOf, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 

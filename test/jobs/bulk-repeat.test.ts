@@ -2,11 +2,10 @@
 import { expect, test } from "vitest";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { metered } from "#shared/db/meter.ts";
-import { createBulk } from "#shared/jobs/bulk/create.ts";
 import { CHUNK } from "#shared/jobs/bulk/files.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createProspect } from "../harness/verbs.ts";
+import { createBulk, createProspect } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { storedJob } from "./bulk-stage.ts";
 import { faultyJobs } from "./faulty-jobs.ts";

@@ -7,13 +7,12 @@ import { beforeEach, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { disableUser, updateUser } from "../harness/verbs.ts";
+import { beginUndo, disableUser, updateUser } from "../harness/verbs.ts";
 import {
   endOf,
   newJob,

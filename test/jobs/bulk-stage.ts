@@ -11,13 +11,12 @@ import { readResults } from "#shared/jobs/bulk/files.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
-import { startJob } from "#shared/jobs/bulk/start.ts";
 import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { undoKind } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createProspect, createTag } from "../harness/verbs.ts";
+import { createProspect, createTag, startJob } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import type { FaultyJobs } from "./faulty-jobs.ts";
 

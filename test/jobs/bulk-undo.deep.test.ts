@@ -10,13 +10,13 @@ import { ApiError, isTransient } from "#shared/errors.ts";
 import { cancelJob } from "#shared/jobs/bulk/control.ts";
 import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
 import {
+  beginUndo,
   createNote,
   createTag,
   deactivateStatus,

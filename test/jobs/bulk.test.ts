@@ -6,7 +6,6 @@ import { flush } from "#shared/company-index/write/flush.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
@@ -15,7 +14,7 @@ import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
-import { createAppointment, createNote, deleteProspect, updateProspect } from "../harness/verbs.ts";
+import { beginUndo, createAppointment, createNote, deleteProspect, updateProspect } from "../harness/verbs.ts";
 import {
   endOf,
   newJob,

@@ -1,10 +1,10 @@
 /** Tests bulk deletions, and their undo, of prospects that an operation of a device also deletes. */
 import { randomUUID } from "node:crypto";
 import { beforeEach, expect, test } from "vitest";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { beginUndo } from "../harness/verbs.ts";
 import { endOf, newJob, newStage, rowsOf, type Stage } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 

@@ -8,8 +8,7 @@ import type { Links } from "#shared/aws/links.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Clock } from "#shared/clock.ts";
-import type { JobContext } from "#shared/context.ts";
-import { type ApiContext, contextOn } from "#shared/context.ts";
+import { type ApiContext, contextOn, type JobContext } from "#shared/context.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
@@ -17,10 +16,10 @@ import { undoKind } from "#shared/jobs/bulk/undo.ts";
 import { exportJob } from "#shared/jobs/export/job.ts";
 import { importJob } from "#shared/jobs/import/job.ts";
 import type { NewImport } from "#shared/jobs/import/requests.ts";
-import { beginImport } from "#shared/jobs/import/requests.ts";
 import { LEASE_MS, runJob, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
+import { beginImport } from "../harness/verbs.ts";
 import { warmFunction } from "../harness/warm-function.ts";
 
 /** The fault of a call to the bucket: it fails before or after it takes effect. Undefined means that the call succeeds. */

@@ -1,8 +1,8 @@
 /** Tests the list of imports: its order, and who began each import. */
 import { expect, test } from "vitest";
-import { importFile } from "#shared/jobs/import/import.ts";
 import { listImports } from "#shared/jobs/import/requests.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { faultyJobs } from "./faulty-jobs.ts";
 

@@ -9,8 +9,7 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { CHANGES_AT_ONCE } from "#shared/jobs/changes-at-once.ts";
 import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
-import { importFile } from "#shared/jobs/import/import.ts";
-import { cancelImport, findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { newImport, StoredImport } from "#shared/jobs/import/stored.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
@@ -18,6 +17,7 @@ import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
+import { cancelImport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 
@@ -95,7 +95,7 @@ test("a job changes several prospects at the same time, and in a small account o
       most = Math.max(most, ++running);
       await context.table.transact(writes).finally(() => running--);
     };
-    await harness.run({ ...context, commit: transact, table: { ...context.table, transact } }, job);
+    await harness.run({ ...context, table: { ...context.table, transact } }, job);
     expect(await summary(job)).toMatchObject({ state: "completed", updated: UPDATED });
     return most;
   }

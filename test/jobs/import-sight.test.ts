@@ -3,11 +3,10 @@ import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
-import { importFile } from "#shared/jobs/import/import.ts";
-import { cancelImport, listImports, readImport } from "#shared/jobs/import/requests.ts";
-import { beginImportUndo } from "#shared/jobs/import/undo.ts";
+import { listImports, readImport } from "#shared/jobs/import/requests.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { beginImportUndo, cancelImport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { faultyJobs } from "./faulty-jobs.ts";
 

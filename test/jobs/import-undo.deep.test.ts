@@ -10,11 +10,8 @@ import { cancelJob, pauseJob } from "#shared/jobs/bulk/control.ts";
 import { consecutiveIds } from "#shared/jobs/bulk/files.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
-import { startJob } from "#shared/jobs/bulk/start.ts";
 import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { cancelImport } from "#shared/jobs/import/requests.ts";
-import { beginImportUndo, importUndoKind } from "#shared/jobs/import/undo.ts";
+import { importUndoKind } from "#shared/jobs/import/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
@@ -25,12 +22,16 @@ import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import {
+  beginImportUndo,
+  beginUndo,
+  cancelImport,
   createAppointment,
   createNote,
   createTag,
   deleteNote,
   deleteProspect,
   setTags,
+  startJob,
   updateNote,
   updateProspect,
   updateUser,

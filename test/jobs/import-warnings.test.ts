@@ -1,13 +1,12 @@
 /** Tests what an import says about values that it leaves out, and about tags that the company may not have. */
 import { expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
-import { importFile } from "#shared/jobs/import/import.ts";
 import { findImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { createProspect } from "../harness/verbs.ts";
+import { createProspect, importFile } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { faultyJobs } from "./faulty-jobs.ts";
 

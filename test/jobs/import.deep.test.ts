@@ -15,8 +15,9 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { BucketUnavailable } from "#shared/errors.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
-import { importFile, type RequestContext } from "#shared/jobs/import/import.ts";
+import { once } from "#shared/http/idempotency.ts";
+import type { RequestContext } from "#shared/jobs/import/import.ts";
+import * as files from "#shared/jobs/import/import.ts";
 import { readImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
@@ -31,7 +32,7 @@ import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
-import { createNote, createProspect, updateProspect } from "../harness/verbs.ts";
+import { createNote, createProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 import { addressesOf } from "./import-checks.ts";
 
@@ -78,7 +79,9 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
     queryParameters: new Map<string, string[]>(),
     body: "the digest of the file",
   };
-  return idempotently(context, caller, request, (own) => importFile({ ...own, objects }, caller, bytes));
+  return once(context, caller, request, {}, (commit) =>
+    files.importFile({ ...context, objects }, caller, bytes, {}, commit),
+  );
 };
 
 /**

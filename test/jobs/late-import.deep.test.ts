@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { importFile, type RequestContext, UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
+import { type RequestContext, UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
 import { listImports } from "#shared/jobs/import/requests.ts";
 import { ImportQuery } from "#shared/jobs/import/schema.ts";
 import type { ImportOptions } from "#shared/jobs/import/stored.ts";
@@ -16,6 +16,7 @@ import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
+import { importFile } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -8,11 +8,10 @@ import { iso } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { createBulk } from "#shared/jobs/bulk/create.ts";
-import { beginExport } from "#shared/jobs/export/requests.ts";
 import { sweepJobs } from "#shared/jobs/job.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { beginExport, createBulk } from "../harness/verbs.ts";
 import { newStage } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 

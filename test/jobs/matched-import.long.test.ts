@@ -7,7 +7,6 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { unpacked } from "#shared/db/packed.ts";
-import { importFile } from "#shared/jobs/import/import.ts";
 import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import { RowFault } from "#shared/jobs/import/stored.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
@@ -18,7 +17,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { deleteProspect, updateProspect, updateUser } from "../harness/verbs.ts";
+import { deleteProspect, importFile, updateProspect, updateUser } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { importFile, type RequestContext } from "#shared/jobs/import/import.ts";
+import type { RequestContext } from "#shared/jobs/import/import.ts";
 import { FileKeys, findMatches } from "#shared/jobs/import/match.ts";
 import type { ImportOptions } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
@@ -19,7 +19,7 @@ import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
-import { createNote, deactivateStatus, deleteProspect, updateProspect } from "../harness/verbs.ts";
+import { createNote, deactivateStatus, deleteProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -8,7 +8,6 @@ import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { hasEnded } from "#shared/jobs/bulk/stored.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
@@ -16,7 +15,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
-import { createNote, createProspect, updateNote } from "../harness/verbs.ts";
+import { beginUndo, createNote, createProspect, updateNote } from "../harness/verbs.ts";
 import { newJob, newStage, runOnce, type Stage, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
 

@@ -11,14 +11,20 @@ import type { JobContext } from "#shared/context.ts";
 import { openJobs, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { runJob } from "#shared/jobs/job.ts";
-import { createRun } from "#shared/jobs/territory-runs/create.ts";
 import { territoryRunKind } from "#shared/jobs/territory-runs/kind.ts";
 import { territoryStats } from "#shared/territories/stats.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
-import { createProspect, createTerritory, deleteProspect, updateProspect, updateTerritory } from "../harness/verbs.ts";
+import {
+  createProspect,
+  createRun,
+  createTerritory,
+  deleteProspect,
+  updateProspect,
+  updateTerritory,
+} from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { resultsOf, storedJob } from "./bulk-stage.ts";
 import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";

@@ -10,25 +10,25 @@ import {
 import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { movedToPaused, paused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
-import { startJob } from "#shared/jobs/bulk/start.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
-import { beginExport } from "#shared/jobs/export/requests.ts";
-import { importFile } from "#shared/jobs/import/import.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
-import { beginImport, cancelImport, findImport } from "#shared/jobs/import/requests.ts";
+import { findImport } from "#shared/jobs/import/requests.ts";
 import { heldJob, sweepJobs } from "#shared/jobs/job.ts";
+import * as notes from "#shared/prospects/notes.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/tags.ts";
 import { importTerritories } from "#shared/territories/import.ts";
+import { commanded } from "../harness/commanded.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
 import {
-  createNote,
+  beginExport,
+  beginImport,
+  beginUndo,
+  cancelImport,
   createProspect,
   createStatus,
   createTag,
@@ -36,6 +36,8 @@ import {
   createUser,
   deleteTag,
   deleteTerritory,
+  importFile,
+  startJob,
   updateStatus,
   updateTag,
   updateTerritory,
@@ -285,7 +287,7 @@ const note =
       headers: new Map([["idempotency-key", ["same"]]]),
       body,
     };
-    return idempotently(context, caller, request, (own) => createNote(own, caller, id, { body }));
+    return commanded(context, caller, request, (own) => notes.createNote(own, caller, id, { body }));
   };
 
 const index: Group<Company & { readonly id: number }> = {

@@ -9,9 +9,8 @@ import type { ApiContext } from "#shared/context.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { answerBytes, assertAnswerFits } from "#shared/http/answer.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
+import { once } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
-import { beginImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { createResolver, LookupFailed } from "#shared/outbound/dns.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
@@ -25,10 +24,9 @@ import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { debounce, windowKeyOf } from "#shared/webhooks/events/debounce.ts";
 import type { Match } from "#shared/webhooks/events/matching.ts";
-import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
 import { http, send } from "../harness/listening.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
-import { createProspect, createTag } from "../harness/verbs.ts";
+import { beginImport, createProspect, createTag, createWebhook, rotateSecret } from "../harness/verbs.ts";
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
 
@@ -97,17 +95,17 @@ export const within = {
       const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
       const begun = Promise.withResolvers<void>();
       // The first request is killed: it neither ends nor fails.
-      void idempotently(context, caller, request, () => {
+      void once(context, caller, request, {}, () => {
         begun.resolve();
         return new Promise(() => undefined);
       });
       await begun.promise;
-      const accepts = () => succeeds(() => idempotently(context, caller, request, async () => 1));
+      const accepts = () => succeeds(() => once(context, caller, request, {}, async () => 1));
       now.ms += ms - 1;
       expect(await accepts(), "one millisecond before the end").toBe(false);
       now.ms += 1;
       const another = { ...request, body: "another" };
-      expect(await succeeds(() => idempotently(context, caller, another, async () => 1)), "another one").toBe(false);
+      expect(await succeeds(() => once(context, caller, another, {}, async () => 1)), "another one").toBe(false);
       expect(await accepts(), "at the end").toBe(true);
     },
   },

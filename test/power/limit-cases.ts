@@ -5,15 +5,14 @@ import { bearerToken } from "#shared/auth/token.ts";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
+import { once } from "#shared/http/idempotency.ts";
 import { readRequest } from "#shared/http/request.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
 import { undoableUntilMs } from "#shared/jobs/bulk/read.ts";
 import { NewBulk } from "#shared/jobs/bulk/schema.ts";
 import { requireRoom } from "#shared/jobs/bulk/start.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginExport, readExport } from "#shared/jobs/export/requests.ts";
-import { beginImport } from "#shared/jobs/import/requests.ts";
+import { readExport } from "#shared/jobs/export/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { NewAddress } from "#shared/prospects/address-input.ts";
 import { linkWrite } from "#shared/prospects/addresses.ts";
@@ -34,13 +33,19 @@ import { ChangesQuery } from "#shared/sync/changes/schema.ts";
 import { planOf } from "#shared/sync/operations/apply.ts";
 import { OperationBatch } from "#shared/sync/operations/schema.ts";
 import { NewTerritories } from "#shared/territories/import-schema.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";
-import { createAppointment, createNote, createProspect } from "../harness/verbs.ts";
+import {
+  beginExport,
+  beginImport,
+  createAppointment,
+  createNote,
+  createProspect,
+  createWebhook,
+  startReplay,
+  triggerAction,
+} from "../harness/verbs.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import type { files } from "./limit-cases-files.ts";
 import type { sessions } from "./limit-cases-sessions.ts";
@@ -176,7 +181,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
       const { context, caller } = await company();
       const headers = new Map([["idempotency-key", [letters(count)]]]);
       const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
-      return succeeds(() => idempotently(context, caller, request, async () => 1));
+      return succeeds(() => once(context, caller, request, {}, async () => 1));
     },
   },
   operationsAtOnce: {

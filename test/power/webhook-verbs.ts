@@ -5,23 +5,26 @@ import * as keys from "#shared/db/keys.ts";
 import type { Exchange } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
-import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { readDeliveries } from "#shared/webhooks/delivery.ts";
-import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 import { type DrainMessage, drainMessage, messageFor, type QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import {
+  createProspect,
   createRegistration,
+  createWebhook,
   deleteRegistration,
+  deleteWebhook,
+  pauseWebhook,
+  redeliver,
+  resumeWebhook,
+  rotateSecret,
+  sendTestDelivery,
+  startReplay,
+  triggerAction,
   updateRegistration,
-} from "#shared/webhooks/subscriptions/registrations.ts";
-import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { createWebhook, rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { createProspect } from "../harness/verbs.ts";
+  updateWebhook,
+} from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
 import { type Group, holds, type Law, type Process, replacesNothing, START } from "./interleaved.ts";

@@ -9,12 +9,14 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
+import * as appointments from "#shared/prospects/appointments.ts";
 import { getAppointment } from "#shared/prospects/appointments.ts";
 import { listAppointments } from "#shared/prospects/calendar.ts";
+import * as notes from "#shared/prospects/notes.ts";
 import { getNote, listNotes } from "#shared/prospects/notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
+import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import {
@@ -178,8 +180,8 @@ const operations: Readonly<Record<string, Operation>> = {
   },
   "a note is made under an idempotency key": {
     run: (context, at) =>
-      idempotently(context, at.caller, under(at), (within) =>
-        createNote(within, at.caller, at.prospectId, { body: "new" }),
+      commanded(context, at.caller, under(at), (within) =>
+        notes.createNote(within, at.caller, at.prospectId, { body: "new" }),
       ),
     done: counted(countOf.notes, true),
   },
@@ -200,8 +202,8 @@ const operations: Readonly<Record<string, Operation>> = {
   },
   "an appointment is made under an idempotency key": {
     run: (context, at) =>
-      idempotently(context, at.caller, under(at), (within) =>
-        createAppointment(within, at.caller, at.prospectId, made),
+      commanded(context, at.caller, under(at), (within) =>
+        appointments.createAppointment(within, at.caller, at.prospectId, made),
       ),
     done: counted(countOf.appointments, true),
   },

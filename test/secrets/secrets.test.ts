@@ -9,9 +9,9 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { openKms } from "#shared/aws/kms.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
 import { secretKeys } from "#shared/db/webhook-keys.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { open, openSecrets, StoredDataKey, seal } from "#shared/secrets/key-service.ts";
@@ -19,10 +19,12 @@ import { NotSealed, type Secrets } from "#shared/secrets/secrets.ts";
 import { openTokens, sessionRow } from "#shared/sessions/stored.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { createWebhook, rotateSecret } from "#shared/webhooks/subscriptions/write.ts";
+import * as webhooks from "#shared/webhooks/subscriptions/write.ts";
 import { type KeyServer, startKms } from "../../infra/local/engines/kms.ts";
 import { keyArn } from "../../infra/local/template/names.ts";
+import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { deliveries, drain, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 
@@ -49,7 +51,6 @@ const secretsOn = (table: Table): Secrets => openSecrets(table, service, () => c
 const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
   ...contextOn(table),
   secrets,
-  commit: (writes) => table.transact(writes),
 });
 
 const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.direct))).companyId;
@@ -158,15 +159,16 @@ describe("in the table", () => {
 
   test("there is no plain secret, neither in the webhook's row nor in the stored answer of an idempotent request", async () => {
     const companyId = await newCompany();
-    const ask = (path: string, work: (context: ApiContext) => Promise<{ id: number; secretKey: string }>) =>
-      idempotently(worldWith(db.direct), caller(companyId), request(path), work, { holdsSecret: true });
+    const ask = (path: string, verb: (context: ApiContext) => Promise<Plan<unknown>>) =>
+      commanded(worldWith(db.direct), caller(companyId), request(path), verb, { holdsSecret: true });
     const secretKey = "a secret that must stay secret";
-    const create = () => ask("/api/webhooks", (context) => createWebhook(context, companyId, { ...input, secretKey }));
+    const create = () =>
+      ask("/api/webhooks", (context) => webhooks.createWebhook(context, companyId, { ...input, secretKey }));
     const { value } = await create();
     const [webhook] = await listWebhooks(contextOn(db.direct), companyId);
     const rotated = "another that must stay secret";
     const rotate = () =>
-      ask("/rotate", (context) => rotateSecret(context, companyId, webhook?.id ?? 0, { secretKey: rotated }));
+      ask("/rotate", (context) => webhooks.rotateSecret(context, companyId, webhook?.id ?? 0, { secretKey: rotated }));
     const second = await rotate();
     const found = await allOf(companyId);
     for (const secret of [secretKey, rotated]) expect(found).not.toContain(secret);

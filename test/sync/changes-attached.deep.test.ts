@@ -265,8 +265,7 @@ function delayedEntries(context: ApiContext): { context: ApiContext; release: ()
     await context.table.transact(writes.filter((write) => !isEntry(write)));
   };
   const table: Table = { ...context.table, transact };
-  const commit: ApiContext["commit"] = (writes) => transact(writes);
-  return { context: { ...context, table, commit }, release: () => context.table.batchPut(held) };
+  return { context: { ...context, table }, release: () => context.table.batchPut(held) };
 }
 
 test.each(["note", "changed note", "long note", "changed long note", "appointment", "prospect"])(

@@ -225,7 +225,7 @@ test("a note is created and logged if its prospect is assigned to another user a
       return items;
     },
   };
-  const racing = { ...context, table, commit: context.commit };
+  const racing = { ...context, table };
   const note = await createNote(racing, owner, id, { body: "Call again" });
   if (rep === undefined) throw new Error("the company has no rep");
   const shown: unknown[] = [];

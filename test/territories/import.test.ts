@@ -7,14 +7,13 @@ import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { idempotently } from "#shared/http/idempotency.ts";
+import { once } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { featureOf } from "#shared/territories/geojson.ts";
 import { importTerritories, signOf } from "#shared/territories/import.ts";
 import { NewTerritories, TerritoryImport } from "#shared/territories/import-schema.ts";
-import type { Territory } from "#shared/territories/territories.ts";
-import { listTerritories } from "#shared/territories/territories.ts";
+import { listTerritories, type Territory } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
@@ -249,8 +248,12 @@ const request = (body: string): Request => ({
 });
 
 const send = async (context: ApiContext, caller: Caller, file: ReturnType<typeof collection>) => {
-  const work = (within: ApiContext) => importTerritories(within, caller, file);
-  return TerritoryImport.parse((await idempotently(context, caller, request(JSON.stringify(file)), work)).value);
+  const { value } = await once(context, caller, request(JSON.stringify(file)), {}, async (commit, requestKey) => {
+    const answer = await importTerritories({ ...context, requestKey }, caller, file);
+    await commit({ writes: [], answer });
+    return answer;
+  });
+  return TerritoryImport.parse(value);
 };
 
 const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

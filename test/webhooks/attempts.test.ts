@@ -7,18 +7,15 @@ import { contextOn, type EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
-import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
+import { pauseWebhook, redeliver, resumeWebhook, sendTestDelivery, startReplay } from "../harness/verbs.ts";
 import { deliveries, drain, newPipeline, type Pipeline, publish, START, sweepOwn } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-const api = (at: Pipeline) => ({ ...contextOn(db.direct, { now: () => at.clock }), commit: db.direct.transact });
+const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 
 async function only(at: Pipeline) {
   const delivery = present((await deliveries(at))[0]);

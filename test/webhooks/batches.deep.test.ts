@@ -18,13 +18,12 @@ import { backlogMark, LEASE_MS, slotLimit } from "#shared/webhooks/limiter/limit
 import { drainMessage } from "#shared/webhooks/messages.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
+import { createRegistration, createWebhook } from "../harness/verbs.ts";
 import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-pipeline.ts";
 import { createdItem, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
 

@@ -7,11 +7,11 @@ import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { updateRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
+import { updateRegistration } from "../harness/verbs.ts";
 import {
   Body,
   bodies,

@@ -10,13 +10,18 @@ import { ApiError } from "#shared/errors.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
-import { createRegistration, deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { deleteWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createRegistration,
+  deleteRegistration,
+  deleteWebhook,
+  pauseWebhook,
+  resumeWebhook,
+} from "../harness/verbs.ts";
 import {
   consume,
   createdItem,
@@ -92,19 +97,19 @@ interface Deletion {
    * Repeats the request until it is answered. If a killed request has already deleted the record, the repetition is answered with
    * not_found.
    */
-  readonly remove: () => Promise<void>;
+  readonly remove: () => Promise<unknown>;
 }
 
 async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registration"): Promise<Deletion> {
   const at = await wait();
   const { companyId, webhookId } = at;
   const [registration = 0] = await idsOf(at);
-  const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
+  const context = contextOn(at.context.table, { now: () => at.clock });
   const ask = () =>
     what === "webhook"
       ? deleteWebhook(context, companyId, webhookId)
       : deleteRegistration(context, companyId, webhookId, registration);
-  async function remove(): Promise<void> {
+  async function remove(): Promise<unknown> {
     for (;;) {
       try {
         return await ask();

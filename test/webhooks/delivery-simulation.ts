@@ -5,19 +5,16 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { messageGroup, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import type { EventContext } from "#shared/context.ts";
-import { contextOn } from "#shared/context.ts";
+import { contextOn, type EventContext } from "#shared/context.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import type { Secrets } from "#shared/secrets/secrets.ts";
-import { secretsOn } from "#shared/secrets/secrets.ts";
+import { type Secrets, secretsOn } from "#shared/secrets/secrets.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
+import { createRegistration, createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { allowLoopback, automatic, bulkChange, consume, createdProspect, START } from "./delivery-pipeline.ts";
 

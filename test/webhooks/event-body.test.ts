@@ -5,17 +5,21 @@
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import type { EventContext } from "#shared/context.ts";
-import { type ApiContext, contextOn } from "#shared/context.ts";
+import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createAppointment, createProspect, updateAppointment, updateProspect } from "../harness/verbs.ts";
+import {
+  createAppointment,
+  createProspect,
+  createWebhook,
+  updateAppointment,
+  updateProspect,
+} from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

@@ -7,12 +7,11 @@ import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import type { Post } from "#shared/outbound/post.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
-import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
+import { deleteWebhook, resumeWebhook } from "../harness/verbs.ts";
 import {
   consume,
   deliveries,

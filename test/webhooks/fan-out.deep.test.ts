@@ -11,10 +11,10 @@ import * as limits from "#shared/limits.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { MATCHES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
+import { createRegistration } from "../harness/verbs.ts";
 import { automatic, consume, drain } from "./delivery-pipeline.ts";
 import {
   allDeliveriesOf,

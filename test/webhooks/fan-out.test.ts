@@ -10,10 +10,9 @@ import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { packedBody } from "#shared/webhooks/delivery.ts";
 import { StoredEventData } from "#shared/webhooks/event-data.ts";
-import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
+import { createRegistration, deleteWebhook } from "../harness/verbs.ts";
 import { automatic, consume, drain, sweepOwn } from "./delivery-pipeline.ts";
 import {
   allDeliveriesOf,

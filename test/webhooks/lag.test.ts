@@ -6,8 +6,8 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { countOverdue, reportLag } from "#shared/webhooks/reconcile/lag.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { pauseWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pauseWebhook } from "../harness/verbs.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 

@@ -8,14 +8,13 @@ import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { addToThrottledBacklog } from "#shared/webhooks/deliver/backlogs.ts";
 import { drain } from "#shared/webhooks/deliver/drain.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { redeliver } from "#shared/webhooks/deliver/redeliver.ts";
 import { limiterOf } from "#shared/webhooks/limiter/limiter.ts";
 import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { settled, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { getRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
-import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
+import { deleteWebhook, redeliver } from "../harness/verbs.ts";
 import { consume, deliveries, newPipeline, publish, sweepOwn } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();

@@ -6,12 +6,10 @@ import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
-import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { createRegistration, pauseWebhook, resumeWebhook, triggerAction } from "../harness/verbs.ts";
 import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
@@ -34,7 +32,7 @@ async function newAction(delayMinutes = 0): Promise<Action> {
   });
   const row = createdProspect(at.companyId, PROSPECT);
   await db.direct.write({ put: { ...keys.prospect(at.companyId, PROSPECT), ...prospectItem(row) } });
-  const context = { ...contextOn(at.context.table, { now: () => at.clock }), commit: at.context.table.transact };
+  const context = contextOn(at.context.table, { now: () => at.clock });
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
   const trigger = async () => (await triggerAction(context, at.context, caller, PROSPECT, id)).deliveryId;
   return { at, trigger };

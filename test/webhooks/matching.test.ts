@@ -10,14 +10,8 @@ import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import { currentSubscriptions, matchingSubscriptions } from "#shared/webhooks/events/matching.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
-import {
-  createRegistration,
-  deleteRegistration,
-  updateRegistration,
-} from "#shared/webhooks/subscriptions/registrations.ts";
 import type { NewRegistration, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import {
-  deleteWebhook,
   filterOf,
   readWebhook,
   readWebhooks,
@@ -25,10 +19,17 @@ import {
   registrationWrite,
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { createWebhook, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
+import {
+  createRegistration,
+  createWebhook,
+  deleteRegistration,
+  deleteWebhook,
+  updateRegistration,
+  updateWebhook,
+} from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { allowLoopback, createdItem, deliveriesOf } from "./delivery-pipeline.ts";
 import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";

@@ -7,11 +7,10 @@ import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
-import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { deleteWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import {
   createdProspect,
   deliveries,
@@ -164,7 +163,7 @@ test("a webhook that is deleted during its resumption is not found", async () =>
   const at = await newPipeline(db);
   await pause(at);
   const { table, queue } = at.context;
-  const context = { ...api(at), table, commit: table.transact };
+  const context = { ...api(at), table };
   // The request has read the webhook, and is about to commit.
   at.meanwhile = { at: at.calls.length + 2, work: () => deleteWebhook(api(at), at.companyId, at.webhookId) };
   const resumed = resumeWebhook(context, queue, at.companyId, at.webhookId);

@@ -11,16 +11,19 @@ import { limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { StoredWindowEvent } from "#shared/webhooks/events/debounce.ts";
-import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
-import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
+import {
+  createRegistration,
+  pauseWebhook,
+  resumeWebhook,
+  sendTestDelivery,
+  startReplay,
+  triggerAction,
+} from "../harness/verbs.ts";
 import { createdProspect, deliveries, drain, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 

@@ -7,9 +7,8 @@ import * as keys from "#shared/db/keys.ts";
 import { expectedKeys, limiterKeys } from "#shared/db/webhook-keys.ts";
 import { deliveryItem, packedBody, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
-import { pauseWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
-import { deleteWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { deleteWebhook, pauseWebhook } from "../harness/verbs.ts";
 import { deliveriesOf, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation, type Hook } from "./delivery-simulation.ts";
 

@@ -5,16 +5,20 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
+import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
+import { registrationsVersionOf } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import {
   createRegistration,
+  createWebhook,
   deleteRegistration,
+  deleteWebhook,
+  pauseWebhook,
+  resumeWebhook,
+  rotateSecret,
   updateRegistration,
-} from "#shared/webhooks/subscriptions/registrations.ts";
-import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
-import { deleteWebhook, registrationsVersionOf } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { createWebhook, rotateSecret, updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
+  updateWebhook,
+} from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

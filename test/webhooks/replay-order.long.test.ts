@@ -9,15 +9,13 @@ import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import type { ReplayRange } from "#shared/webhooks/deliver/replay.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { pauseWebhook, resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
-import { deleteRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { deleteRegistration, pauseWebhook, resumeWebhook, startReplay } from "../harness/verbs.ts";
 import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
@@ -163,7 +161,7 @@ function unlessKilled(error: unknown): void {
 
 /** Repeats the request for a replay until it is answered, as a client does. */
 async function startUntilAnswered(at: Pipeline): Promise<void> {
-  const context = { ...api(at), table: at.context.table, commit: at.context.table.transact };
+  const context = { ...api(at), table: at.context.table };
   for (;;) {
     try {
       await startReplay(context, at.context.queue, at.companyId, at.webhookId, { ...everything, deliveries: "all" });

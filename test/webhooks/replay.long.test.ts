@@ -5,10 +5,10 @@
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
-import { startReplay } from "#shared/webhooks/deliver/replay.ts";
 import { deliveryId, deliveryItem, newDelivery } from "#shared/webhooks/delivery.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { startReplay } from "../harness/verbs.ts";
 import { consume, deliveries, newPipeline, START } from "./delivery-pipeline.ts";
 
 const COUNT = 12_000;

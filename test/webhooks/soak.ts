@@ -6,23 +6,21 @@ import { createHmac } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
-import type { EventContext } from "#shared/context.ts";
-import { type ApiContext, contextOn } from "#shared/context.ts";
+import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { consume as consumeBatch } from "#shared/webhooks/deliver/consume.ts";
-import { triggerAction } from "#shared/webhooks/events/manual-trigger.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { readLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { createRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
 import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
+import { createRegistration, triggerAction } from "../harness/verbs.ts";
 import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { reconcileNow } from "./reconciled.ts";
 
@@ -212,7 +210,7 @@ async function publishBatch({ context }: Stage, batch: readonly RowChange[]): Pr
  */
 async function trigger(stage: Stage, n: number): Promise<void> {
   const { at, context, registered } = stage;
-  const api = { ...contextOn(context.table, { now: () => at.clock }), commit: context.table.transact };
+  const api = contextOn(context.table, { now: () => at.clock });
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
   const id = (n % PROSPECTS) + 1;
   const { deliveryId } = await untilDone(() =>

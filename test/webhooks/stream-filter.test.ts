@@ -3,10 +3,11 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { importFile, type RequestContext } from "#shared/jobs/import/import.ts";
+import type { RequestContext } from "#shared/jobs/import/import.ts";
 import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
 import { createFilter } from "../../infra/local/sources/event-filter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { importFile } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();

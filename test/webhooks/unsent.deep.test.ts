@@ -14,11 +14,11 @@ import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
 import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
-import { updateWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
 import { present } from "../harness/shapes.ts";
+import { updateWebhook } from "../harness/verbs.ts";
 import { startNameServer } from "../outbound/name-server.ts";
 import {
   deliveries,

@@ -7,6 +7,7 @@ import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import type { ApiContext, AppContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { chunksOf, storeMembers } from "#shared/jobs/bulk/files.ts";
@@ -41,7 +42,7 @@ export async function createBulk(
   services: BulkServices,
   caller: Caller,
   input: NewBulk,
-): Promise<Job | BulkDryRun> {
+): Promise<Plan<Job | BulkDryRun>> {
   const { action, dryRun = false, events = "summary", expectedCount } = input;
   if (action.delete === true && !isAdmin(caller)) {
     throw new ApiError("permission_denied", "Only admins and owners may delete prospects.");
@@ -74,11 +75,11 @@ export async function beginBulk(
   caller: Caller,
   chosen: Chosen,
   { expectedCount, dryRun, job, prepare, guard }: Beginning,
-): Promise<Job | BulkDryRun> {
+): Promise<Plan<Job | BulkDryRun>> {
   const { companyId } = caller;
   const { count } = chosen;
   requireAllowedCount(count);
-  if (dryRun) return { count, samples: await samplesOf(context, caller, chosen) };
+  if (dryRun) return unchanged({ count, samples: await samplesOf(context, caller, chosen) });
   if (expectedCount !== undefined && count !== expectedCount) {
     const message = `is ${expectedCount}, but the request would change ${count} prospects`;
     const faults = [{ pointer: "/expectedCount", code: "count_mismatch", message }];

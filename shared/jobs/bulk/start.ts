@@ -2,10 +2,10 @@
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, type ConditionFailed } from "#shared/errors.ts";
+import type { Plan } from "#shared/db/plan.ts";
+import { ApiError } from "#shared/errors.ts";
 import { announceAdmitted, enqueued, openJobs, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { presentJob } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
@@ -28,8 +28,8 @@ interface StartOptions {
 }
 
 /**
- * Writes the job and its place in the queue in one transaction with `writes`, after the ids of its records. Throws `conflict` if too many
- * jobs wait or are paused, and ConditionFailed if a condition of `writes` fails.
+ * Writes the job and its place in the queue in one transaction with `writes`. The ids of its records must already be stored. If only the
+ * queue has changed meanwhile, they are not stored again. Throws `conflict` if too many jobs wait or are paused.
  */
 export async function startJob(
   context: BulkContext,
@@ -37,27 +37,27 @@ export async function startJob(
   names: Dictionary,
   job: NewJob,
   { writes = [], guard }: StartOptions = {},
-): Promise<Job> {
+): Promise<Plan<Job>> {
   const { companyId, userId } = caller;
-  const isOfQueue = ({ failed }: ConditionFailed): boolean => failed.every(({ index }) => index >= writes.length);
-  const { answer, admitted } = await optimistic(async () => {
-    const queue = await readQueue(context.table, companyId);
-    requireRoom(queue);
-    await guard?.(queue);
-    const nowMs = context.clock.now();
-    const change = queueChange(companyId, queue, enqueued(queue, job.id), nowMs, job.id);
-    const isAdmitted = change.admitted === job.id;
-    const stored: StoredBulk = { ...newJobRow(caller, job.id, nowMs), ...beginning, ...job, isAdmitted };
-    const { id, createdAt } = stored;
-    const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && due(nowMs)) };
-    const entry = { ...keys.bulkJobEntry(companyId, createdAt, id), type: "bulkJobEntry", id, createdBy: userId };
-    const made = presentJob(stored, names);
-    const all = [...writes, { put: row, when: absent }, { put: entry }, ...change.writes];
-    await context.commit(all, made);
-    return { answer: made, admitted: change.admitted };
-  }, isOfQueue);
-  await announceAdmitted(context.jobs, companyId, admitted);
-  return answer;
+  const queue = await readQueue(context.table, companyId);
+  requireRoom(queue);
+  await guard?.(queue);
+  const nowMs = context.clock.now();
+  const change = queueChange(companyId, queue, enqueued(queue, job.id), nowMs, job.id);
+  const isAdmitted = change.admitted === job.id;
+  const stored: StoredBulk = { ...newJobRow(caller, job.id, nowMs), ...beginning, ...job, isAdmitted };
+  const { id, createdAt } = stored;
+  const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && due(nowMs)) };
+  const entry = { ...keys.bulkJobEntry(companyId, createdAt, id), type: "bulkJobEntry", id, createdBy: userId };
+  const own: Write[] = [...writes, { put: row, when: absent }, { put: entry }];
+  return {
+    writes: [...own, ...change.writes],
+    answer: presentJob(stored, names),
+    // The row of the queue is the first of its writes.
+    refused: ({ failed }) =>
+      failed[0]?.index === own.length ? startJob(context, caller, names, job, { writes, guard }) : undefined,
+    after: () => announceAdmitted(context.jobs, companyId, change.admitted),
+  };
 }
 
 /** Throws `conflict` if the company already has the maximum number of jobs that wait or are paused. */

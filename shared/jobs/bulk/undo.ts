@@ -2,9 +2,9 @@
 import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { ApiError } from "#shared/errors.ts";
 import { readResults } from "#shared/jobs/bulk/files.ts";
 import type { Kind } from "#shared/jobs/bulk/kind.ts";
@@ -14,7 +14,6 @@ import { startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { commonFields, equalling, isEmpty } from "#shared/prospects/bulk-write.ts";
-import type { BulkEvents } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
 export const undoKind: Kind = {
@@ -38,21 +37,13 @@ export const undoKind: Kind = {
 };
 
 /** Throws `conflict` if the job cannot be undone or another job undoes it, also if several requests try this at the same time. */
-export const beginUndo = (
+export async function beginUndo(
   context: ApiContext,
   jobs: Pick<JobQueue, "send">,
   caller: Caller,
   id: number,
   { events = "summary" }: NewUndo,
-): Promise<Job> => optimistic(() => begin(context, jobs, caller, id, events));
-
-async function begin(
-  context: ApiContext,
-  jobs: Pick<JobQueue, "send">,
-  caller: Caller,
-  id: number,
-  events: BulkEvents,
-): Promise<Job> {
+): Promise<Plan<Job>> {
   const { companyId } = caller;
   const [stored, names] = await Promise.all([findJob(context, caller, id), currentDictionary(context, companyId)]);
   const { action, changed, done, undoneBy } = stored;

@@ -7,6 +7,7 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { notFound } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import type { Export, NewExport } from "#shared/jobs/export/schema.ts";
@@ -23,7 +24,7 @@ export async function beginExport(
   queue: JobQueue,
   caller: Caller,
   { columns, bom, ...filter }: NewExport,
-): Promise<Export> {
+): Promise<Plan<Export>> {
   validate("body", ProspectFilter, filter);
   if (isAdmin(caller)) validate("body", RepresentativeFilter, filter);
   const { companyId } = caller;
@@ -42,10 +43,11 @@ export async function beginExport(
     read: 0,
     parts: null,
   };
-  const answer = presentExport(stored, null);
-  await context.commit([{ put: { ...keys.export(companyId, id), ...stored, ...due(nowMs) }, when: absent }], answer);
-  await announce(queue, { kind: "export", companyId, id });
-  return answer;
+  return {
+    writes: [{ put: { ...keys.export(companyId, id), ...stored, ...due(nowMs) }, when: absent }],
+    answer: presentExport(stored, null),
+    after: () => announce(queue, { kind: "export", companyId, id }),
+  };
 }
 
 /**

@@ -11,6 +11,7 @@ import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import { stoppedBefore } from "#shared/deadline.ts";
 import { ApiError, DeadlinePassed, FileGone } from "#shared/errors.ts";
+import type { Commit } from "#shared/http/idempotency.ts";
 import { checkFile, type ImportWork, type OpenFile, openFile, showColumns } from "#shared/jobs/import/check.ts";
 import {
   clearAbandoned,
@@ -38,13 +39,15 @@ const CLEAR_RESERVE_MS = 1_000;
 
 /**
  * Imports the file before the deadline of the request. After `payload_too_large` or `validation_failed`, nothing was written. After another
- * error, existing prospects may have changed, but no new prospect becomes visible, except perhaps if the outcome is unknown.
+ * error, existing prospects may have changed, but no new prospect becomes visible, except perhaps if the outcome is unknown. Commits its last
+ * transaction by `commit`, because the list of parts of the company index may change before, and is then read again.
  */
 export async function importFile(
   context: RequestContext,
   caller: Caller,
   bytes: Uint8Array,
-  options: ImportOptions = {},
+  options: ImportOptions,
+  commit: Commit,
 ): Promise<FileResult> {
   const inMemory = { ...context, objects: memoryOf(bytes) };
   const opened = await stoppedBefore(FAIL_RESERVE_MS, async () => {
@@ -58,7 +61,9 @@ export async function importFile(
   }).catch((error: unknown) => {
     throw error instanceof DeadlinePassed ? late(NOTHING_CREATED, error) : error;
   });
-  return "result" in opened ? opened.result : finish(inMemory, caller, opened.file, opened.job);
+  if (!("result" in opened)) return finish(inMemory, caller, opened, commit);
+  await commit({ writes: [], answer: opened.result });
+  return opened.result;
 }
 
 /** Returns undefined for a dry run of a file without a known header. */
@@ -84,16 +89,21 @@ function refused(error: unknown): unknown {
 
 type InMemory = ApiContext & { readonly objects: Objects };
 
+interface Opened {
+  readonly file: OpenFile;
+  readonly job: RunningJob<StoredImport>;
+}
+
 /** Imports the rows. If this fails, marks the import as failed and deletes its rows as far as possible. */
-async function finish(context: InMemory, caller: Caller, file: OpenFile, job: RunningJob<StoredImport>) {
+async function finish(context: InMemory, caller: Caller, { file, job }: Opened, commit: Commit): Promise<FileResult> {
   let isCommitting = false;
-  const commit = (moves: readonly Write[]): Promise<void> => {
+  const complete = (moves: readonly Write[]): Promise<void> => {
     isCommitting = true;
     const writes = [...moves, ...completion(job, context.clock.now())];
-    return context.commit(writes, resultOf(job.stored));
+    return commit({ writes, answer: resultOf(job.stored) });
   };
   try {
-    await stoppedBefore(FAIL_RESERVE_MS, () => importRows(context, job, caller, { file, commit }));
+    await stoppedBefore(FAIL_RESERVE_MS, () => importRows(context, job, caller, { file, commit: complete }));
   } catch (error) {
     const isCompleted = await failUnlessCompleted(context, job.stored).catch(() => {
       throw isCommitting ? late(UNKNOWN_OUTCOME, error) : timely(error, job.stored);

@@ -4,10 +4,10 @@ import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import { all, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { opening } from "#shared/jobs/import/lifecycle.ts";
@@ -70,7 +70,7 @@ export async function beginImport(
   links: Links,
   caller: Caller,
   input: NewImport,
-): Promise<Import> {
+): Promise<Plan<Import>> {
   const { companyId } = caller;
   if (input.bytes !== undefined && input.bytes > limits.jobBytes) {
     throw new ApiError("payload_too_large", `The file may hold at most ${limits.jobBytes} bytes.`);
@@ -83,8 +83,7 @@ export async function beginImport(
     upload: { headers: uploadHeaders(input), untilMs: nowMs + limits.fileLinkSeconds * 1_000 },
   };
   const answer = await presentImport(context, links, caller, stored);
-  await context.commit(opening(stored, nowMs + LOOK_MS), answer);
-  return answer;
+  return { writes: opening(stored, nowMs + LOOK_MS), answer };
 }
 
 async function checkOpen({ table }: ApiContext, companyId: number): Promise<void> {
@@ -195,24 +194,21 @@ export async function listImports(
 }
 
 /** Cancels an import. An invocation may write rows until its lease expires, so the job deletes them only then. */
-export const cancelImport = (context: ApiContext, caller: Caller, id: number): Promise<ImportSummary> =>
-  optimistic(async () => {
-    const stored = await findVisibleImport(context, caller, id);
-    if (stored.state === "cancelled") return summaryOf(stored);
-    const { state, upload } = stored;
-    if (upload === undefined || state === "completed" || state === "failed") {
-      throw new ApiError("conflict", "Only an import by upload that has not ended can be cancelled.");
-    }
-    const nowMs = context.clock.now();
-    const runsUntil = revoked(stored);
-    const dueMs = runsUntil === undefined ? nowMs : Math.max(nowMs, Date.parse(runsUntil));
-    const changed = { state: "cancelled" as const, updatedAt: iso(nowMs) };
-    const update = {
-      update: keys.import(caller.companyId, id),
-      change: { set: { ...changed, runsUntil, ...due(dueMs) } },
-      when: all(equals("state", state), isUntouched(stored)),
-    };
-    const answer = summaryOf({ ...stored, ...changed });
-    await context.commit([update], answer);
-    return answer;
-  });
+export async function cancelImport(context: ApiContext, caller: Caller, id: number): Promise<Plan<ImportSummary>> {
+  const stored = await findVisibleImport(context, caller, id);
+  if (stored.state === "cancelled") return unchanged(summaryOf(stored));
+  const { state, upload } = stored;
+  if (upload === undefined || state === "completed" || state === "failed") {
+    throw new ApiError("conflict", "Only an import by upload that has not ended can be cancelled.");
+  }
+  const nowMs = context.clock.now();
+  const runsUntil = revoked(stored);
+  const dueMs = runsUntil === undefined ? nowMs : Math.max(nowMs, Date.parse(runsUntil));
+  const changed = { state: "cancelled" as const, updatedAt: iso(nowMs) };
+  const update = {
+    update: keys.import(caller.companyId, id),
+    change: { set: { ...changed, runsUntil, ...due(dueMs) } },
+    when: all(equals("state", state), isUntouched(stored)),
+  };
+  return { writes: [update], answer: summaryOf({ ...stored, ...changed }) };
+}

@@ -5,6 +5,7 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { all, type Condition, missing } from "#shared/db/expression.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { ApiError } from "#shared/errors.ts";
 import { chunksOf, consecutiveIds } from "#shared/jobs/bulk/files.ts";
 import type { Candidate, Decision, Kind } from "#shared/jobs/bulk/kind.ts";
@@ -42,7 +43,7 @@ export async function beginImportUndo(
   caller: Caller,
   importId: number,
   { events = "summary" }: NewUndo,
-): Promise<Job> {
+): Promise<Plan<Job>> {
   const { companyId } = caller;
   const { state, dryRun, imported, prospectBlocks } = await findVisibleImport(context, caller, importId);
   if (state !== "completed" || dryRun === true) {

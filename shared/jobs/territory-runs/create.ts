@@ -5,6 +5,7 @@ import type { Objects } from "#shared/aws/s3.ts";
 import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
 import type { Area } from "#shared/company-index/criteria.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { type BulkServices, beginBulk, chosenBy } from "#shared/jobs/bulk/create.ts";
@@ -29,7 +30,7 @@ export async function createRun(
   caller: Caller,
   territoryId: number,
   input: NewRun,
-): Promise<Job | BulkDryRun> {
+): Promise<Plan<Job | BulkDryRun>> {
   const { companyId } = caller;
   const { mode, toUserId, fromUserId, expectedCount, dryRun, events = "summary" } = input;
   const [{ polygon }, names] = await Promise.all([

@@ -5,9 +5,9 @@
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import { all, equals, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";
@@ -18,37 +18,37 @@ import { messageFor } from "#shared/webhooks/messages.ts";
  * Makes a delivery due at once, and queues a message for it. Throws `conflict` if the registration is deleted or an attempt is running.
  * Throws `not_found` if the webhook or the delivery does not exist.
  */
-export function redeliver(
+export async function redeliver(
   context: ApiContext,
   queue: DeliveryQueue,
   companyId: number,
   webhookId: number,
   deliveryId: string,
-): Promise<Queued> {
+): Promise<Plan<Queued>> {
   const key = keys.delivery(companyId, webhookId, deliveryId);
-  return optimistic(async () => {
-    const webhookKey = keys.webhook(companyId, webhookId);
-    const [item, webhook] = await Promise.all([context.table.get(key), context.table.get(webhookKey)]);
-    if (item === undefined || webhook === undefined) throw notFound("delivery");
-    const delivery = StoredDelivery.parse(item);
-    const { registrationId } = delivery;
-    const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
-    for (const wanted of registration) {
-      if ((await context.table.get(wanted)) !== undefined) continue;
-      if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
-      throw new ApiError("conflict", "The registration of this delivery no longer exists.");
-    }
-    const now = iso(context.clock.now());
-    const { slots } = await readLimiter(context, { companyId, webhookId });
-    if (slots.some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
-      throw new ApiError("conflict", "This delivery is being sent at the moment.");
-    }
-    const { next, write } = dueAgain(delivery, now, now);
-    const checks = [webhookKey, ...registration].map((check) => ({ check, when: present }));
-    await context.commit([write, ...checks], { deliveryId });
-    await queue.send([{ message: messageFor(next), delaySeconds: 0 }]).catch(() => undefined);
-    return { deliveryId };
-  });
+  const webhookKey = keys.webhook(companyId, webhookId);
+  const [item, webhook] = await Promise.all([context.table.get(key), context.table.get(webhookKey)]);
+  if (item === undefined || webhook === undefined) throw notFound("delivery");
+  const delivery = StoredDelivery.parse(item);
+  const { registrationId } = delivery;
+  const registration = registrationId === null ? [] : [keys.registration(companyId, webhookId, registrationId)];
+  for (const wanted of registration) {
+    if ((await context.table.get(wanted)) !== undefined) continue;
+    if ((await context.table.get(webhookKey)) === undefined) throw notFound("delivery");
+    throw new ApiError("conflict", "The registration of this delivery no longer exists.");
+  }
+  const now = iso(context.clock.now());
+  const { slots } = await readLimiter(context, { companyId, webhookId });
+  if (slots.some((slot) => slot.ids.includes(deliveryId) && slot.until > now)) {
+    throw new ApiError("conflict", "This delivery is being sent at the moment.");
+  }
+  const { next, write } = dueAgain(delivery, now, now);
+  const checks = [webhookKey, ...registration].map((check) => ({ check, when: present }));
+  return {
+    writes: [write, ...checks],
+    answer: { deliveryId },
+    after: () => queue.send([{ message: messageFor(next), delaySeconds: 0 }]).catch(() => undefined),
+  };
 }
 
 /** Returns the delivery that is due again, and its write, which fails if it has changed. Earlier attempts keep their numbers. */

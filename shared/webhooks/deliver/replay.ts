@@ -7,10 +7,11 @@ import type { ApiContext, EventContext } from "#shared/context.ts";
 import { any, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
 import { replayKeys } from "#shared/db/webhook-keys.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError, failedAt, notFound } from "#shared/errors.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
 import { INSTANT_TEXT, InstantInput, IsoTime, instantOf, isDay } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
@@ -134,12 +135,13 @@ export async function startReplay(
   companyId: number,
   webhookId: number,
   range: ReplayRange,
-): Promise<Replayed> {
+): Promise<Plan<Replayed>> {
   const { registrations } = await readWebhook(context, companyId, webhookId);
   if (range.to !== undefined && range.from > range.to) throw swapped();
   const key = replayKeys.replay(companyId, webhookId);
   const earlier = await context.table.get(key);
-  if (earlier !== undefined && StoredReplay.parse(earlier).dueAt !== undefined) return sameAs(range, earlier);
+  if (earlier !== undefined && StoredReplay.parse(earlier).dueAt !== undefined)
+    return unchanged(sameAs(range, earlier));
   const now = context.clock.now();
   const replay: StoredReplay = {
     type: "replay",
@@ -155,20 +157,16 @@ export async function startReplay(
     expiresAt: Math.floor((now + limits.deliveryKeptMs) / 1_000),
   };
   const count = await countTaken(context.table, replay, new Set(registrations.map(({ id }) => id)));
-  if (count === 0) return { count };
-  try {
-    const put = { ...key, ...replay, count };
-    const hasWebhook = { check: keys.webhook(companyId, webhookId), when: present };
-    await context.commit([{ put, when: any(missing("pk"), missing("dueAt")) }, hasWebhook], { count });
-  } catch (error) {
-    if (failedAt(error, 1) !== undefined) throw notFound("webhook");
-    const running = failedAt(error, 0);
-    if (running === undefined) throw error;
-    return sameAs(range, running.item);
-  }
+  if (count === 0) return unchanged({ count });
   const message = drainMessage({ companyId, webhookId }, "replay");
-  await queue.send([{ message, delaySeconds: 0 }]).catch(() => undefined);
-  return { count };
+  return {
+    writes: [
+      { put: { ...key, ...replay, count }, when: any(missing("pk"), missing("dueAt")) },
+      { check: keys.webhook(companyId, webhookId), when: present, orThrow: () => notFound("webhook") },
+    ],
+    answer: { count },
+    after: () => queue.send([{ message, delaySeconds: 0 }]).catch(() => undefined),
+  };
 }
 
 function sameAs(range: ReplayRange, item: unknown): Replayed {

@@ -4,11 +4,11 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, AppContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/expression.ts";
 import { absent, any, atMost, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { debounceKeys } from "#shared/db/webhook-keys.ts";
-import { ApiError, failedAt, notFound } from "#shared/errors.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
@@ -18,7 +18,7 @@ import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts
 import { userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
 import { manualData } from "#shared/webhooks/catalogue.ts";
-import { deliveryId, deliveryItem, newDelivery, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { deliveryId, deliveryItem, newDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";
 import { expectedPut } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
@@ -53,7 +53,7 @@ export async function triggerAction(
   caller: Caller,
   prospectId: number,
   registrationId: number,
-): Promise<Queued> {
+): Promise<Plan<Queued>> {
   const { prospect, registrations, dictionary } = await readActions(context, caller, prospectId);
   const registration = registrations.find(({ id }) => id === registrationId);
   if (registration === undefined) throw notFound("action");
@@ -74,12 +74,30 @@ export async function triggerAction(
     { ...about, trigger: "manual", triggeredBy },
     JSON.stringify(manualData(event, prospect)),
   );
-  const earlier = await commitTrigger(context, delivery, prospectId, registrationId, now);
-  if (earlier !== undefined) return { deliveryId: earlier };
-  // The sweeper sends a message for the delivery later, if the queue fails.
-  await enqueue({ queue, clock: context.clock }, [delivery]).catch(() => undefined);
-  return { deliveryId: id };
+  const { expiresAt } = delivery;
+  const trigger: z.infer<typeof StoredTrigger> = { type: "trigger", deliveryId: id, triggeredAt: now, expiresAt };
+  const isFirst = any(missing("pk"), atMost("triggeredAt", now - limits.doubleTriggerMs));
+  const triggerKey = debounceKeys.manualTrigger({ companyId, webhookId, registrationId, recordId: prospectId });
+  // It is enough to check the registration, because deleting a webhook deletes its registrations in the same transaction.
+  const registrationKey = keys.registration(companyId, webhookId, registrationId);
+  return {
+    writes: [
+      { put: { ...triggerKey, ...trigger }, when: isFirst },
+      { put: deliveryItem(delivery), when: absent },
+      expectedPut(delivery),
+      { check: registrationKey, when: present, orThrow: () => notFound("action") },
+    ],
+    answer: { deliveryId: id },
+    refused: ({ failed: [first, ...others] }) =>
+      first?.index === 0 && others.length === 0 ? earlierTrigger(first.item) : undefined,
+    // The sweeper sends a message for the delivery later, if the queue fails.
+    after: () => enqueue({ queue, clock: context.clock }, [delivery]).catch(() => undefined),
+  };
 }
+
+/** After a double click, writes nothing and returns the id of the earlier delivery. */
+const earlierTrigger = async (item: unknown): Promise<Plan<Queued>> =>
+  unchanged({ deliveryId: StoredTrigger.parse(item).deliveryId });
 
 interface Actions {
   readonly prospect: Prospect;
@@ -109,36 +127,3 @@ export const StoredTrigger = z.object({
   triggeredAt: z.int(),
   expiresAt: Id,
 });
-
-/** After a double click, it writes nothing and returns the id of the earlier delivery. */
-async function commitTrigger(
-  context: ApiContext,
-  delivery: StoredDelivery,
-  recordId: number,
-  registrationId: number,
-  now: number,
-): Promise<string | undefined> {
-  const { id, companyId, webhookId, expiresAt } = delivery;
-  const trigger: z.infer<typeof StoredTrigger> = { type: "trigger", deliveryId: id, triggeredAt: now, expiresAt };
-  const isFirst = any(missing("pk"), atMost("triggeredAt", now - limits.doubleTriggerMs));
-  // It is enough to check the registration, because deleting a webhook deletes its registrations in the same transaction.
-  const isRegistered = { check: keys.registration(companyId, webhookId, registrationId), when: present };
-  const writes: Write[] = [
-    {
-      put: { ...debounceKeys.manualTrigger({ companyId, webhookId, registrationId, recordId }), ...trigger },
-      when: isFirst,
-    },
-    { put: deliveryItem(delivery), when: absent },
-    expectedPut(delivery),
-    isRegistered,
-  ];
-  try {
-    await context.commit(writes, { deliveryId: id });
-    return undefined;
-  } catch (error) {
-    if (failedAt(error, writes.indexOf(isRegistered)) !== undefined) throw notFound("action");
-    const earlier = failedAt(error, 0);
-    if (earlier === undefined) throw error;
-    return StoredTrigger.parse(earlier.item).deliveryId;
-  }
-}

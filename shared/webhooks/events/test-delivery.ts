@@ -4,10 +4,10 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/expression.ts";
 import { absent, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { failedAt, notFound } from "#shared/errors.ts";
+import type { Plan } from "#shared/db/plan.ts";
+import { notFound } from "#shared/errors.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 import type { EventName } from "#shared/webhooks/catalogue.ts";
 import { deliveryId, deliveryItem, newDelivery } from "#shared/webhooks/delivery.ts";
@@ -27,7 +27,7 @@ export async function sendTestDelivery(
   caller: Caller,
   webhookId: number,
   event: EventName,
-): Promise<Queued> {
+): Promise<Plan<Queued>> {
   const { companyId, userId } = caller;
   const [{ webhook, registrations }, user] = await Promise.all([
     readWebhook(context, companyId, webhookId),
@@ -43,12 +43,14 @@ export async function sendTestDelivery(
     JSON.stringify(sampleData(event, webhook)),
     { test: true },
   );
-  const webhookExists = { check: keys.webhook(companyId, webhookId), when: present };
-  const writes: Write[] = [{ put: deliveryItem(delivery), when: absent }, expectedPut(delivery), webhookExists];
-  await context.commit(writes, { deliveryId: id }).catch((error: unknown) => {
-    throw failedAt(error, writes.indexOf(webhookExists)) === undefined ? error : notFound("webhook");
-  });
-  // The sweeper sends a message for the delivery later, if the queue fails.
-  await enqueue({ queue, clock: context.clock }, [delivery]).catch(() => undefined);
-  return { deliveryId: id };
+  return {
+    writes: [
+      { put: deliveryItem(delivery), when: absent },
+      expectedPut(delivery),
+      { check: keys.webhook(companyId, webhookId), when: present, orThrow: () => notFound("webhook") },
+    ],
+    answer: { deliveryId: id },
+    // The sweeper sends a message for the delivery later, if the queue fails.
+    after: () => enqueue({ queue, clock: context.clock }, [delivery]).catch(() => undefined),
+  };
 }

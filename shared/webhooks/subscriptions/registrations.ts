@@ -1,9 +1,10 @@
 /** Reads and writes the registrations of one webhook. */
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { below, present } from "#shared/db/expression.ts";
+import { below, present, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import {
   type NewRegistration,
@@ -36,23 +37,23 @@ export async function createRegistration(
   companyId: number,
   webhookId: number,
   input: NewRegistration,
-): Promise<Registration> {
+): Promise<Plan<Registration>> {
   const now = context.clock.now();
   const registration = storedRegistration(companyId, webhookId, await context.ids.next(), input, iso(now));
-  const counted = {
+  const counted: Write = {
     update: keys.webhook(companyId, webhookId),
     change: { add: { registrationCount: 1 } },
     when: below("registrationCount", limits.registrationsPerWebhook),
+    orThrow: (webhook) => (webhook === undefined ? notFound("webhook") : tooMany()),
   };
-  const created = presentRegistration(registration);
-  const writes = [counted, registrationWrite(registration), registrationsChange(companyId, now)];
-  await context.commit(writes, created).catch((error: unknown) => {
-    if (!(error instanceof ConditionFailed)) throw error;
-    if (error.failed.some(({ item }) => item === undefined)) throw notFound("webhook");
-    throw new ApiError("conflict", `A webhook can have at most ${limits.registrationsPerWebhook} registrations.`);
-  });
-  return created;
+  return {
+    writes: [counted, registrationWrite(registration), registrationsChange(companyId, now)],
+    answer: presentRegistration(registration),
+  };
 }
+
+const tooMany = (): ApiError =>
+  new ApiError("conflict", `A webhook can have at most ${limits.registrationsPerWebhook} registrations.`);
 
 /** Throws `not_found` if the registration or its webhook does not exist. */
 export async function getRegistration(
@@ -85,7 +86,7 @@ export async function updateRegistration(
   webhookId: number,
   id: number,
   { filter, ...fields }: RegistrationPatch,
-): Promise<Registration> {
+): Promise<Plan<Registration>> {
   const current = await readRegistration(context, companyId, webhookId, id);
   const isNewDelay = fields.delayMinutes !== undefined && fields.delayMinutes !== current.delayMinutes;
   const set = {
@@ -94,30 +95,31 @@ export async function updateRegistration(
     ...(isNewDelay && { delayChangedAt: iso(context.clock.now()) }),
   };
   const next = StoredRegistration.parse({ ...current, ...set });
-  if (JSON.stringify(next) !== JSON.stringify(StoredRegistration.parse(current))) {
-    const update = { update: keys.registration(companyId, webhookId, id), change: { set }, when: present };
-    const writes = [update, registrationsChange(companyId, context.clock.now())];
-    await context.table.transact(writes).catch(throwNotFound);
-  }
-  return presentRegistration(next);
+  const answer = presentRegistration(next);
+  if (JSON.stringify(next) === JSON.stringify(StoredRegistration.parse(current))) return unchanged(answer);
+  const update = {
+    update: keys.registration(companyId, webhookId, id),
+    change: { set },
+    when: present,
+    orThrow: missing,
+  };
+  return { writes: [update, registrationsChange(companyId, context.clock.now())], answer };
 }
+
+const missing = (): ApiError => notFound("registration");
 
 export async function deleteRegistration(
   context: ApiContext,
   companyId: number,
   webhookId: number,
   id: number,
-): Promise<void> {
+): Promise<Plan<{ id: number }>> {
   const uncounted = {
     update: keys.webhook(companyId, webhookId),
     change: { add: { registrationCount: -1 } },
     when: present,
+    orThrow: missing,
   };
-  const removed = { remove: keys.registration(companyId, webhookId, id), when: present };
-  const change = registrationsChange(companyId, context.clock.now());
-  await context.table.transact([uncounted, removed, change]).catch(throwNotFound);
-}
-
-function throwNotFound(error: unknown): never {
-  throw error instanceof ConditionFailed ? notFound("registration") : error;
+  const removed = { remove: keys.registration(companyId, webhookId, id), when: present, orThrow: missing };
+  return { writes: [uncounted, removed, registrationsChange(companyId, context.clock.now())], answer: { id } };
 }

@@ -1,10 +1,10 @@
 /** Reads, presents and deletes a company's webhooks with their registrations. */
 import * as z from "zod/mini";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import { absent, equals, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { notFound } from "#shared/errors.ts";
@@ -82,17 +82,15 @@ export async function findWebhook(table: Reads, companyId: number, id: number): 
  * Deletes the webhook with its registrations. Deliveries in a backlog have no message that could cancel them. The transaction therefore
  * sets the mark in the limiter's row, so that a step cancels both backlogs.
  */
-export function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<void> {
-  return optimistic(async () => {
-    const { webhook, registrations } = await readWebhook(context, companyId, id);
-    const writes: Write[] = [
-      { remove: keys.webhook(companyId, id), when: equals("registrationCount", webhook.registrationCount) },
-      registrationsChange(companyId, context.clock.now(), -1),
-      ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id), when: present })),
-      { update: limiterKeys.limiter(companyId, id), change: { set: backlogMark(companyId, id, context.clock.now()) } },
-    ];
-    await context.table.transact(writes);
-  });
+export async function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<Plan<{ id: number }>> {
+  const { webhook, registrations } = await readWebhook(context, companyId, id);
+  const writes: Write[] = [
+    { remove: keys.webhook(companyId, id), when: equals("registrationCount", webhook.registrationCount) },
+    registrationsChange(companyId, context.clock.now(), -1),
+    ...registrations.map((entry) => ({ remove: keys.registration(companyId, id, entry.id), when: present })),
+    { update: limiterKeys.limiter(companyId, id), change: { set: backlogMark(companyId, id, context.clock.now()) } },
+  ];
+  return { writes, answer: { id } };
 }
 
 /** The version of a company's registrations, by which a publisher notices that its cache is out of date. */

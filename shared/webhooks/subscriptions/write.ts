@@ -2,11 +2,11 @@
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { absent, any, below, equals, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
 import type {
@@ -27,7 +27,7 @@ import {
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** Creates a webhook. Only the answer to this request contains the full secret. */
-export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Webhook> {
+export async function createWebhook(context: ApiContext, companyId: number, input: NewWebhook): Promise<Plan<Webhook>> {
   const [id] = await Promise.all([context.ids.next(), assertTarget(input.url, setting("WEBHOOK_URL_POLICY"))]);
   const nowMs = context.clock.now();
   const now = iso(nowMs);
@@ -50,14 +50,13 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   const counted: Write = {
     ...registrationsChange(companyId, nowMs, 1),
     when: any(missing("webhooks"), below("webhooks", limits.webhooksPerCompany)),
+    orThrow: () => new ApiError("conflict", `A company can have at most ${limits.webhooksPerCompany} webhooks.`),
   };
   const writes: Write[] = [counted, { put: { ...keys.webhook(companyId, id), ...webhook }, when: absent }];
-  const created = presentWebhook({ webhook, registrations }, secretKey);
-  await context.commit([...writes, ...registrations.map(registrationWrite)], created).catch((error: unknown) => {
-    if (!(error instanceof ConditionFailed)) throw error;
-    throw new ApiError("conflict", `A company can have at most ${limits.webhooksPerCompany} webhooks.`);
-  });
-  return created;
+  return {
+    writes: [...writes, ...registrations.map(registrationWrite)],
+    answer: presentWebhook({ webhook, registrations }, secretKey),
+  };
 }
 
 /** Waiting deliveries are sent to the new URL. */
@@ -66,42 +65,41 @@ export async function updateWebhook(
   companyId: number,
   id: number,
   patch: WebhookPatch,
-): Promise<Webhook> {
+): Promise<Plan<Webhook>> {
   const rows = await readWebhook(context, companyId, id);
   const { name = rows.webhook.name, url = rows.webhook.url } = patch;
   const isNewName = name !== rows.webhook.name;
   const isNewUrl = url !== rows.webhook.url;
-  if (!isNewName && !isNewUrl) return maskedWebhook(rows);
+  if (!isNewName && !isNewUrl) return unchanged(maskedWebhook(rows));
   if (isNewUrl) await assertTarget(url, setting("WEBHOOK_URL_POLICY"));
   const updatedAt = iso(context.clock.now());
   const set = { ...(isNewName && { name }), ...(isNewUrl && { url }), updatedAt };
-  const write = { update: keys.webhook(companyId, id), change: { set }, when: present };
-  await context.table.write(write).catch((error: unknown) => {
-    throw error instanceof ConditionFailed ? notFound("webhook") : error;
-  });
-  return maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } });
+  const orThrow = () => notFound("webhook");
+  return {
+    writes: [{ update: keys.webhook(companyId, id), change: { set }, when: present, orThrow }],
+    answer: maskedWebhook({ ...rows, webhook: { ...rows.webhook, ...set } }),
+  };
 }
 
 /** Replaces the secret. Only this answer contains the new secret. For a day, deliveries are signed with both secrets. */
-export function rotateSecret(
+export async function rotateSecret(
   context: ApiContext,
   companyId: number,
   id: number,
   choice: SecretChoice,
-): Promise<Webhook> {
-  return optimistic(async () => {
-    const rows = await readWebhook(context, companyId, id);
-    const { webhook } = rows;
-    const secretKey = choice.secretKey ?? (await newSecretLike(context.secrets, webhook));
-    const now = context.clock.now();
-    const set = {
-      ...(await sealedSecret(context.secrets, webhook, secretKey)),
-      previousSecret: { sealed: webhook.sealedSecret, until: iso(now + limits.secretOverlapMs) },
-      updatedAt: iso(now),
-    };
-    const rotated = presentWebhook({ ...rows, webhook: { ...webhook, ...set } }, secretKey);
-    const when = equals("sealedSecret", webhook.sealedSecret);
-    await context.commit([{ update: keys.webhook(companyId, id), change: { set }, when }], rotated);
-    return rotated;
-  });
+): Promise<Plan<Webhook>> {
+  const rows = await readWebhook(context, companyId, id);
+  const { webhook } = rows;
+  const secretKey = choice.secretKey ?? (await newSecretLike(context.secrets, webhook));
+  const now = context.clock.now();
+  const set = {
+    ...(await sealedSecret(context.secrets, webhook, secretKey)),
+    previousSecret: { sealed: webhook.sealedSecret, until: iso(now + limits.secretOverlapMs) },
+    updatedAt: iso(now),
+  };
+  const when = equals("sealedSecret", webhook.sealedSecret);
+  return {
+    writes: [{ update: keys.webhook(companyId, id), change: { set }, when }],
+    answer: presentWebhook({ ...rows, webhook: { ...webhook, ...set } }, secretKey),
+  };
 }

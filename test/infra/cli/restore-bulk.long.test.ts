@@ -9,14 +9,13 @@ import { contextOn, type JobContext } from "#shared/context.ts";
 import { pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { beginUndo } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { restoreCompany } from "../../../infra/cli/restore/company.ts";
 import { restoreWholeTable, type WholeRestore } from "../../../infra/cli/restore/whole-table.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
-import { updateProspect } from "../../harness/verbs.ts";
+import { beginUndo, updateProspect } from "../../harness/verbs.ts";
 import {
   newJob,
   newStage,

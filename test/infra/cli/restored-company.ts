@@ -12,7 +12,6 @@ import { listTags } from "#shared/reference/tags.ts";
 import { activityReport } from "#shared/reports/activity.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
-import { createWebhook } from "#shared/webhooks/subscriptions/write.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { companyPages } from "../../../infra/cli/company/rows.ts";
 import { resume, suspend } from "../../../infra/cli/company/suspension.ts";
@@ -24,6 +23,7 @@ import {
   createNote,
   createProspect,
   createTag,
+  createWebhook,
   deleteProspect,
   deleteTag,
   disableUser,
