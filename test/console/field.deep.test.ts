@@ -149,10 +149,11 @@ test("another user of the device sees nothing of the data, and a sign-out delete
   await rep.context.setOffline(false);
   await press("Menu");
   await press("Sign out");
-  const send = page.getByRole("button", { name: "Send first" });
+  const [send, signIn] = [page.getByRole("button", { name: "Send first" }), page.getByLabel("Another user")];
   // The change may have been sent before the dialog opened.
+  await expect.poll(async () => (await send.isVisible()) || (await signIn.isVisible())).toBe(true);
   if (await send.isVisible()) await send.click();
-  await page.getByLabel("Another user").waitFor();
+  await signIn.waitFor();
   await chooseUser(page, team.viewer.email);
   await page.goto("/field");
   await upToDate(page);

@@ -39,10 +39,11 @@ export function SignOut({ onClose }: { onClose: () => void }) {
   };
   const waiting = phone.data?.copy().outbox.filter(({ state }) => state !== "applied").length ?? 0;
   const isAsking = drafts.length + waiting > 0;
+  const isReady = phone.isSuccess && !isAsking;
   // biome-ignore lint/correctness/useExhaustiveDependencies: it runs once, when it is known that nothing is left
   useEffect(() => {
-    if (phone.isSuccess && !isAsking) leave().catch(notifyFailed).finally(onClose);
-  }, [phone.isSuccess]);
+    if (isReady) leave().catch(notifyFailed).finally(onClose);
+  }, [isReady]);
   if (!phone.isSuccess || !isAsking) return null;
   if (phone.data !== null && waiting > 0) {
     return (
