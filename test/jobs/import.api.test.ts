@@ -136,6 +136,17 @@ test("requests with one key are one import even if their form boundaries differ,
   expect((await list(name)).total).toBe(1);
 });
 
+test("a repeated dry run with the same idempotency key gets the stored result", async () => {
+  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Idempotency-Key": randomUUID() };
+  const dryRun = () =>
+    send("POST", "/api/prospects/import?dryRun=true", { body: csvForm("name,lat,lng\nx,1,2\n"), headers });
+  const first = await dryRun();
+  const again = await dryRun();
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+  const DryRun = z.looseObject({ id: z.null(), dryRun: z.literal(true) });
+  expect(bodyOf(again, 200, DryRun)).toEqual(bodyOf(first, 200, DryRun));
+});
+
 test("a file of 10 001 rows is refused, and the answer names the import job", async () => {
   const answer = await post(csvForm(`name,status\n${"x,y\n".repeat(10_001)}`));
   problemOf(answer, 413, "payload_too_large");

@@ -92,6 +92,15 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   expect(await expectReconciled(at)).toMatchObject({ matched: 55, delivered: 55 });
 });
 
+test("a repeated resumption queues the next step again, because the first request may have been killed before", async () => {
+  const at = await newPipeline(db);
+  await pause(at);
+  await resume(at);
+  at.queue.length = 0;
+  expect((await resume(at)).status).toBe("active");
+  expect(at.queue.map(({ message }) => message)).toMatchObject([{ drain: "paused" }]);
+});
+
 describe("killed at each call, before and after it takes effect", () => {
   const deaths = [
     ["before", 0],
