@@ -9,7 +9,7 @@ import { onceInRun } from "../harness/once.ts";
 import { present } from "../harness/shapes.ts";
 
 /** Maximum kilobytes that a browser may load before it shows the first page. The files are counted in compressed form. */
-const SHELL_KB = 125;
+const SHELL_KB = 110;
 
 beforeAll(() => onceInRun("console", buildConsole));
 
@@ -42,8 +42,8 @@ test("a build removes the directories of builds whose process was killed, and no
 });
 
 test(`the shell has at most ${SHELL_KB} KB`, () => {
-  // The page, its icon, two scripts and two style sheets. The bundler shares the smaller ones with the dialog of the drafts.
-  expect(shell()).toHaveLength(6);
+  // The page, its icon, a script and a style sheet.
+  expect(shell()).toHaveLength(4);
   const bytes = shell().reduce((sum, file) => sum + gzipSync(read(file)).length, 0);
   expect(bytes / 1000).toBeLessThan(SHELL_KB);
 });
