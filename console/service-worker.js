@@ -33,9 +33,13 @@ async function dropOldFiles() {
   }
 }
 
+/** Undefined if the page has removed the worker and its cache. The worker then still runs until the page is closed. */
+const existing = async () => ((await caches.has(CACHE)) ? caches.open(CACHE) : undefined);
+
 /** A file never changes, because its name contains a hash of its content. */
 async function fileOf(request) {
-  const cache = await caches.open(CACHE);
+  const cache = await existing();
+  if (cache === undefined) return fetch(request);
   const kept = await cache.match(request.url);
   if (kept !== undefined) return kept;
   const response = await fetch(request);
@@ -45,7 +49,8 @@ async function fileOf(request) {
 
 /** The page comes from the service if the service answers, so that a new build is used at once. */
 async function pageOf(event) {
-  const cache = await caches.open(CACHE);
+  const cache = await existing();
+  if (cache === undefined) return fetch(event.request);
   const answered = fetch(event.request).then(async (response) => {
     const isPage =
       response.ok && !response.redirected && (response.headers.get("Content-Type") ?? "").startsWith("text/html");
