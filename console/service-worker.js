@@ -33,32 +33,32 @@ async function dropOldFiles() {
   }
 }
 
-/** Undefined if the page has removed the worker and its cache. The worker then still runs until the page is closed. */
-const existing = async () => ((await caches.has(CACHE)) ? caches.open(CACHE) : undefined);
+const keptOf = (path) => caches.match(path, { cacheName: CACHE });
+
+/** Does nothing if the page has removed the worker and its cache. The worker then still runs until the page is closed. */
+async function keep(path, response) {
+  if (await caches.has(CACHE)) await (await caches.open(CACHE)).put(path, response);
+}
 
 /** A file never changes, because its name contains a hash of its content. */
 async function fileOf(request) {
-  const cache = await existing();
-  if (cache === undefined) return fetch(request);
-  const kept = await cache.match(request.url);
+  const kept = await keptOf(request.url);
   if (kept !== undefined) return kept;
   const response = await fetch(request);
-  if (response.ok) await cache.put(request.url, response.clone());
+  if (response.ok) await keep(request.url, response.clone());
   return response;
 }
 
 /** The page comes from the service if the service answers, so that a new build is used at once. */
 async function pageOf(event) {
-  const cache = await existing();
-  if (cache === undefined) return fetch(event.request);
   const answered = fetch(event.request).then(async (response) => {
     const isPage =
       response.ok && !response.redirected && (response.headers.get("Content-Type") ?? "").startsWith("text/html");
-    if (isPage) await cache.put(PAGE, response.clone());
+    if (isPage) await keep(PAGE, response.clone());
     return response;
   });
   event.waitUntil(answered.catch(() => undefined));
   const late = new Promise((resolve) => setTimeout(resolve, PAGE_MS));
   const response = await Promise.race([answered.catch(() => undefined), late]);
-  return response ?? (await cache.match(PAGE)) ?? answered;
+  return response ?? (await keptOf(PAGE)) ?? answered;
 }
