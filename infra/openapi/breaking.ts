@@ -35,7 +35,7 @@ interface Comparison {
   readonly report: (problem: string) => void;
 }
 
-/** What is compared: who writes it, and the words for it in a report. */
+/** A part of the contract that is compared: who writes it, and its name in a report. */
 interface Part {
   readonly direction: Direction;
   readonly name: string;

@@ -1,4 +1,4 @@
-/** What a request would write and answer. A verb only reads and returns its plan. Whoever calls the verb commits the plan once. */
+/** The writes and the answer of a request. A verb only reads and returns its plan. The caller of the verb commits the plan once. */
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { ConditionFailed } from "#shared/errors.ts";

@@ -348,10 +348,10 @@ describe("cost", () => {
     const written = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
     // Each update reads the prospect's row once. It then writes the row and its entry for the search index in one transaction, which costs
     // two units for each of these two writes.
-    expect(written.writeUnits).toBeLessThanOrEqual(4 * 100 + 20);
+    expect(written.writeUnits).toBeLessThanOrEqual(4 * 100 + 18);
     expect(written.readUnits).toBeLessThanOrEqual(100 + 0.2 * COUNT + 10);
     const unchanged = (await metered(() => importing(newFunction(), caller, changed, update))).usage;
-    expect(unchanged.writeUnits).toBeLessThanOrEqual(20);
+    expect(unchanged.writeUnits).toBeLessThanOrEqual(18);
   });
 
   test("an import within a request reads no more prospects than its limit, and then names the import job", async () => {

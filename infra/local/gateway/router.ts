@@ -28,7 +28,7 @@ export function createRouter({ methods }: Api): Router {
 
 const partsOf = (path: string): string[] => (path === "/" ? [] : path.split("/").slice(1));
 const isParameter = (part: string): boolean => part.startsWith("{");
-/** Such a parameter stands for all further segments. */
+/** A parameter of this form matches all further segments. */
 const isGreedy = (part: string): boolean => part.endsWith("+}");
 
 /** Returns a text by which a path with a literal segment comes before a path with a parameter at the same position. */

@@ -1,6 +1,6 @@
 /**
  * Holds deliveries back: in the paused backlog of a paused webhook, or in the throttled backlog, which waits for a slot. Both are partitions
- * of the due index (drain.ts sends them).
+ * of the due index. `drain.ts` sends what they contain.
  */
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
