@@ -42,7 +42,7 @@ export const routes: readonly Route[] = declared.map(withIdempotency);
 /** API Gateway invokes it with the Authorization header of a request, except for public routes. */
 export const authorizer = {
   file: "authorize",
-  // Up to two requests to the issuer of three seconds each, and four seconds for the rest.
+  // Up to two requests to the issuer, each sent at most twice and for two seconds, and two seconds for the rest.
   timeoutSeconds: 10,
   access: {
     // The function reads the user's role and permissions from the identity row. It writes only at the first sign-in of an invited user, to

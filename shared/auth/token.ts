@@ -16,7 +16,7 @@ import { setting } from "#shared/config.ts";
 import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 
-const FETCH_TIMEOUT_MS = 3_000;
+const FETCH_TIMEOUT_MS = 2_000;
 
 /**
  * An Authorization header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. API Gateway uses the same
@@ -194,12 +194,18 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
   return bytes;
 }
 
-/** The library's own function refuses a local issuer without TLS. Redirects are not followed. */
+/**
+ * The library's own function refuses a local issuer without TLS. Redirects are not followed. A request that fails is sent once more: the
+ * issuer may have closed an idle connection, and a function that Lambda has paused does not notice this.
+ */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
-  try {
+  const read = async (): Promise<ArrayBuffer> => {
     const answer = await fetch(url, { redirect: "error", signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
     if (!answer.ok) throw new Error(`status ${answer.status}`);
     return await answer.arrayBuffer();
+  };
+  try {
+    return await read().catch(read);
   } catch (error) {
     throw new FetchError(url, error);
   }

@@ -86,6 +86,18 @@ test.each([
   },
 );
 
+test("a closed connection to the issuer fails no request", async () => {
+  let closed = 0;
+  const { endpoint } = await http((response) => {
+    if (closed++ === 0) return response.destroy();
+    const keys = [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }];
+    return response.end(JSON.stringify({ keys }));
+  });
+  const verify = newVerifier(endpoint, `${endpoint}${JWKS}`);
+  expect(await verify(tokenOf(endpoint))).toBe("somebody");
+  expect(closed).toBe(2);
+});
+
 test("tokens with unknown keys do not cause repeated requests to the issuer", async () => {
   const running = await startIssuer();
   const verify = newVerifier(running.issuer, `${running.issuer}${JWKS}`);
