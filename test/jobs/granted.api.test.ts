@@ -1,0 +1,71 @@
+/**
+ * Tests over HTTP what jobs rarely write, and what requests read while a job runs. In the gate, each function has only the rights of the
+ * template, so these tests fail if such a right is missing.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { at } from "../harness/client.ts";
+import { holdQueue } from "../harness/held-queue.ts";
+import { dataOf, present, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+const DAY_MS = 86_400_000;
+
+async function ended(body: object) {
+  const job = dataOf(await as.owner.POST("/api/prospects/bulk", { body: { action: {}, ...body } }), 202);
+  if (!("id" in job)) throw new Error("no job");
+  for (;;) {
+    const { state, changed } = dataOf(await as.owner.GET("/api/jobs/{id}", at(job.id)));
+    if (!["queued", "running"].includes(state)) return { state, changed };
+    await sleep(50);
+  }
+}
+
+test("a bulk job moves the upcoming appointments of a prospect to its new assignee, and deletes them with the prospect", async () => {
+  const { id } = dataOf(await as.owner.POST("/api/prospects", { body: { name: uniqueName() } }), 201);
+  const startAt = new Date(Date.now() + DAY_MS).toISOString();
+  dataOf(
+    await as.owner.POST("/api/prospects/{id}/appointments", { ...at(id), body: { title: "Visit", startAt } }),
+    201,
+  );
+  const { user } = dataOf(await as.rep.GET("/api/me"));
+  const query = { from: startAt, to: new Date(Date.now() + 2 * DAY_MS).toISOString() };
+  const upcoming = async () => dataOf(await as.rep.GET("/api/appointments", { params: { query } })).length;
+  expect(await upcoming()).toBe(0);
+  const assigned = { ids: [id], action: { set: { assignedToUserId: user.id } } };
+  expect(await ended(assigned)).toEqual({ state: "completed", changed: 1 });
+  expect(await upcoming()).toBe(1);
+  expect(await ended({ ids: [id], action: { delete: true } })).toEqual({ state: "completed", changed: 1 });
+  expect(await upcoming()).toBe(0);
+});
+
+test("an import job creates the tags that a file names", async () => {
+  const [name, tag] = [uniqueName(), uniqueName()];
+  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
+  const { url, method, headers } = present(job.upload ?? undefined);
+  expect((await fetch(url, { method, headers, body: `name,lat,lng,tags\n${name},39.5,-105,${tag}\n` })).status).toBe(
+    200,
+  );
+  for (;;) {
+    const summary = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
+    if (summary.state === "completed") {
+      expect(summary).toMatchObject({ imported: 1, errors: [] });
+      break;
+    }
+    expect(["awaiting_upload", "running"]).toContain(summary.state);
+    await sleep(50);
+  }
+  const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
+  expect(items.map(({ tags }) => tags.map((one) => one.tag.value))).toEqual([[tag]]);
+});
+
+test("while a job runs, users can be changed and disabled", async () => {
+  const held = await holdQueue(as.owner);
+  const { user } = dataOf(await as.importer.GET("/api/me"));
+  expect(dataOf(await as.owner.PATCH("/api/users/{id}", { ...at(user.id), body: { permissions: [] } }))).toMatchObject({
+    permissions: [],
+  });
+  expect(dataOf(await as.owner.DELETE("/api/users/{id}", at(user.id)))).toEqual({ id: user.id });
+  await held.release();
+});
