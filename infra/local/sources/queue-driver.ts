@@ -30,7 +30,7 @@ const CALL_LIMIT = 10;
 const WAIT_SECONDS = 20;
 /**
  * SQS's maximum visibility timeout. Messages are received with it, because they may wait in this process for longer than the queue's own
- * timeout. A failed message gets the rest of the queue's own timeout, which begins with its invocation.
+ * timeout. The queue's own timeout begins with the invocation.
  */
 const MAX_VISIBILITY_SECONDS = 43_200;
 
@@ -42,17 +42,18 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
   const waiting = new FairQueue<Message>((message) => groupOf(message) ?? "");
   const size = mapping.BatchSize ?? DEFAULT_BATCH_SIZE;
 
-  /** Deletes the messages that succeed. A failed message becomes visible again later, or moves to the dead-letter queue. */
+  /**
+   * Deletes the messages that succeed. A failed message becomes visible again after the queue's timeout or after a time that the function
+   * has chosen, or moves to the dead-letter queue.
+   */
   async function process(messages: Messages): Promise<void> {
-    const retryAt = Date.now() + visibilitySeconds * 1_000;
+    for (const entries of inCalls(messages)) {
+      const Entries = entries.map((entry) => ({ ...entry, VisibilityTimeout: visibilitySeconds }));
+      await queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries }));
+    }
     const failed = new Set(await failedOf(messages));
     for (const Entries of inCalls(messages.filter((one) => !failed.has(one)))) {
       await queues.sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
-    }
-    const VisibilityTimeout = Math.max(0, Math.ceil((retryAt - Date.now()) / 1_000));
-    for (const entries of inCalls([...failed])) {
-      const Entries = entries.map((entry) => ({ ...entry, VisibilityTimeout }));
-      await queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries }));
     }
   }
 

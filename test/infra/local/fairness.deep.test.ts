@@ -2,7 +2,12 @@
  * Tests that the local service's queues are fair: if one company has many waiting messages, they must not delay the few messages of another
  * company.
  */
-import { CreateQueueCommand, SendMessageBatchCommand } from "@aws-sdk/client-sqs";
+import {
+  ChangeMessageVisibilityCommand,
+  CreateQueueCommand,
+  SendMessageBatchCommand,
+  SendMessageCommand,
+} from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { depthOf, type QueueServer, startQueues } from "../../../infra/local/engines/queues.ts";
@@ -18,6 +23,8 @@ const Event = z.object({
   Records: z.array(
     z.object({
       body: z.string(),
+      messageId: z.string(),
+      receiptHandle: z.string(),
       attributes: z.looseObject({ MessageGroupId: z.optional(z.string()), ApproximateReceiveCount: z.string() }),
     }),
   ),
@@ -107,5 +114,41 @@ describe("the local queue", () => {
     for (let inFlight = 1; inFlight > 0; ) ({ inFlight } = await depthOf(queues, NAME));
     await source.stop();
     expect(await depthOf(queues, NAME)).toEqual({ waiting: 0, inFlight: 0, delayed: 0 });
+  });
+
+  it("hands out a failed message again after the time that the function has chosen, before the queue's own timeout", async () => {
+    const name = "Chosen";
+    const QueueUrl = queueUrl(queues.endpoint, name);
+    const VisibilityTimeout = "43200";
+    await queues.sqs.send(new CreateQueueCommand({ QueueName: name, Attributes: { VisibilityTimeout } }));
+    const counts: string[] = [];
+    const EventSourceArn = QUEUE.replace(NAME, name);
+    const FunctionResponseTypes = ["ReportBatchItemFailures"];
+    const mapping = z.parse(EventSourceMapping, {
+      EventSourceArn,
+      FunctionName: "f",
+      BatchSize: 1,
+      FunctionResponseTypes,
+    });
+    const driver = queueDriver({
+      mapping: { ...mapping, id: "Chosen", name: "Chosen" },
+      target: {
+        async invoke(event) {
+          const [record] = z.parse(Event, event).Records;
+          counts.push(record?.attributes.ApproximateReceiveCount ?? "");
+          if (counts.length === 3) return '{"batchItemFailures":[]}';
+          const ReceiptHandle = record?.receiptHandle;
+          await queues.sqs.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 }));
+          return JSON.stringify({ batchItemFailures: [{ itemIdentifier: record?.messageId }] });
+        },
+      },
+      queues,
+      visibilitySeconds: 43_200,
+      concurrency: 1,
+    });
+    const source = startPoller(driver, () => undefined);
+    await queues.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "a", MessageGroupId: "a" }));
+    await expect.poll(() => counts, { interval: 20 }).toEqual(["1", "2", "3"]);
+    await source.stop();
   });
 });
