@@ -9,7 +9,7 @@ import { nearestOf } from "#shared/nearest.ts";
 import type { RowChange } from "#shared/prospects/csv/change.ts";
 import { type Draft, draftOf, filledCellsOf, type Names, quoted } from "#shared/prospects/csv/draft.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
-import { BadFile } from "#shared/prospects/csv/format.ts";
+import { BadFile, keyColumns } from "#shared/prospects/csv/format.ts";
 import {
   cellsOf,
   fillsUnnamed,
@@ -20,8 +20,8 @@ import {
   nothingFilled,
   readHeader,
 } from "#shared/prospects/csv/header.ts";
-import { isId, keyColumns, keyIn, type MatchBy, type OnMatch } from "#shared/prospects/csv/key.ts";
 import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
+import { isId, keyIn, type MatchBy, type OnMatch } from "#shared/prospects/match-key.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 /** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
