@@ -1,5 +1,4 @@
 /** The format of exported and imported CSV files. The console uses this file too, so it must not use modules of Node.js. */
-import type { MatchBy } from "#shared/prospects/match-key.ts";
 
 /** The file cannot be imported at all. The message gives the reason. */
 export class BadFile extends Error {
@@ -37,9 +36,6 @@ export const knownColumns = [
   "customFieldData",
 ] as const;
 export type Column = (typeof knownColumns)[number];
-
-/** The columns with the keys by which rows are matched with prospects. */
-export const keyColumns: Readonly<Record<MatchBy, Column>> = { id: "id", sourceId: "sourceId", emailAddress: "email" };
 
 /** Absent options are those of a file that is read without settings: the first 19 columns, and no byte order mark. */
 export interface FileForm {
