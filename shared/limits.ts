@@ -37,6 +37,8 @@ export const addressLine = 255;
 export const formattedAddress = 4 * addressLine;
 /** Prospects that share one address. The address row lists their ids, so the limit bounds the size of this row. */
 export const prospectsPerAddress = 2_000;
+/** Ids that a 409 names if several prospects have the key of `matchBy`. */
+export const conflictingIds = 20;
 /** Addresses that one request reads for a user who sees only assigned prospects, and who may therefore see few of them. */
 export const addressesLookedThrough = 16_384;
 /** Prospects that change in one transaction with their address: 100 writes, three for each prospect, and one for the address. */

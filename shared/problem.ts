@@ -1,7 +1,8 @@
 /** The body of every error response (RFC 9457). Functions import only types of this file, so no bundle contains the schema. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
-import { named } from "#shared/schema.ts";
+import * as limits from "#shared/limits.ts";
+import { Id, named } from "#shared/schema.ts";
 
 /** Clients may rely on the list, so adding a code is a change of the API. */
 export const ProblemCode = z.enum([
@@ -58,13 +59,15 @@ export const Problem = named(
     errors: z.array(Fault),
     actualCount: z.optional(z.int()),
     reason: z.optional(z.string()),
+    ids: z.optional(z.array(Id)),
+    existingId: z.optional(Id),
   }),
   "Every error of the service (RFC 9457).",
 );
 export type Problem = z.infer<typeof Problem>;
 
 /** The members of a problem that only some error codes have. */
-export type ProblemMembers = Pick<Problem, "actualCount" | "reason">;
+export type ProblemMembers = Pick<Problem, "actualCount" | "reason" | "ids" | "existingId">;
 
 /* @__PURE__ */ explain([Problem], () => ({
   fields: {
@@ -75,6 +78,9 @@ export type ProblemMembers = Pick<Problem, "actualCount" | "reason">;
     requestId: "The same as `X-Request-Id`.",
     actualCount: "With the code `count_mismatch`: the number of records that the request would change.",
     reason: "Only with `sync_reset_required`: why the client must begin anew.",
+    ids: `With \`conflict\` of a request with \`matchBy\`: the prospects that have the key, at most ${limits.conflictingIds}.`,
+    existingId:
+      "With `conflict` because of a `clientRecordId`: the prospect that has it. Absent if the caller does not see this prospect.",
     errors: "Each fault: a JSON pointer into the body or the name of a parameter, a code and a message.",
   },
 }));

@@ -433,7 +433,7 @@ export interface paths {
         put?: never;
         /**
          * Create a prospect
-         * @description Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee.
+         * @description Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee. With `matchBy`, the service first looks for a prospect with the same key: 201 answers the new prospect, 200 the found one, and 409 names up to 20 prospects in `ids` if several have the key. Of concurrent requests with the same key, one creates the prospect, and the others find it. Without `matchBy`, a `clientRecordId` that was used before is 409, with `existingId` if the caller sees the prospect.
          *
          *     For every signed-in user.
          */
@@ -3947,6 +3947,13 @@ export interface components {
             actualCount?: number;
             /** @description Only with `sync_reset_required`: why the client must begin anew. */
             reason?: string;
+            /** @description With `conflict` of a request with `matchBy`: the prospects that have the key, at most 20. */
+            ids?: number[];
+            /**
+             * Format: int64
+             * @description With `conflict` because of a `clientRecordId`: the prospect that has it. Absent if the caller does not see this prospect.
+             */
+            existingId?: number;
         };
         /** @description A prospect as lists show it, with the one soonest upcoming appointment. */
         Prospect: {
@@ -7237,7 +7244,12 @@ export interface operations {
     };
     prospectsCreate: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Finds the prospect that has the same value in this field, among those that the caller sees, or creates it if there is none. E-mail addresses are compared without case. The body must contain the field. Example: `sourceId`. */
+                matchBy?: "sourceId" | "emailAddress" | "clientRecordId";
+                /** @description `update` changes the sent fields of the found prospect, as PATCH does. `skip`, the default, changes nothing. Example: `update`. */
+                onMatch?: "update" | "skip";
+            };
             header?: {
                 /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
                 "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
@@ -7270,6 +7282,93 @@ export interface operations {
             };
         };
         responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1030,
+                     *       "name": "Maria Alvarez",
+                     *       "phoneNumber": "+1 303 555 0142",
+                     *       "secondaryPhoneNumber": null,
+                     *       "emailAddress": null,
+                     *       "lat": 39.7392,
+                     *       "lng": -104.9903,
+                     *       "source": "door",
+                     *       "sourceId": null,
+                     *       "sourceCreatedAt": null,
+                     *       "customFieldData": {
+                     *         "roofAge": 14,
+                     *         "insured": true
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z",
+                     *       "address": {
+                     *         "id": 1026,
+                     *         "address1": "1437 Bannock St",
+                     *         "address2": null,
+                     *         "city": "Denver",
+                     *         "state": "CO",
+                     *         "zip": "80202",
+                     *         "formattedAddress": "1437 Bannock St, Denver, CO 80202"
+                     *       },
+                     *       "currentStatus": {
+                     *         "id": 1024,
+                     *         "value": "Interested",
+                     *         "color": "#10B981"
+                     *       },
+                     *       "assignedTo": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "tags": [
+                     *         {
+                     *           "tag": {
+                     *             "id": 1025,
+                     *             "value": "Hail damage",
+                     *             "color": "#DC2626"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "appointments": [
+                     *         {
+                     *           "id": 1029,
+                     *           "prospectId": 1030,
+                     *           "title": "Roof inspection",
+                     *           "startAt": "2026-06-02T15:00:00.000Z",
+                     *           "endAt": "2026-06-02T16:00:00.000Z",
+                     *           "allDay": false,
+                     *           "status": "scheduled",
+                     *           "location": "1437 Bannock St, Denver",
+                     *           "notes": null,
+                     *           "assignedTo": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "createdBy": {
+                     *             "id": 7,
+                     *             "firstName": "Ravi",
+                     *             "lastName": "Rep",
+                     *             "email": "ravi@example.com"
+                     *           },
+                     *           "createdAt": "2026-06-01T15:04:05.678Z",
+                     *           "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Prospect"];
+                };
+            };
             /** @description Created */
             201: {
                 headers: {

@@ -18,7 +18,7 @@ export const handler = command(
     status: 202,
     collection: "/api/jobs",
     response: Job,
-    dryRun: { response: BulkDryRun, applies: isDryRun },
+    ok: { response: BulkDryRun, applies: isDryRun },
   },
   ({ context, caller, body }) => createBulk(context, services, caller, body),
 );

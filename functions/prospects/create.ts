@@ -1,19 +1,21 @@
-/** POST /api/prospects: creates a prospect. */
+/** POST /api/prospects: creates a prospect, or finds the one that has a given key. */
 import { command } from "#shared/http/endpoint.ts";
+import * as limits from "#shared/limits.ts";
 import { NewProspect } from "#shared/prospects/input.ts";
+import { FindOrMakeQuery, findOrMake, isFound } from "#shared/prospects/list/find-or-make.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
-import { createProspect } from "#shared/prospects/write.ts";
 
 export const handler = command(
   {
     summary: "Create a prospect",
-    description:
-      "Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee.",
+    description: `Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee. With \`matchBy\`, the service first looks for a prospect with the same key: 201 answers the new prospect, 200 the found one, and 409 names up to ${limits.conflictingIds} prospects in \`ids\` if several have the key. Of concurrent requests with the same key, one creates the prospect, and the others find it. Without \`matchBy\`, a \`clientRecordId\` that was used before is 409, with \`existingId\` if the caller sees the prospect.`,
     tag: "Prospects",
     allow: "everyone",
+    query: FindOrMakeQuery,
     body: NewProspect,
     status: 201,
     response: Prospect,
+    ok: { response: Prospect, applies: isFound },
   },
-  ({ context, caller, body }) => createProspect(context, caller, body),
+  ({ context, caller, query, body }) => findOrMake(context, caller, query, body),
 );

@@ -22,7 +22,7 @@ export const handler = command(
     status: 202,
     collection: "/api/jobs",
     response: Job,
-    dryRun: { response: BulkDryRun, applies: isDryRun },
+    ok: { response: BulkDryRun, applies: isDryRun },
   },
   ({ context, caller, path, body }) => createRun(context, services, caller, path.id, body),
 );

@@ -168,7 +168,7 @@ export function operation(route: Route, contract: Contract, components: Componen
         contract.upload === undefined ? requestBody(route, contract, body, components) : uploadBody(components),
     }),
     responses: {
-      ...(contract.dryRun && { 200: dryRunSuccess(route, contract, contract.dryRun.response, components) }),
+      ...(contract.ok && { 200: okSuccess(route, contract, contract.ok.response, components) }),
       [contract.status]: success(route, contract, components),
       ...(contract.mayBeEmpty && { 204: noContent(contract) }),
       ...(contract.revalidated && { 304: notModified }),
@@ -270,12 +270,12 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the description of the response to a dry run. The example that `answers.ts` has for the function shows a response without a dry
- * run, so it does not fit. The code therefore passes a file name for which `answers.ts` has no example. `success` then uses the example of
- * the response's schema.
+ * Returns the description of the response with the status 200, for example to a dry run. The example that `answers.ts` has for the function
+ * shows the other response, so it does not fit. The code therefore passes a file name for which `answers.ts` has no example. `success` then
+ * uses the example of the response's schema.
  */
-const dryRunSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
-  success({ ...route, file: `${route.file}?dryRun` }, { ...contract, response, status: 200 }, components);
+const okSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
+  success({ ...route, file: `${route.file}?ok` }, { ...contract, response, status: 200 }, components);
 
 const Reference = z.object({ $ref: z.string() });
 const List = z.object({ items: Reference });

@@ -19,6 +19,7 @@ import { ImportMessage } from "#shared/jobs/import/job.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import { AddressPack, PackedAddressFields, StoredAddress } from "#shared/prospects/address-rows.ts";
 import { StoredClientRecord } from "#shared/prospects/client-records.ts";
+import { StoredMatchClaim } from "#shared/prospects/list/find-or-make.ts";
 import { PackedLocators, StoredNoteLocator } from "#shared/prospects/rows.ts";
 import { StoredAppointment, StoredNote, StoredProspect, StoredStatusChange } from "#shared/prospects/stored.ts";
 import { StoredCompany, StoredStatus, StoredTag } from "#shared/reference/schema.ts";
@@ -52,6 +53,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   "bulkJob/result": StoredResult,
   bulkQueue: StoredQueue,
   clientRecord: StoredClientRecord,
+  matchClaim: StoredMatchClaim,
   company: StoredCompany,
   companyEmail: CompanyEmail,
   "data-key": StoredDataKey,

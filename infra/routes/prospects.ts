@@ -50,10 +50,14 @@ export const prospectRoutes: readonly Route[] = [
   post("/api/prospects", "prospects/create", {
     table: {
       ...prospectWrites,
-      reference: ["Query", "ConditionCheckItem"],
-      prospects: ["BatchGetItem", "PutItem"],
+      ...indexReads,
+      reference: ["GetItem", "Query", "ConditionCheckItem"],
+      index: ["Query", "PutItem"],
+      indexTexts: ["BatchGetItem", "Query", "PutItem"],
       prospectRanges: ["PutItem"],
-      clientRecords: ["PutItem"],
+      clientRecords: ["BatchGetItem", "PutItem"],
+      matchClaims: ["GetItem", "PutItem"],
+      agendas: ["GetItem", "PutItem", "DeleteItem"],
     },
   }),
   post("/api/prospects/import", "prospects/import", {

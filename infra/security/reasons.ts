@@ -27,6 +27,7 @@ export const familyReasons: Record<Family, string> = {
   idempotency: "the answer to a POST with an Idempotency-Key, for its repetition",
   receipts: "receipts of the operations that devices have sent",
   clientRecords: "the ids that devices have given to prospects before the service did",
+  matchClaims: "the keys for which requests with `matchBy` have created prospects in the last 24 hours",
   territories: "territories",
   deletedTerritories: "deleted territories, which deliveries may still name",
   index: "new entries and the head of the company index",

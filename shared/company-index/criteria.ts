@@ -139,8 +139,8 @@ export interface Criteria {
   readonly tagIds?: ReadonlySet<number> | undefined;
   /** In the form of `folded`. */
   readonly cities?: ReadonlySet<string> | undefined;
-  /** Exact. */
-  readonly sourceIds?: ReadonlySet<string> | undefined;
+  /** Contains each source id that passes, in upper and lower case as it is stored. */
+  readonly sourceIds?: Pick<ReadonlySet<string>, "has"> | undefined;
   /** A row must be inside each of them. */
   readonly areas?: readonly Area[] | undefined;
   /** If set, rows are sorted by their distance from this point. Set `onMap` too, because rows without coordinates have no distance. */

@@ -72,6 +72,12 @@ export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: st
   sk: `UNIQUE#${kind}#${value}`,
 });
 
+/** `userId` is undefined for all callers who see all prospects. */
+export const matchClaim = (companyId: number, userId: number | undefined, digest: string): Key => ({
+  pk: `C#${companyId}#MC#${userId ?? "all"}`,
+  sk: `M#${digest}`,
+});
+
 /** The ranges tell which partitions can contain prospects. */
 export const prospectRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#PR` });
 export const prospectRange = (companyId: number, from: number): Key => ({
@@ -325,6 +331,7 @@ export const families = {
   idempotency: "C#*#IK#*",
   receipts: "C#*#OP#*",
   clientRecords: "C#*#CR#*",
+  matchClaims: "C#*#MC#*",
   territories: "C#*#T",
   deletedTerritories: "C#*#TD",
   index: "C#*#X",

@@ -16,7 +16,7 @@ export interface Plan<Answer> {
   /** The receipt of an operation (offline sync) contains its id and version. */
   readonly written?: Written;
   /** Called if a condition fails. Returns the plan to commit instead, or undefined for the usual treatment (`carryOut`). */
-  readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer>> | undefined;
+  readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer> | undefined> | undefined;
   /** Runs after the commit of this plan and before the answer. A killed request may not reach it. */
   readonly after?: () => Promise<unknown>;
 }

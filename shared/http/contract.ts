@@ -29,8 +29,8 @@ export interface Contract {
   /** A response with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status: 200 | 201 | 202;
   readonly response: z.ZodMiniType;
-  /** Has the status 200. `applies` returns true for the result of a dry run. */
-  readonly dryRun?: { readonly response: z.ZodMiniType; readonly applies: (answer: unknown) => boolean };
+  /** Some answers have the status 200 instead: those of dry runs, and of records that existed before. `applies` is true for them. */
+  readonly ok?: { readonly response: z.ZodMiniType; readonly applies: (answer: unknown) => boolean };
   /** True if the response contains a secret. The stored copy is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;
   /** True if the response has an ETag, and may be 304. */
@@ -70,6 +70,4 @@ export interface Call<C extends Contract, Context> {
 /** What an endpoint may return. */
 export type Answer<C extends Contract> =
   | z.input<C["response"]>
-  | (C extends { readonly dryRun: { readonly response: infer Schema extends z.ZodMiniType } }
-      ? z.input<Schema>
-      : never);
+  | (C extends { readonly ok: { readonly response: infer Schema extends z.ZodMiniType } } ? z.input<Schema> : never);

@@ -82,9 +82,9 @@ function buffered<C extends Contract>(
 }
 
 function success(contract: Contract, request: Request, { value, replayed }: Result): APIGatewayProxyResult {
-  const { collection, dryRun, status } = contract;
+  const { collection, ok, status } = contract;
   const again = replayed ? { "Idempotency-Replayed": "true" } : {};
-  if (dryRun?.applies(value) === true) return answer(request, 200, checked(dryRun.response, value), again);
+  if (ok?.applies(value) === true) return answer(request, 200, checked(ok.response, value), again);
   const isCreated = status === 201 || (status === 202 && collection !== undefined);
   const headers = { ...(isCreated && location(request, collection, value)), ...again };
   return answer(request, status, checked(contract.response, value), headers);

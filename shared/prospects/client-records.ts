@@ -4,7 +4,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { absent, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError } from "#shared/errors.ts";
+import { ApiError, type ConditionFailed } from "#shared/errors.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
@@ -26,15 +26,21 @@ export function clientRecordWrites({ companyId, createdBy: userId, id, clientRec
     clientRecordId: clientRecordId.toLowerCase(),
     prospectId: id,
   };
-  return [
-    { put: { ...keyOf({ companyId, userId }, clientRecordId), ...row }, when: absent, orThrow: clientRecordInUse },
-  ];
+  const inUse = () => clientRecordInUse();
+  return [{ put: { ...keyOf({ companyId, userId }, clientRecordId), ...row }, when: absent, orThrow: inUse }];
 }
 
-function clientRecordInUse(): ApiError {
+/** `existingId` is the prospect that has the id, if the caller sees it. */
+export function clientRecordInUse(existingId?: number): ApiError {
   const message = "is already the id of another prospect that you have created";
   const faults = [{ pointer: "/clientRecordId", code: "duplicate", message }];
-  return new ApiError("conflict", `clientRecordId: ${message}.`, { faults });
+  return new ApiError("conflict", `clientRecordId: ${message}.`, { faults, members: { existingId } });
+}
+
+/** Returns the id of the prospect because of whose client id a creation has failed, or undefined if it failed for another reason. */
+export function prospectInTheWay({ failed }: ConditionFailed): number | undefined {
+  const rows = failed.map(({ item }) => StoredClientRecord.safeParse(item));
+  return rows.find(({ success }) => success)?.data?.prospectId;
 }
 
 /**

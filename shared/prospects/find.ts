@@ -41,8 +41,10 @@ export async function findProspects(
   }
 }
 
-/** The filters of a list, and two that a query cannot contain. */
+/** The filters of a list, and three that a query cannot contain. */
 export interface ShapedFilter extends ProspectFilter {
+  /** Decides instead of the values of `sourceId`, which must not be empty. */
+  readonly sourceIds?: Criteria["sourceIds"];
   readonly polygon?: Ring | undefined;
   /** A prospect must lie in all of them, and also in the polygon and the territory. */
   readonly areas?: readonly Area[] | undefined;
@@ -56,7 +58,7 @@ export function findFiltered(
   more: Partial<Criteria> = {},
 ): Promise<Found<Dictionary>> {
   const { companyId } = caller;
-  const { territoryId, polygon, areas = [] } = filter;
+  const { territoryId, polygon, areas = [], sourceIds } = filter;
   const drawn = polygon === undefined ? [] : [polygonArea(polygon)];
   return findProspects(
     context,
@@ -64,7 +66,8 @@ export function findFiltered(
     async (names, head) => {
       const territories =
         territoryId === undefined ? [] : [await territoryArea({ table: context.table, companyId, head }, territoryId)];
-      return { ...criteriaOf(filter, caller, names, [...areas, ...drawn, ...territories]), ...more };
+      const criteria = criteriaOf(filter, caller, names, [...areas, ...drawn, ...territories]);
+      return { ...criteria, sourceIds: sourceIds ?? criteria.sourceIds, ...more };
     },
     searching(filter),
   );

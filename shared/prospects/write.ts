@@ -5,11 +5,11 @@ import { type ApiContext, commitTo } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { absent, type Write } from "#shared/db/expression.ts";
 import { carryOut, type Plan, unchanged } from "#shared/db/plan.ts";
-import { ApiError, badReference, notFound } from "#shared/errors.ts";
+import { ApiError, badReference, isNotFound, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { reassignedAt } from "#shared/prospects/assignments.ts";
-import { clientRecordWrites } from "#shared/prospects/client-records.ts";
+import { clientRecordInUse, clientRecordWrites, prospectInTheWay } from "#shared/prospects/client-records.ts";
 import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
 import { newNote } from "#shared/prospects/notes.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
@@ -81,11 +81,23 @@ export async function createProspect(
     writes: [...insertProspect(prospect), ...checks, ...links(id, now), ...clientRecordWrites(prospect)],
     answer: presentProspect(prospect, undefined, dictionary),
     written: prospect,
-    refused: () => {
+    refused: async (failed) => {
       forgetDictionary(context, companyId);
+      const existingId = prospectInTheWay(failed);
+      if (existingId !== undefined) throw clientRecordInUse(await visibleId(context, caller, existingId));
       return undefined;
     },
   };
+}
+
+/** Returns the id if the caller sees the prospect. */
+async function visibleId(context: ApiContext, caller: Caller, id: number): Promise<number | undefined> {
+  try {
+    return (await readVisibleProspect(context, caller, id)).id;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }
 
 export async function updateProspect(

@@ -148,7 +148,7 @@ function expected({ prospects, notes }: Model, { words, ...criteria }: Criteria)
         (assigneeIds === undefined || assigneeIds.has(row.assignedToUserId)) &&
         (tagIds === undefined || row.tagIds.some((id) => tagIds.has(id))) &&
         (cities === undefined || (row.city !== null && cities.has(row.city))) &&
-        (sourceIds === undefined || [...sourceIds].some((sourceId) => sourceId === row.sourceId)) &&
+        (sourceIds === undefined || (row.sourceId !== null && sourceIds.has(row.sourceId))) &&
         row.createdAt >= (createdFrom ?? 0) &&
         row.createdAt <= (createdTo ?? Number.MAX_VALUE) &&
         words.every((w) => all.includes(w.text) || w.digits.some((number) => row.phoneDigits.includes(number)))

@@ -15,6 +15,7 @@ import * as importUndos from "#shared/jobs/import/undo.ts";
 import * as runs from "#shared/jobs/territory-runs/create.ts";
 import * as addresses from "#shared/prospects/addresses.ts";
 import * as appointments from "#shared/prospects/appointments.ts";
+import * as finding from "#shared/prospects/list/find-or-make.ts";
 import * as notes from "#shared/prospects/notes.ts";
 import * as prospects from "#shared/prospects/write.ts";
 import * as users from "#shared/reference/change-user.ts";
@@ -44,6 +45,7 @@ const committing =
   };
 
 export const createProspect = committing(prospects.createProspect);
+export const findOrMake = committing(finding.findOrMake);
 export const updateProspect = committing(prospects.updateProspect);
 export const deleteProspect = committing(prospects.deleteProspect);
 export const setTags = committing(prospects.setTags);

@@ -2,6 +2,7 @@
 
 export const others = {
   bodyBytes: "test/http/hostile.deep.test.ts",
+  conflictingIds: "test/prospects/find-or-make.test.ts",
   notesPerProspect: "test/prospects/attached-limits.test.ts",
   statusChangesPerProspect: "test/prospects/attached-limits.test.ts",
   appointmentsPerProspect: "test/prospects/attached-limits.test.ts",

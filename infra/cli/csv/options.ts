@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { NewExport } from "#shared/jobs/export/schema.ts";
 import { type Column, exportColumns, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
-import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
+import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
 import { HttpUrl, must } from "../../command/accepted.ts";
 import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
 import { serviceUrl } from "../../local/servers/address.ts";

@@ -12,7 +12,7 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf, IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
-import { keyOf, type MatchBy } from "#shared/prospects/csv/key.ts";
+import { keyOf, type MatchBy } from "#shared/prospects/match-key.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { pageProspect, type StoredProspect } from "#shared/prospects/stored.ts";
 

@@ -9,7 +9,7 @@ import { nearestOf } from "#shared/nearest.ts";
 import type { RowChange } from "#shared/prospects/csv/change.ts";
 import { type Draft, draftOf, filledCellsOf, type Names, quoted } from "#shared/prospects/csv/draft.ts";
 import { type Bytes, decoded, type Encoding } from "#shared/prospects/csv/encoding.ts";
-import { BadFile } from "#shared/prospects/csv/format.ts";
+import { BadFile, type Column } from "#shared/prospects/csv/format.ts";
 import {
   cellsOf,
   fillsUnnamed,
@@ -20,9 +20,12 @@ import {
   nothingFilled,
   readHeader,
 } from "#shared/prospects/csv/header.ts";
-import { isId, keyColumns, keyIn, type MatchBy, type OnMatch } from "#shared/prospects/csv/key.ts";
 import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
+import { isId, keyIn, type MatchBy, type OnMatch } from "#shared/prospects/match-key.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+
+/** The columns with the keys by which rows are matched with prospects. */
+const keyColumns: Readonly<Record<MatchBy, Column>> = { id: "id", sourceId: "sourceId", emailAddress: "email" };
 
 /** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
 type ReadRow =

@@ -26,7 +26,7 @@ import { due, isUntouched, revoked } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/header.ts";
-import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
+import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
 import { Id, named } from "#shared/schema.ts";
 
 export const NewImport = named(

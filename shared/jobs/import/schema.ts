@@ -7,7 +7,7 @@ import { FileColumn, ImportState, importCounts, RowFault } from "#shared/jobs/im
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/header.ts";
-import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
+import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
 import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 
 export const ImportResult = named(

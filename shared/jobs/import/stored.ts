@@ -8,7 +8,7 @@ import { jobFields, newJobRow } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { Mapping } from "#shared/prospects/csv/header.ts";
-import { MatchBy, type OnMatch } from "#shared/prospects/csv/key.ts";
+import { MatchBy, type OnMatch } from "#shared/prospects/match-key.ts";
 import { named, Timestamp } from "#shared/schema.ts";
 
 export const RowFault = named(

@@ -1,7 +1,6 @@
-/** The keys by which an import can find the existing prospect of a row. */
+/** The keys by which an import or a request can find an existing prospect. */
 import * as z from "zod/mini";
 import { folded } from "#shared/caseless.ts";
-import type { Column } from "#shared/prospects/csv/format.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 
 export const MatchBy = z.enum(["id", "sourceId", "emailAddress"]);
@@ -10,11 +9,6 @@ export type MatchBy = z.infer<typeof MatchBy>;
 /** The action if exactly one existing prospect has the row's key. */
 export const OnMatch = z.enum(["update", "skip", "create"]);
 export type OnMatch = z.infer<typeof OnMatch>;
-
-export const keyColumns = { id: "id", sourceId: "sourceId", emailAddress: "email" } as const satisfies Record<
-  MatchBy,
-  Column
->;
 
 /** Converts a key to its normal form. Equal keys have equal normal forms. An empty string means that there is no key. */
 const normalised: Readonly<Record<MatchBy, (text: string) => string>> = {

@@ -1,0 +1,212 @@
+/** Tests that a prospect is found by a key or created: against a simple model, concurrently, after kills, and with unseen prospects. */
+import { randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { systemClock } from "#shared/clock.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { metered } from "#shared/db/meter.ts";
+import { ApiError } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import type { NewProspect } from "#shared/prospects/input.ts";
+import { isFound } from "#shared/prospects/list/find-or-make.ts";
+import { listProspects } from "#shared/prospects/list/list.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { createNote, createProspect, deleteProspect, findOrMake, updateProspect } from "../harness/verbs.ts";
+import { newCompany, warmFunction } from "../harness/warm-function.ts";
+
+const db = faultyDynamoDb();
+const context = (): ApiContext => warmFunction(db, systemClock);
+const all = { page: 1, pageSize: 100 };
+
+async function newTeam() {
+  const { caller: owner, repId } = await newCompany(context());
+  const rep: Caller = { ...owner, userId: repId, role: "sales" };
+  return { owner, rep, everyone: [owner, rep] as const };
+}
+
+const keysOf = {
+  sourceId: (text: string): NewProspect => ({ sourceId: text }),
+  emailAddress: (text: string): NewProspect => ({ emailAddress: `${text}@x.test` }),
+};
+type By = keyof typeof keysOf;
+
+interface Outcome {
+  readonly kind: "made" | "found" | "several";
+  readonly ids: readonly number[];
+}
+
+async function outcome(work: Promise<{ readonly id: number }>): Promise<Outcome> {
+  try {
+    const answer = await work;
+    return { kind: isFound(answer) ? "found" : "made", ids: [answer.id] };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "conflict") throw error;
+    return { kind: "several", ids: error.members.ids ?? [] };
+  }
+}
+
+interface Modelled {
+  readonly id: number;
+  readonly sourceId: string | null;
+  readonly emailAddress: string | null;
+  readonly name: string | null;
+  readonly assignee: number | null;
+}
+
+const step = fc.record({
+  kind: fc.constantFrom("find", "find", "find", "create", "delete", "assign", "rename", "note"),
+  who: fc.constantFrom(0, 1),
+  by: fc.constantFrom<By>("sourceId", "emailAddress"),
+  key: fc.constantFrom("a", "A", "aa", " a"),
+  onMatch: fc.constantFrom("skip", "update", undefined),
+  target: fc.nat({ max: 5 }),
+});
+
+test("in any sequence, a call finds exactly what a filter over all visible prospects finds", {
+  tags: "sized",
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
+      const { owner, rep } = await newTeam();
+      const here = context();
+      let model: Modelled[] = [];
+      const modelled = (prospect: Awaited<ReturnType<typeof createProspect>>): Modelled => ({
+        ...prospect,
+        assignee: prospect.assignedTo?.id ?? null,
+      });
+      const normal = (by: By, text: string | null) => (by === "sourceId" ? text?.trim() : text?.trim().toLowerCase());
+      for (const [i, { kind, who, by, key, onMatch, target }] of steps.entries()) {
+        const caller = who === 0 ? owner : rep;
+        const fields = { ...keysOf[by](by === "emailAddress" ? key.trim() : key), name: `n${i}` };
+        const chosen = model[target];
+        if (kind === "create") model.push(modelled(await createProspect(here, caller, fields)));
+        if (chosen !== undefined && kind === "delete") {
+          await deleteProspect(here, owner, chosen.id);
+          model = model.filter((one) => one !== chosen);
+        }
+        if (chosen !== undefined && (kind === "assign" || kind === "rename")) {
+          const assignedToUserId = who === 0 ? null : rep.userId;
+          const patch = kind === "assign" ? { assignedToUserId } : fields;
+          const changed = modelled(await updateProspect(here, owner, chosen.id, patch));
+          model = model.map((one) => (one === chosen ? changed : one));
+        }
+        if (chosen !== undefined && kind === "note") await createNote(here, owner, chosen.id, { body: "a@x.test aa" });
+        if (kind !== "find") continue;
+        const wanted = normal(by, fields[by] ?? null);
+        const visible = model.filter(({ assignee }) => who === 0 || assignee === rep.userId);
+        const matches = visible.filter((one) => normal(by, one[by]) === wanted);
+        const { answer, ...got } = await outcomeOf(findOrMake(here, caller, { matchBy: by, onMatch }, fields));
+        if (matches.length > 1) {
+          expect(got).toEqual({ kind: "several", ids: matches.map(({ id }) => id).sort((a, b) => b - a) });
+          continue;
+        }
+        expect(got.kind).toBe(matches.length === 1 ? "found" : "made");
+        if (answer === undefined) throw new Error("no prospect");
+        expect(answer.name).toBe(matches[0] === undefined || onMatch === "update" ? `n${i}` : matches[0].name);
+        if (matches[0] !== undefined) expect(answer.id).toBe(matches[0].id);
+        model = [...model.filter(({ id }) => id !== answer.id), modelled(answer)];
+      }
+      const { items } = await listProspects(here, owner, all);
+      expect(new Set(items.map(({ id }) => id))).toEqual(new Set(model.map(({ id }) => id)));
+    }),
+    { numRuns: 25 },
+  );
+});
+
+async function outcomeOf(work: ReturnType<typeof findOrMake>) {
+  const done = await outcome(work);
+  return { ...done, answer: done.kind === "several" ? undefined : await work };
+}
+
+test.each(["sourceId", "emailAddress", "clientRecordId"] as const)(
+  "of twenty concurrent calls with one %s, one creates the prospect and the others find it",
+  async (matchBy) => {
+    const { owner, rep } = await newTeam();
+    const body = { sourceId: "s-1", emailAddress: "a@x.test", clientRecordId: randomUUID() };
+    const calls = Array.from({ length: 20 }, () =>
+      outcome(findOrMake(context(), owner, { matchBy }, { [matchBy]: body[matchBy] })),
+    );
+    const done = await Promise.all(calls);
+    expect(new Set(done.map(({ ids }) => ids.join())).size).toBe(1);
+    expect(done.filter(({ kind }) => kind === "made")).toHaveLength(1);
+    expect(done.filter(({ kind }) => kind === "found")).toHaveLength(19);
+    if (matchBy === "clientRecordId") return;
+    const others = Array.from({ length: 20 }, (_, i) =>
+      outcome(findOrMake(context(), i % 2 === 0 ? owner : rep, { matchBy }, { [matchBy]: `b${body[matchBy]}` })),
+    );
+    // The owner sees the prospect of the representative, too, and gets a conflict if both have made one.
+    const ids = new Set((await Promise.all(others)).flatMap((one) => one.ids));
+    expect(ids.size).toBeLessThanOrEqual(2);
+  },
+);
+
+test.each(["sourceId", "clientRecordId"] as const)(
+  "a call by %s that is killed at any request, and then repeated beside another one, leaves one prospect",
+  async (matchBy) => {
+    for (let kill = 1; ; kill++) {
+      const { owner } = await newTeam();
+      const body = { [matchBy]: randomUUID() };
+      const begun = Promise.withResolvers<boolean>();
+      db.plan((_, number) => {
+        if (number === kill) begun.resolve(true);
+        return number >= kill ? { kind: "hang" } : pass;
+      });
+      const faulty = contextOn(db.table);
+      const work = findOrMake(faulty, owner, { matchBy }, body).then(() => false);
+      const isKilled = await Promise.race([work, begun.promise]);
+      db.plan(() => pass);
+      const [one, two] = await Promise.all([0, 1].map(() => findOrMake(context(), owner, { matchBy }, body)));
+      expect(one?.id).toBe(two?.id);
+      expect((await listProspects(context(), owner, all)).total).toBe(1);
+      if (!isKilled) {
+        expect(kill).toBeGreaterThan(3);
+        return;
+      }
+    }
+  },
+);
+
+test.each(["sourceId", "emailAddress"] as const)(
+  "a %s of a prospect that the caller does not see has the same answer and costs the same units as an unknown one",
+  async (matchBy) => {
+    const { owner, rep } = await newTeam();
+    const value = {
+      unseen: { sourceId: "s-1", emailAddress: "a1@x.test" },
+      unknown: { sourceId: "s-2", emailAddress: "a2@x.test" },
+    };
+    await createProspect(context(), owner, { [matchBy]: value.unseen[matchBy] });
+    await findOrMake(context(), owner, { matchBy }, { [matchBy]: value.unseen[matchBy] });
+    const here = context();
+    await findOrMake(here, rep, { matchBy }, { [matchBy]: "warm@x.test" });
+    const costs = await Promise.all(
+      [value.unknown, value.unseen].map(async (key) => {
+        const { result, usage } = await metered(() => findOrMake(here, rep, { matchBy }, { [matchBy]: key[matchBy] }));
+        return { isFound: isFound(result), assignee: result.assignedTo?.id, ...usage };
+      }),
+    );
+    expect(costs[0]).toEqual(costs[1]);
+  },
+);
+
+test("a conflict names at most twenty prospects, the newest first", async () => {
+  const { owner } = await newTeam();
+  const here = context();
+  const ids: number[] = [];
+  for (let i = 0; i <= limits.conflictingIds; i++) ids.push((await createProspect(here, owner, { sourceId: "s" })).id);
+  const { ids: named } = await outcome(findOrMake(here, owner, { matchBy: "sourceId" }, { sourceId: "s" }));
+  expect(named).toEqual(ids.toReversed().slice(0, limits.conflictingIds));
+});
+
+test("a prospect whose key changes after it was found is not answered", async () => {
+  const { owner } = await newTeam();
+  const { id } = await createProspect(context(), owner, { sourceId: "s" });
+  let reads = 0;
+  db.plan((operation) => {
+    if (operation !== "GetItem" || ++reads !== 2) return pass;
+    return { kind: "early", meanwhile: () => updateProspect(context(), owner, id, { sourceId: "t" }) };
+  });
+  const made = await findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
+  expect(made.id).not.toBe(id);
+});
