@@ -3,8 +3,6 @@
  * changes, if an appointment begins, or if the user may see the record again. A device sends it with a change.
  */
 import type { Ahead, IndexRow } from "#shared/company-index/record.ts";
-import { Outdated } from "#shared/errors.ts";
-import { laterOf, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 /** 2^53 / 2^24 leaves room for 536 million versions of a row. */
@@ -18,9 +16,6 @@ export const rowVersionOf = (version: number): number => Math.floor(version / LO
 
 /** A deleted tag counts more than any number of its renames, because these vanish with it. `LOW` has room for `limits.tagsPerProspect`. */
 const DELETED_TAG = 2 ** 18;
-
-export const aheadOf = ({ upcoming, later }: Pick<StoredProspect, "upcoming" | "later">): Ahead[] =>
-  [...upcoming.map(laterOf), ...later].map(([, ...ahead]) => ahead);
 
 /**
  * Returns functions for the parts of a prospect's `low`. Their sum never decreases while the row keeps its version: statuses and users are
@@ -48,22 +43,3 @@ export const prospectLow = (
   { statusId, assignedToUserId, tagIds, ahead }: Shown,
   { ofStatus, ofUser, ofTags, ofAhead }: ReturnType<typeof lowsOf>,
 ): number => ofStatus(statusId) + ofUser(assignedToUserId) + ofTags(tagIds) + ofAhead(ahead);
-
-/** How a change arrives: online, or later from a device that was offline. */
-export interface Arrival {
-  /** The time of the change on the device. It is neither in the future nor too old. */
-  readonly occurredAt?: string | undefined;
-  /** The version that the user changed. If the record has another version now, nothing is written. */
-  readonly baseVersion?: number | undefined;
-}
-
-interface Versioned {
-  readonly id: number;
-  readonly version: number;
-}
-
-/** Throws `Outdated` with the current record. */
-export async function requireBase({ baseVersion }: Arrival, current: Versioned, present: () => unknown): Promise<void> {
-  if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
-  throw new Outdated(current, await present());
-}

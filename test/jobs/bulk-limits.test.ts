@@ -9,7 +9,7 @@ import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
 import { CHUNK, chunksOf, memberReader, storeMembers, storeResults } from "#shared/jobs/bulk/files.ts";
-import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
+import { ndjson, resultsAs } from "#shared/jobs/bulk/results.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -10,9 +10,7 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn, type JobContext } from "#shared/context.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
-import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
-import { undoKind } from "#shared/jobs/bulk/undo.ts";
 import { exportJob } from "#shared/jobs/export/job.ts";
 import { importJob } from "#shared/jobs/import/job.ts";
 import type { NewImport } from "#shared/jobs/import/requests.ts";
@@ -118,12 +116,10 @@ export interface FaultyJobs {
   settle(): Promise<void>;
 }
 
-const bulk = bulkJob({ prospect_bulk: changeKind, undo: undoKind });
-
 function runOf(context: JobContext, job: JobMessage, remainingMs: () => number): Promise<void> {
   if (job.kind === "import") return runJob(importJob, context, job, remainingMs);
   if (job.kind === "export") return runJob(exportJob(), context, job, remainingMs);
-  return runJob(bulk, context, job, remainingMs);
+  return runJob(bulkJob(), context, job, remainingMs);
 }
 
 const ample = (): number => 900_000;

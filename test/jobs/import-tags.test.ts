@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
-import { addTags, jobNames } from "#shared/jobs/import/names.ts";
+import { addTags, jobNames } from "#shared/jobs/import/check.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";

@@ -8,10 +8,9 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob } from "#shared/jobs/bulk/control.ts";
 import { consecutiveIds } from "#shared/jobs/bulk/files.ts";
-import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import { allKinds, type Kinds } from "#shared/jobs/bulk/kinds.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { importUndoKind } from "#shared/jobs/import/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
@@ -85,14 +84,17 @@ async function begun({ caller, importId }: Imported, by: Caller = caller): Promi
   return messageOf(caller, (await beginImportUndo(harness.sound(), silent, by, importId, {})).id);
 }
 
-const smallChunks: Kind = {
-  ...importUndoKind,
-  members:
-    (_, { firstId = 0, total }) =>
-    async (chunk) =>
-      consecutiveIds(firstId, total, 0)
-        .slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK)
-        .map((id) => ({ id })),
+const smallChunks: Kinds = {
+  ...allKinds,
+  import_undo: {
+    ...allKinds.import_undo,
+    members:
+      (_, { firstId = 0, total }) =>
+      async (chunk) =>
+        consecutiveIds(firstId, total, 0)
+          .slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK)
+          .map((id) => ({ id })),
+  },
 };
 
 /** Creates an undo whose chunks have four records. */
@@ -105,22 +107,22 @@ async function begunInChunks({ caller, ids: [firstId = 0], importId }: Imported)
   return messageOf(caller, id);
 }
 
-async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, kind = importUndoKind): Promise<boolean> {
+async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, kinds = allKinds): Promise<boolean> {
   try {
-    await runJob(bulkJob({ import_undo: kind }), context, job, () => 300_000);
+    await runJob(bulkJob(kinds), context, job, () => 300_000);
     return true;
   } catch {
     return false;
   }
 }
 
-async function untilEnded(job: JobMessage, kind = importUndoKind): Promise<StoredBulk> {
+async function untilEnded(job: JobMessage, kinds = allKinds): Promise<StoredBulk> {
   db.plan(() => pass);
   for (let runs = 0; runs < 20; runs++) {
     const stored = await storedJob(harness, job);
     if (hasEnded(stored)) return stored;
     now.ms += LEASE_MS + 1_000;
-    await run(harness.sound(), job, kind);
+    await run(harness.sound(), job, kinds);
   }
   throw new Error("the job never ends");
 }

@@ -11,7 +11,6 @@ import type { JobContext } from "#shared/context.ts";
 import { openJobs, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { runJob } from "#shared/jobs/job.ts";
-import { territoryRunKind } from "#shared/jobs/territory-runs/kind.ts";
 import { territoryStats } from "#shared/territories/stats.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
@@ -164,7 +163,7 @@ test("a prospect that was assigned or deleted since the run was created is skipp
     ],
   });
   const job = { kind: "bulk" as const, companyId: caller.companyId, id };
-  await runJob(bulkJob({ territory_run: territoryRunKind }), context, job, () => 300_000);
+  await runJob(bulkJob(), context, job, () => 300_000);
   expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 2, skipped: 2, territoryId });
   const codes = new Map((await resultsOf(harness, job)).map((result) => [result.id, result.code ?? result.outcome]));
   expect(ids.map((one) => codes.get(one))).toEqual(["changed_since", "not_found", "changed", "changed"]);

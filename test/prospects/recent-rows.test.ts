@@ -4,7 +4,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { COMPANY_BYTES, keptBytes, recentRows, TOTAL_BYTES } from "#shared/prospects/list/recent-rows.ts";
+import { COMPANY_BYTES, keptBytes, recentRows, TOTAL_BYTES } from "#shared/prospects/list/page-rows.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { createProspect, updateProspect } from "../harness/verbs.ts";
