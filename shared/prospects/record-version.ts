@@ -22,14 +22,15 @@ const DELETED_TAG = 2 ** 18;
  * never deleted, and the users of all appointments count, also of those that have begun.
  */
 export function lowsOf({ statuses, tags, users }: Dictionary, nowMs: number) {
-  const ofUser = (id: number | null): number => users.get(id ?? 0)?.renames ?? 0;
-  const ofTag = (id: number): number => {
-    const tag = tags.get(id);
-    return tag === undefined ? DELETED_TAG : Math.min(tag.renames ?? 0, DELETED_TAG - 1);
-  };
+  const renamesIn = (
+    named: ReadonlyMap<number, { readonly renames?: number | undefined }>,
+    id: number | null,
+  ): number => (id === null ? undefined : named.get(id)?.renames) ?? 0;
+  const ofUser = (id: number | null): number => renamesIn(users, id);
+  const ofTag = (id: number): number => (tags.has(id) ? Math.min(renamesIn(tags, id), DELETED_TAG - 1) : DELETED_TAG);
   const hasBegun = (startMs: number): number => (startMs < nowMs ? 1 : 0);
   return {
-    ofStatus: (id: number | null): number => statuses.get(id ?? 0)?.renames ?? 0,
+    ofStatus: (id: number | null): number => renamesIn(statuses, id),
     ofUser,
     ofTags: (ids: readonly number[]): number => ids.reduce((sum, id) => sum + ofTag(id), 0),
     ofAhead: (ahead: readonly Ahead[]): number =>

@@ -220,8 +220,8 @@ async function knownTerritories(
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   // A cut at the 180th meridian adds points, which do not change the polygon.
   const ring = exteriorRing(withoutCuts(polygon)).slice(0, -1);
-  const isBefore = ([x, y]: readonly number[], [otherX, otherY]: readonly number[]): boolean =>
-    x === otherX ? (y ?? 0) < (otherY ?? 0) : (x ?? 0) < (otherX ?? 0);
+  const isBefore = ([x, y]: readonly [number, number], [otherX, otherY]: readonly [number, number]): boolean =>
+    x === otherX ? y < otherY : x < otherX;
   const start = ring.reduce((first, point, i) => (isBefore(point, ring[first] ?? point) ? i : first), 0);
   const turned = [...ring.slice(start), ...ring.slice(0, start)];
   return createHash("sha256")

@@ -2,7 +2,7 @@
  * Tests the limits of bulk jobs: how much memory they need, and how many records they may have. Also tests that the jobs of several
  * companies are executed in turn.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -12,17 +12,11 @@ import { CHUNK, chunksOf, memberReader, storeMembers, storeResults } from "#shar
 import { ndjson, resultsAs } from "#shared/jobs/bulk/results.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createBulk, createTag, startJob } from "../harness/verbs.ts";
 import { endOf, newJob, newStage, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs, memoryBucket } from "./faulty-jobs.ts";
+import { jobTests, memoryBucket } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { now, harness } = jobTests();
 
 const MILLION = 1_000_000;
 const PIECE = 32 * CHUNK;

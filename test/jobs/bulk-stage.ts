@@ -22,6 +22,11 @@ export const SMALL_CHUNK = 4;
 
 type Harness = Pick<FaultyJobs, "sound">;
 
+/** A queue that takes each message and sends none. */
+export const silent = { send: async () => undefined };
+/** A request that does not wait until a running job has stopped. */
+export const impatient = { tries: 0, ms: 0 };
+
 export interface Stage extends Company {
   readonly ids: readonly number[];
   readonly statusIds: readonly number[];
@@ -101,8 +106,17 @@ export async function rowsOf(harness: Harness, { caller, ids }: Stage): Promise<
 
 export const queueOf = (harness: Harness, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);
 
-/** Runs the job until it ends. Like the sweeper, it starts each execution after the lease of the previous execution has expired. */
-export async function endOf(harness: Harness, now: { ms: number }, stage: Stage, job: JobMessage): Promise<StoredBulk> {
+/**
+ * Removes all faults, and runs the job until it ends. Like the sweeper, it starts each execution after the lease of the previous execution has
+ * expired.
+ */
+export async function endOf(
+  harness: Pick<FaultyJobs, "sound" | "heal">,
+  now: { ms: number },
+  stage: Stage,
+  job: JobMessage,
+): Promise<StoredBulk> {
+  harness.heal();
   for (let runs = 0; runs < 40; runs++) {
     const stored = await storedJob(harness, job);
     if (hasEnded(stored)) return stored;

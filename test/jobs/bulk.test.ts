@@ -1,6 +1,6 @@
 /** Tests bulk jobs while calls to the table fail, while users change records, and while several jobs of a company wait in its queue. */
 import fc from "fast-check";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -9,7 +9,6 @@ import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
@@ -17,6 +16,7 @@ import { sized } from "../harness/tier.ts";
 import { beginUndo, createAppointment, createNote, deleteProspect, updateProspect } from "../harness/verbs.ts";
 import {
   endOf,
+  impatient,
   newJob,
   newStage,
   queueOf,
@@ -24,32 +24,23 @@ import {
   rowsOf,
   runOnce,
   type Stage,
+  silent,
   storedJob,
   unprocessed,
 } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 /** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;
 
-const silent = { send: async () => undefined };
-const impatient = { tries: 0, ms: 0 };
 const COUNT = 6;
 
 const versions = (rows: readonly StoredProspect[]): number[] => rows.map(({ version }) => version);
 const twos = Array.from({ length: COUNT }, () => 2);
 
-async function untilEnded(stage: Stage, job: JobMessage): Promise<StoredBulk> {
-  db.plan(() => pass);
-  return endOf(harness, now, stage, job);
-}
+const untilEnded = (stage: Stage, job: JobMessage) => endOf(harness, now, stage, job);
 
 async function undone(stage: Stage, { id, companyId }: JobMessage): Promise<StoredBulk> {
   const undo = await beginUndo(harness.sound(), silent, stage.caller, id, {});

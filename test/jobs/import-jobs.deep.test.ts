@@ -2,7 +2,7 @@
  * Tests import jobs while calls to the table and the bucket fail. Between a kill and the next execution, no row may be visible. At the end,
  * each row must exist once.
  */
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -11,21 +11,15 @@ import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { getNote } from "#shared/prospects/notes.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPoints, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { cancelImport, importFile, updateUser } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 import { fileOf, importChecks } from "./import-checks.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 /** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;

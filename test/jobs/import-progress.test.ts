@@ -18,7 +18,7 @@ import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { cancelImport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
 let ms = Date.parse("2030-01-01T00:00:00.000Z");
@@ -32,10 +32,8 @@ const now = {
     ms = time;
   },
 };
-let harness: FaultyJobs;
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const harness = faultyJobs(db, now);
+beforeEach(() => harness.clear());
 
 /** The import writes 2 048 rows together. */
 const ROWS_OF_TWO_BATCHES = 2_100;

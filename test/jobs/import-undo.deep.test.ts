@@ -3,7 +3,7 @@
  * user who undoes the import.
  */
 import fc from "fast-check";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob } from "#shared/jobs/bulk/control.ts";
@@ -15,7 +15,6 @@ import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
@@ -36,17 +35,21 @@ import {
   updateUser,
 } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { newJob, resultsOf, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob, unprocessed } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import {
+  newJob,
+  resultsOf,
+  rowsOf,
+  runOnce,
+  SMALL_CHUNK,
+  type Stage,
+  silent,
+  storedJob,
+  unprocessed,
+} from "./bulk-stage.ts";
+import { type FaultyJobs, jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
-const silent = { send: async () => undefined };
 const COUNT = SMALL_CHUNK + 2;
 
 /** Rows 1 and 2 of the file are equal, rows 3 and 4 are equal, and so on. Only every second pair has a note. */

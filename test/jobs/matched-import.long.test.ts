@@ -2,7 +2,7 @@
  * Tests imports that update prospects and are killed at their calls. After the next execution, each prospect must be changed once and each
  * new row must exist once. The numbers of imported, updated and skipped rows must be correct.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -13,20 +13,14 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { deleteProspect, importFile, updateProspect, updateUser } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-let harness: FaultyJobs;
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, harness } = jobTests();
 
 const UPDATED = 12;
 const CREATED = 5;

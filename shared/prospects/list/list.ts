@@ -108,7 +108,7 @@ export async function listProspects<Current = never>(
 
 /** True if the row still has the distance by which the index has sorted it, or without `near`. */
 const isAsFar = ({ lat, lng }: ListedRow, { distanceMeters }: ProspectRef, { near }: Criteria): boolean =>
-  near === undefined || metersBetween(near, lat ?? 0, lng ?? 0) === distanceMeters;
+  near === undefined || (lat !== null && lng !== null && metersBetween(near, lat, lng) === distanceMeters);
 
 const listed = (prospect: Prospect, { distanceMeters }: Pick<ProspectRef, "distanceMeters"> = {}) =>
   distanceMeters === undefined ? prospect : { ...prospect, distanceMeters };

@@ -42,7 +42,7 @@ export type PageRows = (
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, ListedRow>();
-  const isBehind = ({ id, version }: ProspectRef): boolean => (found.get(id)?.version ?? 0) < version;
+  const isBehind = isOlderIn(found);
   let reads = 0;
   return async (refs, namesVersion, belongs) => {
     const { keep, recall } = rowsInMemory(table, companyId, namesVersion, found);
@@ -67,6 +67,12 @@ export function pageRows(table: Reads, companyId: number): PageRows {
 const STRONG_READS = 8;
 
 type RowRef = Pick<ProspectRef, "id" | "version">;
+
+/** The row is missing or older than in the index. */
+const isOlderIn =
+  (found: ReadonlyMap<number, ListedRow>) =>
+  ({ id, version }: RowRef): boolean =>
+    (found.get(id)?.version ?? 0) < version;
 
 interface WantedRows {
   /** Rows of at least these versions. */
@@ -93,7 +99,7 @@ export async function rowsAtLeast(
     current.size === 0 ? undefined : readRows(table, companyId, [...current], keep, "strong"),
   ]);
   for (let reads = 0; ; reads++) {
-    const behind = refs.filter(({ id, version }) => (found.get(id)?.version ?? 0) < version);
+    const behind = refs.filter(isOlderIn(found));
     if (behind.length === 0) return found;
     if (reads === STRONG_READS) throw new TableBusy(`prospect ${behind[0]?.id} of company ${companyId} stays outdated`);
     if (reads > 0) await sleep(10 * reads);
