@@ -13,7 +13,7 @@ import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
-import { beginUndo, createAppointment, createNote, deleteProspect, updateProspect } from "../harness/verbs.ts";
+import { beginUndo, createAppointment, createNote, updateProspect } from "../harness/verbs.ts";
 import {
   endOf,
   impatient,
@@ -184,33 +184,6 @@ test("an execution whose lease has expired writes nothing more", async () => {
   };
   expect(await runOnce({ ...context, table: slow }, stage, job)).toBe(true);
   expect(versions(await rowsOf(harness, stage))).toEqual(twos.map(() => 1));
-});
-
-test("an undo restores exactly what nobody has changed since", async () => {
-  const stage = await newStage(harness, COUNT);
-  const [a = 0, b = 0, c = 0, d = 0] = stage.ids;
-  const context = harness.sound();
-  const job = await newJob(harness, stage, { assignedToUserId: stage.repId, statusId: stage.statusIds[0] ?? null });
-  await untilEnded(stage, job);
-  await updateProspect(context, stage.caller, a, { name: "renamed" });
-  await updateProspect(context, stage.caller, b, { currentStatusId: stage.statusIds[1] });
-  await updateProspect(context, stage.caller, c, { currentStatusId: null, assignedToUserId: stage.caller.userId });
-  await deleteProspect(context, stage.caller, d);
-  expect(await undone(stage, job)).toMatchObject({ state: "completed", total: COUNT, changed: COUNT - 2, skipped: 2 });
-  const [rowA, rowB, rowC, rowD, ...others] = await rowsOf(harness, stage);
-  expect(rowA).toMatchObject({ name: "renamed", statusId: null, assignedToUserId: null });
-  expect(rowB).toMatchObject({ statusId: stage.statusIds[1], assignedToUserId: null });
-  expect(rowC).toMatchObject({ statusId: null, assignedToUserId: stage.caller.userId });
-  expect(rowD?.deletedAt).toBeDefined();
-  for (const row of others)
-    expect(row).toMatchObject({ statusId: null, assignedToUserId: null, assignedByUserId: null });
-  const undo = (await storedJob(harness, job)).undoneBy ?? 0;
-  const results = await resultsOf(harness, { ...job, id: undo });
-  expect(results.filter(({ outcome }) => outcome === "skipped")).toEqual([
-    { id: c, outcome: "skipped", code: "changed_since" },
-    { id: d, outcome: "skipped", code: "not_found" },
-  ]);
-  await expect(beginUndo(context, silent, stage.caller, job.id, {})).rejects.toThrow("undoes this job already");
 });
 
 test("the undo of a deletion restores prospects with their appointments and the texts of their notes", async () => {

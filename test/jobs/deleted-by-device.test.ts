@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
 import { beginUndo } from "../harness/verbs.ts";
-import { endOf, newJob, newStage, rowsOf, type Stage } from "./bulk-stage.ts";
+import { endOf, newJob, newStage, rowsOf, type Stage, silent } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
 const { now, harness } = jobTests();
@@ -16,7 +16,6 @@ async function deleteAll(stage: Stage) {
 }
 
 async function restoreAll(stage: Stage, job: { readonly companyId: number; readonly id: number }): Promise<void> {
-  const silent = { send: async () => undefined };
   const { id } = await beginUndo(harness.sound(), silent, stage.caller, job.id, {});
   await endOf(harness, now, stage, { kind: "bulk", companyId: job.companyId, id });
 }

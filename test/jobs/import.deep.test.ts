@@ -21,7 +21,6 @@ import * as files from "#shared/jobs/import/import.ts";
 import { readImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
-import { csvText } from "#shared/prospects/csv/write.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { getNote } from "#shared/prospects/notes.ts";
@@ -34,7 +33,7 @@ import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { createNote, createProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
-import { addressesOf } from "./import-checks.ts";
+import { addressesOf, fileOf } from "./import-checks.ts";
 
 const db = faultyDynamoDb();
 
@@ -50,19 +49,6 @@ const objects: RequestContext["objects"] = {
 };
 const newFunction = (): RequestContext => ({ ...warmFunction(db, clock), objects });
 const faultyFunction = (): RequestContext => ({ ...contextOn(db.table, clock), objects });
-
-const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** Returns a CSV file. Each row has an address, a status and two tags, and every third row has a note. */
-const fileOf = (count: number, name = "n"): Buffer =>
-  Buffer.from(
-    csvText([
-      header,
-      ...Array.from({ length: count }, (_, i) => [
-        ...[`${name}${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
-        i % 3 === 0 ? `note ${i}` : "",
-      ]),
-    ]),
-  );
 
 const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
   listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
@@ -180,7 +166,7 @@ describe("killed", () => {
         kind: "late",
         meanwhile: async () => {
           now.ms += limits.idempotentRunMs + 1;
-          await importFile(newFunction(), company.caller, fileOf(5, "other"));
+          await importFile(newFunction(), company.caller, fileOf(5, 0, "other"));
         },
       };
     });
@@ -213,7 +199,7 @@ test("other writes and flushes during an import lose nothing, and the bucket kee
       },
     };
   });
-  const { id: imported } = await importFile(faultyFunction(), company.caller, fileOf(200, "imported"));
+  const { id: imported } = await importFile(faultyFunction(), company.caller, fileOf(200, 0, "imported"));
   const id = imported ?? 0;
   db.plan(() => pass);
   expect(writes).toBeGreaterThan(1);
@@ -222,7 +208,7 @@ test("other writes and flushes during an import lose nothing, and the bucket kee
     state: "completed",
     imported: 200,
   });
-  expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, "imported"));
+  expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, 0, "imported"));
 });
 
 test("2 000 rows cost at most 1.1 write units each, plus one for each note", async () => {
