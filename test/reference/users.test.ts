@@ -1,3 +1,4 @@
+/** Tests who may change users, also with concurrent requests, and who chooses their token subjects. A company must always keep an owner. */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";

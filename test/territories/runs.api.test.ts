@@ -1,3 +1,4 @@
+/** Tests the counts of a territory over HTTP. Also tests runs, which are jobs that assign the prospects inside a territory. */
 import { expect, test } from "vitest";
 import { at, type Client } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
