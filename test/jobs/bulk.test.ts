@@ -9,9 +9,9 @@ import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { beginUndo, createAppointment, createNote, updateProspect } from "../harness/verbs.ts";
 import {
@@ -47,11 +47,6 @@ async function undone(stage: Stage, { id, companyId }: JobMessage): Promise<Stor
   return untilEnded(stage, { kind: "bulk", companyId, id: undo.id });
 }
 
-const deaths = [
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][];
-
 const actionOf = ({ repId, statusIds, tagId }: Stage) => ({
   assignedToUserId: repId,
   statusId: statusIds[0] ?? null,
@@ -71,7 +66,7 @@ test.each(deaths)(
     for (const last of killPointsOf(calls, turn++)) {
       const stage = await newStage(harness, COUNT);
       const job = await newJob(harness, stage, actionOf(stage));
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      db.plan(killedAt(last, death));
       await runOnce(harness.faulty(), stage, job);
       db.plan(() => pass);
       const killed = await storedJob(harness, job);

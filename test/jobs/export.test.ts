@@ -12,8 +12,8 @@ import { runJob } from "#shared/jobs/job.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { beginExport, createProspect, importFile, updateUser } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { jobTests } from "./faulty-jobs.ts";
@@ -75,10 +75,7 @@ test("gzip parts that are compressed separately form one gzip stream (member)", 
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 
-test.each([
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][])(
+test.each(deaths)(
   "after a kill %s any call of the table takes effect, the next run completes the file",
   { tags: "sized" },
   async (_, death) => {
@@ -89,7 +86,7 @@ test.each([
     expect(all).toBeGreaterThan(6);
     for (const last of killPointsOf(all, turn++)) {
       const job = await begun(company.caller);
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      db.plan(killedAt(last, death));
       await harness.run(harness.faulty(), job);
       db.plan(() => pass);
       if (fileOf(job) === undefined) expect(await stored(job)).toMatchObject({ state: "running" });

@@ -33,18 +33,14 @@ export const fileOf = (count: number, faults = 0, name = "n"): Buffer =>
     ]),
   );
 
-/**
- * Returns functions with which the tests of one file check what an import has written. `harness` returns the object that executes the jobs
- * of the current test.
- */
-export function importChecks(db: FaultyDynamoDb, harness: () => FaultyJobs) {
+/** Returns functions with which the tests of one file check what an import has written. */
+export function importChecks(db: FaultyDynamoDb, harness: FaultyJobs) {
   const list = (context: ApiContext, { caller }: Company) =>
     listProspects(context, caller, ListQuery.parse({ pageSize: "500" }));
-  const summary = async ({ companyId, id }: JobMessage) =>
-    summaryOf(await findImport(harness().sound(), companyId, id));
+  const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
 
   async function expectOnce(company: Company, count: number): Promise<void> {
-    const context = harness().sound();
+    const context = harness.sound();
     const { companyId } = company.caller;
     const { items, total } = await list(context, company);
     expect(total).toBe(count);
@@ -55,7 +51,7 @@ export function importChecks(db: FaultyDynamoDb, harness: () => FaultyJobs) {
   }
 
   async function expectNothing(company: Company): Promise<void> {
-    const context = harness().sound();
+    const context = harness.sound();
     const { companyId } = company.caller;
     expect((await list(context, company)).total).toBe(0);
     expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);

@@ -15,9 +15,9 @@ import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import {
   beginImportUndo,
@@ -214,11 +214,6 @@ test("an import is not undone again while an undo of it waits, runs or is paused
   expect(await untilEnded(await begun(stage))).toMatchObject({ state: "completed", changed: COUNT });
 });
 
-const deaths = [
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][];
-
 let turn = 0;
 
 test.each(deaths)(
@@ -235,7 +230,7 @@ test.each(deaths)(
       db.plan(() => pass);
       const stage = await newImport();
       const undo = await begunInChunks(stage);
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      db.plan(killedAt(last, death));
       await run(harness.faulty(), undo, smallChunks);
       db.plan(() => pass);
       expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);

@@ -27,9 +27,9 @@ import { getNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { createNote, createProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
@@ -92,24 +92,19 @@ async function expectOnce(company: Company, count: number): Promise<void> {
 
 describe("killed", () => {
   const COUNT = 30;
-  const deaths = [
-    ["before", 0, serverError],
-    ["after", 1, { kind: "lose reply" }],
-  ] satisfies [string, number, Fault][];
-
   test.each(deaths)(
     "%s any call of the table takes effect, an import shows no row before the retry and each row once after it",
     { tags: "sized" },
-    async (_, turn, death) => {
+    async (when, death) => {
       const counting = await newCompany(newFunction());
       db.plan(() => pass);
       await posted(faultyFunction(), counting.caller, fileOf(COUNT));
       const calls = db.calls.length;
       const all = calls;
       expect(all).toBeGreaterThan(12);
-      for (const last of killPointsOf(all, turn)) {
+      for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
         const company = await newCompany(newFunction());
-        db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+        db.plan(killedAt(last, death));
         const answer = await posted(faultyFunction(), company.caller, fileOf(COUNT)).catch(() => undefined);
         db.plan(() => pass);
         const before = (await list(newFunction(), company)).total;
