@@ -3,8 +3,8 @@ import { authorizer } from "#shared/auth/authorizer.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { verifiedSubject } from "#shared/auth/token.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
-import { callerOfSession } from "#shared/sessions/authenticate.ts";
 import { sessionIdOf } from "#shared/sessions/session-id.ts";
+import { callerOfSession } from "#shared/sessions/stored.ts";
 
 useKeyService();
 

@@ -46,7 +46,7 @@ const settings = {
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
   /** Maximum concurrent executions of the deliverer. The minimum is 2, because one webhook may never use all of them. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** See shared/jobs/changes-at-once.ts. */
+  /** See shared/jobs/job.ts. */
   CHANGES_AT_ONCE: z.optional(z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(1)))),
   /** Delivery delays and retry gaps are divided by this factor, which is greater than 1 only in tests. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),

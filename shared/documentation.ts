@@ -1,5 +1,6 @@
 /** Descriptions and examples of schemas in the OpenAPI document. */
 import * as z from "zod/mini";
+import * as limits from "#shared/limits.ts";
 
 export interface ParameterText {
   readonly description: string;
@@ -35,3 +36,10 @@ const merged = (before: SchemaText, added: SchemaText): SchemaText => ({
 });
 
 export const textOf = (schema: z.core.$ZodType): SchemaText => texts.get(schema)?.read() ?? {};
+
+/** The text of the parameter with the size of a page. `more` begins with a blank. */
+export const pageSizeText = (more = "", size: number = limits.pageSizeDefault): ParameterText => ({
+  description: `A larger value counts as ${limits.pageSizeMax}.${more}`,
+  example: 100,
+  schema: { type: "integer", minimum: 1, default: size },
+});

@@ -69,7 +69,6 @@ const rooms = [
   "shared/jobs",
   "shared/jobs/bulk",
   "shared/jobs/import",
-  "shared/jobs/territory-runs",
   "shared/jobs/export",
   "shared/sync/changes",
   "shared/sync/operations",

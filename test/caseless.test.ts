@@ -8,7 +8,7 @@ import * as z from "zod/mini";
 import { isBlank } from "#shared/blank.ts";
 import { caseless, folded, searchable } from "#shared/caseless.ts";
 import * as keys from "#shared/db/keys.ts";
-import { DisplayValue } from "#shared/reference/display-value.ts";
+import { DisplayValue } from "#shared/reference/schema.ts";
 
 const letters = Array.from({ length: 0x110000 }, (_, point) => point)
   .filter((point) => point < 0xd800 || point > 0xdfff)

@@ -3,7 +3,7 @@ import { openJobQueues } from "#shared/aws/sqs.ts";
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
-import { beginImportUndo } from "#shared/jobs/import/undo.ts";
+import { beginImportUndo } from "#shared/jobs/import/requests.ts";
 
 const jobs = openJobQueues();
 

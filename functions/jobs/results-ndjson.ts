@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { openObjects } from "#shared/aws/s3.ts";
 import { streamText } from "#shared/http/streaming.ts";
-import { ndjson, resultFile, resultsAs } from "#shared/jobs/bulk/result-files.ts";
+import { ndjson, resultFile, resultsAs } from "#shared/jobs/bulk/results.ts";
 import { named } from "#shared/schema.ts";
 
 const objects = openObjects();

@@ -2,7 +2,7 @@
 import { openObjects } from "#shared/aws/s3.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { JobResultPage, pageOfResults, ResultQuery } from "#shared/jobs/bulk/result-pages.ts";
+import { JobResultPage, pageOfResults, ResultQuery } from "#shared/jobs/bulk/results.ts";
 
 const objects = openObjects();
 

@@ -1,6 +1,7 @@
 /** POST /api/session/logout: ends a session of the console. */
-import { logOutFromConsole } from "#shared/sessions/console-calls.ts";
+
 import { sessionEndpoint } from "#shared/sessions/endpoint.ts";
+import { logOutFromConsole } from "#shared/sessions/sign-in.ts";
 
 export const handler = sessionEndpoint(
   {

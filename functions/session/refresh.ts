@@ -1,7 +1,7 @@
 /** POST /api/session/refresh: replaces the tokens and the id of a session whose access token has expired or will expire soon. */
 import { useKeyService } from "#shared/secrets/key-service.ts";
-import { refreshFromConsole } from "#shared/sessions/console-calls.ts";
 import { sessionEndpoint } from "#shared/sessions/endpoint.ts";
+import { refreshFromConsole } from "#shared/sessions/sign-in.ts";
 
 useKeyService();
 

@@ -3,7 +3,7 @@ import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { NewStatus } from "#shared/reference/input.ts";
 import { Status } from "#shared/reference/schema.ts";
-import { createStatus } from "#shared/reference/statuses.ts";
+import { createStatus } from "#shared/reference/values.ts";
 
 export const handler = command(
   {

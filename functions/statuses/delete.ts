@@ -1,7 +1,7 @@
 /** DELETE /api/statuses/{id}: deactivates a lead status. Prospects that have the status keep it. */
 import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deactivateStatus } from "#shared/reference/statuses.ts";
+import { deactivateStatus } from "#shared/reference/values.ts";
 
 export const handler = command(
   {

@@ -2,7 +2,7 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Status } from "#shared/reference/schema.ts";
-import { getStatus } from "#shared/reference/statuses.ts";
+import { getStatus } from "#shared/reference/values.ts";
 
 export const handler = endpoint(
   { summary: "Get a lead status", tag: "Statuses", allow: "everyone", path: IdPath, status: 200, response: Status },

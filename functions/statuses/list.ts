@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Status } from "#shared/reference/schema.ts";
-import { listStatuses } from "#shared/reference/statuses.ts";
+import { listStatuses } from "#shared/reference/values.ts";
 
 export const handler = endpoint(
   {

@@ -3,7 +3,7 @@ import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { StatusPatch } from "#shared/reference/input.ts";
 import { Status } from "#shared/reference/schema.ts";
-import { updateStatus } from "#shared/reference/statuses.ts";
+import { updateStatus } from "#shared/reference/values.ts";
 
 export const handler = command(
   {

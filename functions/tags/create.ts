@@ -3,7 +3,7 @@ import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { NewTag } from "#shared/reference/input.ts";
 import { Tag } from "#shared/reference/schema.ts";
-import { createTag } from "#shared/reference/tags.ts";
+import { createTag } from "#shared/reference/values.ts";
 
 export const handler = command(
   {

@@ -1,7 +1,7 @@
 /** DELETE /api/tags/{id}: deletes a tag. */
 import { command } from "#shared/http/endpoint.ts";
 import { Deleted, IdPath } from "#shared/http/paths.ts";
-import { deleteTag } from "#shared/reference/tags.ts";
+import { deleteTag } from "#shared/reference/values.ts";
 
 export const handler = command(
   {

@@ -2,7 +2,7 @@
 import { endpoint } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Tag } from "#shared/reference/schema.ts";
-import { getTag } from "#shared/reference/tags.ts";
+import { getTag } from "#shared/reference/values.ts";
 
 export const handler = endpoint(
   { summary: "Get a tag", tag: "Tags", allow: "everyone", path: IdPath, status: 200, response: Tag },

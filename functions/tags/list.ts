@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { endpoint } from "#shared/http/endpoint.ts";
 import { Tag } from "#shared/reference/schema.ts";
-import { listTags } from "#shared/reference/tags.ts";
+import { listTags } from "#shared/reference/values.ts";
 
 export const handler = endpoint(
   {

@@ -3,7 +3,7 @@ import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { TagPatch } from "#shared/reference/input.ts";
 import { Tag } from "#shared/reference/schema.ts";
-import { updateTag } from "#shared/reference/tags.ts";
+import { updateTag } from "#shared/reference/values.ts";
 
 export const handler = command(
   {

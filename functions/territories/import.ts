@@ -1,8 +1,7 @@
 /** POST /api/territories/import: creates territories from GeoJSON. */
 import { endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
-import { IMPORT_GROUP, importTerritories } from "#shared/territories/import.ts";
-import { NewTerritories, TerritoryImport } from "#shared/territories/import-schema.ts";
+import { IMPORT_GROUP, importTerritories, NewTerritories, TerritoryImport } from "#shared/territories/import.ts";
 
 export const handler = endpoint(
   {

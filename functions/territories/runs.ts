@@ -5,8 +5,7 @@ import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { isDryRun } from "#shared/jobs/bulk/create.ts";
 import { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
-import { createRun } from "#shared/jobs/territory-runs/create.ts";
-import { NewRun } from "#shared/jobs/territory-runs/schema.ts";
+import { createRun, NewRun } from "#shared/jobs/bulk/territory-runs.ts";
 
 const services = { objects: openObjects(), jobs: openJobQueues() };
 

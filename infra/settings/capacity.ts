@@ -1,5 +1,5 @@
 /** Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. */
-import { CHANGES_AT_ONCE } from "#shared/jobs/changes-at-once.ts";
+import { CHANGES_AT_ONCE } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 
 export const presets = ["small", "production"] as const;

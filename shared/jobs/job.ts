@@ -6,6 +6,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobId, JobMessage } from "#shared/aws/sqs.ts";
 import { type Clock, iso } from "#shared/clock.ts";
+import { setting } from "#shared/config.ts";
 import type { AppContext, JobContext } from "#shared/context.ts";
 import { all, type Condition, equals, type Item, missing } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -259,3 +260,9 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
   }
   return sent;
 }
+
+/** A transaction takes some milliseconds, so a job then changes about a thousand records per second. */
+export const CHANGES_AT_ONCE = 12;
+
+/** Records that a job changes at the same time. Less in a small account: each change starts the functions that read the table's stream, and requests need executions, too. */
+export const changesAtOnce = (): number => setting("CHANGES_AT_ONCE") ?? CHANGES_AT_ONCE;

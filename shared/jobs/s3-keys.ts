@@ -1,4 +1,7 @@
 /** The S3 keys of the files that imports, exports and bulk jobs use. */
+import * as z from "zod/mini";
+import { explain } from "#shared/documentation.ts";
+import { named, Timestamp } from "#shared/schema.ts";
 
 export const importKeys = {
   /** A copy of a file that was imported within one request. */
@@ -36,3 +39,9 @@ export const bulkKeys = {
 
 /** The folder with the exports of whole companies. Only an operator's command writes them. */
 export const COMPANY_EXPORTS = "company-exports";
+
+export const FileLink = named("FileLink", z.object({ url: z.url(), expiresAt: Timestamp }), "A link into the bucket.");
+
+/* @__PURE__ */ explain([FileLink], () => ({
+  fields: { url: "Contains its own signature: send no token with it.", expiresAt: "When the link expires." },
+}));

@@ -1,7 +1,7 @@
 /** The schemas of requests about addresses. */
 import * as z from "zod/mini";
 import { isBlank } from "#shared/blank.ts";
-import { explain } from "#shared/documentation.ts";
+import { explain, pageSizeText } from "#shared/documentation.ts";
 import { isObject } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 import { Address, formatted } from "#shared/prospects/address.ts";
@@ -69,11 +69,7 @@ export type AddressQuery = z.output<typeof AddressQuery>;
       example: 1024,
       schema: { type: "integer", minimum: 0, default: 0 },
     },
-    limit: {
-      description: `A larger value counts as ${limits.pageSizeMax}. An answer shorter than the limit is the last one.`,
-      example: 100,
-      schema: { type: "integer", minimum: 1, default: limits.pageSizeMax },
-    },
+    limit: pageSizeText(" An answer shorter than the limit is the last one.", limits.pageSizeMax),
   },
 }));
 

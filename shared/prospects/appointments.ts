@@ -4,8 +4,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { equals } from "#shared/db/expression.ts";
+import { equals, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
@@ -20,13 +19,11 @@ import {
 } from "#shared/prospects/agenda.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
-import { readProspectOfFact } from "#shared/prospects/read.ts";
-import { type Arrival, requireBase } from "#shared/prospects/record-version.ts";
+import { type Arrival, readProspectOfFact, requireBase } from "#shared/prospects/read.ts";
 import { requireUser } from "#shared/prospects/references.ts";
 import { findAttached, findLocator, locatorWrite, NOWHERE } from "#shared/prospects/rows.ts";
 import type { Appointment } from "#shared/prospects/schema.ts";
-import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { StoredAppointment } from "#shared/prospects/stored.ts";
+import { StoredAppointment, type StoredProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 
 /**

@@ -4,8 +4,7 @@ import { folded, searchable } from "#shared/caseless.ts";
 import type { IndexEntry, IndexRow, NoteText } from "#shared/company-index/record.ts";
 import * as limits from "#shared/limits.ts";
 import type { Address } from "#shared/prospects/address.ts";
-import { aheadOf } from "#shared/prospects/record-version.ts";
-import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { aheadOf, type StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 

@@ -9,6 +9,7 @@ import { failedAt, notFound } from "#shared/errors.ts";
 import type { NewNote, NotePatch } from "#shared/prospects/input.ts";
 import { presentNote } from "#shared/prospects/present.ts";
 import {
+  type Arrival,
   acceptsFact,
   changeOfNotes,
   changeOfNotesOf,
@@ -17,7 +18,6 @@ import {
   isVisible,
   readVisibleProspect,
 } from "#shared/prospects/read.ts";
-import type { Arrival } from "#shared/prospects/record-version.ts";
 import {
   findAttached,
   findNoteLocators,

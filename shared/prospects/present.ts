@@ -121,13 +121,5 @@ const presentStatusChange = (change: LastStatusChange, dictionary: Dictionary): 
   changedBy: summaryOf(change.changedBy, dictionary),
 });
 
-interface Dated {
-  readonly id: number;
-  readonly createdAt: string;
-}
-
-export const newestFirst = (a: Dated, b: Dated): number =>
-  a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : b.id - a.id;
-
 export const soonestFirst = (a: { startAt: string; id: number }, b: { startAt: string; id: number }): number =>
   a.startAt < b.startAt ? -1 : a.startAt > b.startAt ? 1 : a.id - b.id;

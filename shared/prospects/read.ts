@@ -4,16 +4,16 @@ import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { cachePerTable } from "#shared/cache.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { all, type Condition, equals, missing, present } from "#shared/db/expression.ts";
+import { all, type Condition, equals, type Item, missing, present, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { notFound } from "#shared/errors.ts";
+import { notFound, Outdated } from "#shared/errors.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
 import * as limits from "#shared/limits.ts";
 import { wasAssigned } from "#shared/prospects/assignments.ts";
 import type { ProspectDetail } from "#shared/prospects/detail.ts";
 import { presentDetail } from "#shared/prospects/present.ts";
+import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import {
   StoredAppointment,
   StoredNote,
@@ -148,6 +148,25 @@ export async function readProspectOfFact(
 export const acceptsFact = (caller: Caller, prospect: StoredProspect, occurredAt: string | undefined): boolean =>
   isVisible(caller, prospect) ||
   (prospect.deletedAt === undefined && occurredAt !== undefined && wasAssigned(caller, prospect, occurredAt));
+
+/** How a change arrives: online, or later from a device that was offline. */
+export interface Arrival {
+  /** The time of the change on the device. It is neither in the future nor too old. */
+  readonly occurredAt?: string | undefined;
+  /** The version that the user changed. If the record has another version now, nothing is written. */
+  readonly baseVersion?: number | undefined;
+}
+
+interface Versioned {
+  readonly id: number;
+  readonly version: number;
+}
+
+/** Throws `Outdated` with the current record. */
+export async function requireBase({ baseVersion }: Arrival, current: Versioned, present: () => unknown): Promise<void> {
+  if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
+  throw new Outdated(current, await present());
+}
 
 async function readVisible(
   { table }: ReadContext,

@@ -3,8 +3,6 @@
  * changes, if an appointment begins, or if the user may see the record again. A device sends it with a change.
  */
 import type { Ahead, IndexRow } from "#shared/company-index/record.ts";
-import { Outdated } from "#shared/errors.ts";
-import { laterOf, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 /** 2^53 / 2^24 leaves room for 536 million versions of a row. */
@@ -19,22 +17,20 @@ export const rowVersionOf = (version: number): number => Math.floor(version / LO
 /** A deleted tag counts more than any number of its renames, because these vanish with it. `LOW` has room for `limits.tagsPerProspect`. */
 const DELETED_TAG = 2 ** 18;
 
-export const aheadOf = ({ upcoming, later }: Pick<StoredProspect, "upcoming" | "later">): Ahead[] =>
-  [...upcoming.map(laterOf), ...later].map(([, ...ahead]) => ahead);
-
 /**
  * Returns functions for the parts of a prospect's `low`. Their sum never decreases while the row keeps its version: statuses and users are
  * never deleted, and the users of all appointments count, also of those that have begun.
  */
 export function lowsOf({ statuses, tags, users }: Dictionary, nowMs: number) {
-  const ofUser = (id: number | null): number => users.get(id ?? 0)?.renames ?? 0;
-  const ofTag = (id: number): number => {
-    const tag = tags.get(id);
-    return tag === undefined ? DELETED_TAG : Math.min(tag.renames ?? 0, DELETED_TAG - 1);
-  };
+  const renamesIn = (
+    named: ReadonlyMap<number, { readonly renames?: number | undefined }>,
+    id: number | null,
+  ): number => (id === null ? undefined : named.get(id)?.renames) ?? 0;
+  const ofUser = (id: number | null): number => renamesIn(users, id);
+  const ofTag = (id: number): number => (tags.has(id) ? Math.min(renamesIn(tags, id), DELETED_TAG - 1) : DELETED_TAG);
   const hasBegun = (startMs: number): number => (startMs < nowMs ? 1 : 0);
   return {
-    ofStatus: (id: number | null): number => statuses.get(id ?? 0)?.renames ?? 0,
+    ofStatus: (id: number | null): number => renamesIn(statuses, id),
     ofUser,
     ofTags: (ids: readonly number[]): number => ids.reduce((sum, id) => sum + ofTag(id), 0),
     ofAhead: (ahead: readonly Ahead[]): number =>
@@ -48,22 +44,3 @@ export const prospectLow = (
   { statusId, assignedToUserId, tagIds, ahead }: Shown,
   { ofStatus, ofUser, ofTags, ofAhead }: ReturnType<typeof lowsOf>,
 ): number => ofStatus(statusId) + ofUser(assignedToUserId) + ofTags(tagIds) + ofAhead(ahead);
-
-/** How a change arrives: online, or later from a device that was offline. */
-export interface Arrival {
-  /** The time of the change on the device. It is neither in the future nor too old. */
-  readonly occurredAt?: string | undefined;
-  /** The version that the user changed. If the record has another version now, nothing is written. */
-  readonly baseVersion?: number | undefined;
-}
-
-interface Versioned {
-  readonly id: number;
-  readonly version: number;
-}
-
-/** Throws `Outdated` with the current record. */
-export async function requireBase({ baseVersion }: Arrival, current: Versioned, present: () => unknown): Promise<void> {
-  if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
-  throw new Outdated(current, await present());
-}

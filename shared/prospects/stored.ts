@@ -1,6 +1,7 @@
 /** The stored rows of prospects, status changes, notes and appointments. */
 
 import * as z from "zod/mini";
+import type { Ahead } from "#shared/company-index/record.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { Address, formatted } from "#shared/prospects/address.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
@@ -172,6 +173,10 @@ export type Later = StoredProspect["later"][number];
 export const laterOf = ({ id, startAt, createdBy, assignedToUserId: assignedTo }: StoredAppointment): Later => {
   return [id, Date.parse(startAt), createdBy ?? 0, assignedTo ?? 0];
 };
+
+/** All upcoming appointments without their ids, soonest first. */
+export const aheadOf = ({ upcoming, later }: Pick<StoredProspect, "upcoming" | "later">): Ahead[] =>
+  [...upcoming.map(laterOf), ...later].map(([, ...ahead]) => ahead);
 
 /** The row of a listed prospect. Lists do not need the import that created it. */
 export type ListedRow = Omit<StoredProspect, "importId">;

@@ -13,8 +13,13 @@ import { clientRecordInUse, clientRecordWrites, prospectInTheWay } from "#shared
 import type { NewProspect, ProspectPatch } from "#shared/prospects/input.ts";
 import { newNote } from "#shared/prospects/notes.ts";
 import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
-import { changeOfNotes, readProspectOfFact, readVisibleProspect } from "#shared/prospects/read.ts";
-import { type Arrival, requireBase } from "#shared/prospects/record-version.ts";
+import {
+  type Arrival,
+  changeOfNotes,
+  readProspectOfFact,
+  readVisibleProspect,
+  requireBase,
+} from "#shared/prospects/read.ts";
 import {
   type AddressChoice,
   requireReferences,
@@ -43,37 +48,17 @@ export async function createProspect(
   input: NewProspect,
   arrival: Arrival = {},
 ): Promise<Plan<Prospect>> {
-  const { companyId, userId } = caller;
-  const { currentStatusId: statusId = null } = input;
+  const { companyId } = caller;
+  const { currentStatusId: statusId = null, assignedToUserId = null, sourceCreatedAt = null, clientRecordId } = input;
   const [{ dictionary, checks }, id, changeId, { address = null, links }] = await Promise.all([
     requireReferences(context, caller, input),
     context.ids.nextProspect(companyId),
     statusId === null ? null : context.ids.next(),
     resolveAddress(context, caller, input, null),
   ]);
-  // A user who sees only assigned prospects must be able to see the new prospect.
-  const assignedToUserId = input.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
   const now = iso(context.clock.now());
-  const fields: StoredProspect = {
-    type: "prospect",
-    id,
-    companyId,
-    ...givenFields(input, emptyFields),
-    address,
-    statusId,
-    lastStatusChange: null,
-    assignedToUserId,
-    assignedByUserId: assignedToUserId === null ? null : userId,
-    tagIds: [],
-    ...nothingUpcoming,
-    sourceCreatedAt: input.sourceCreatedAt ?? null,
-    createdAt: now,
-    updatedAt: now,
-    createdBy: userId,
-    updatedBy: userId,
-    version: 1,
-    clientRecordId: input.clientRecordId,
-  };
+  const own = { id, address, statusId, assignedToUserId, sourceCreatedAt, clientRecordId };
+  const fields = newProspect(caller, now, { ...givenFields(input, emptyFields), ...own });
   const origin = { dictionary, source: DEFAULT_SOURCE, occurredAt: arrival.occurredAt };
   const prospect =
     changeId === null ? fields : { ...fields, lastStatusChange: statusChange(changeId, fields, null, origin) };
@@ -98,6 +83,32 @@ async function visibleId(context: ApiContext, caller: Caller, id: number): Promi
     if (isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+type GivenFields = PlainFields &
+  Pick<StoredProspect, "id" | "address" | "statusId" | "assignedToUserId"> &
+  Partial<Pick<StoredProspect, "tagIds" | "sourceCreatedAt" | "clientRecordId" | "importId">>;
+
+/** A prospect in its first version. A user who sees only assigned prospects must be able to see it, and becomes its assignee. */
+export function newProspect(caller: Caller, now: string, given: GivenFields): StoredProspect {
+  const { companyId, userId } = caller;
+  const assignedToUserId = given.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
+  return {
+    type: "prospect",
+    companyId,
+    lastStatusChange: null,
+    tagIds: [],
+    ...nothingUpcoming,
+    sourceCreatedAt: null,
+    ...given,
+    assignedToUserId,
+    assignedByUserId: assignedToUserId === null ? null : userId,
+    createdAt: now,
+    updatedAt: now,
+    createdBy: userId,
+    updatedBy: userId,
+    version: 1,
+  };
 }
 
 export async function updateProspect(
@@ -266,7 +277,7 @@ const replacing = async (table: ApiContext["table"], current: StoredProspect, ne
 });
 
 /** Returns the history entry for the change from `previousStatusId` to the present status of this prospect. */
-function statusChange(
+export function statusChange(
   id: number,
   { statusId, updatedBy, updatedAt, version }: StoredProspect,
   previousStatusId: number | null,
@@ -359,20 +370,13 @@ const emptyFields = {
 
 type PlainFields = Pick<StoredProspect, keyof typeof emptyFields>;
 
-function givenFields(input: ProspectPatch | NewProspect, otherwise: PlainFields): PlainFields {
-  const { customFieldData: custom } = input;
-  return {
-    name: input.name === undefined ? otherwise.name : input.name,
-    phoneNumber: input.phoneNumber === undefined ? otherwise.phoneNumber : input.phoneNumber,
-    secondaryPhoneNumber:
-      input.secondaryPhoneNumber === undefined ? otherwise.secondaryPhoneNumber : input.secondaryPhoneNumber,
-    emailAddress: input.emailAddress === undefined ? otherwise.emailAddress : input.emailAddress,
-    lat: input.lat === undefined ? otherwise.lat : input.lat,
-    lng: input.lng === undefined ? otherwise.lng : input.lng,
-    source: input.source === undefined ? otherwise.source : input.source,
-    sourceId: input.sourceId === undefined ? otherwise.sourceId : input.sourceId,
-    customFieldData: custom === undefined ? otherwise.customFieldData : custom === null ? null : JSON.stringify(custom),
-  };
+/** A null clears a field. A field that is not sent stays as it was. */
+function givenFields(input: ProspectPatch | NewProspect, was: PlainFields): PlainFields {
+  const { name = was.name, phoneNumber = was.phoneNumber, emailAddress = was.emailAddress } = input;
+  const { secondaryPhoneNumber = was.secondaryPhoneNumber, lat = was.lat, lng = was.lng } = input;
+  const { source = was.source, sourceId = was.sourceId, customFieldData: custom } = input;
+  const customFieldData = custom === undefined ? was.customFieldData : custom === null ? null : JSON.stringify(custom);
+  return { name, phoneNumber, secondaryPhoneNumber, emailAddress, lat, lng, source, sourceId, customFieldData };
 }
 
 /** Rows are plain data with a fixed order of fields, so equal JSON texts mean equal content. */

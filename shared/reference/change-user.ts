@@ -7,8 +7,7 @@ import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { all, equals, exists } from "#shared/db/expression.ts";
+import { all, equals, exists, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { notFound } from "#shared/errors.ts";
@@ -21,9 +20,15 @@ import {
   type PresentedUser,
   presentUser,
 } from "#shared/reference/invite.ts";
-import type { UserPatch } from "#shared/reference/user.ts";
-import { EmailClaim, rightsWrite, userWrite } from "#shared/reference/user.ts";
-import { callerUnchanged, requireNoSelfDemotion, requireOwnerFor } from "#shared/reference/user-rules.ts";
+import {
+  callerUnchanged,
+  EmailClaim,
+  requireNoSelfDemotion,
+  requireOwnerFor,
+  rightsWrite,
+  type UserPatch,
+  userWrite,
+} from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 
 /** Enabling a user whose invitation has ended sends a new invitation. */

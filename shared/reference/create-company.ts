@@ -7,10 +7,9 @@ import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
-import type { Company, StoredCompany } from "#shared/reference/schema.ts";
-import { type StoredStatus, startingStatuses } from "#shared/reference/schema.ts";
-import { newStatusWrites } from "#shared/reference/statuses.ts";
+import { type Company, type StoredCompany, type StoredStatus, startingStatuses } from "#shared/reference/schema.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
+import { newValueWrites } from "#shared/reference/values.ts";
 
 export interface NewCompany {
   readonly name: string;
@@ -47,7 +46,7 @@ export async function createCompany(
     { put: { ...keys.company(companyId), ...company }, when: absent },
     firstState(companyId),
     ...newUserWrites(owner),
-    ...statuses.flatMap((status) => newStatusWrites(companyId, status)),
+    ...statuses.flatMap((status) => newValueWrites(companyId, status)),
   ];
   await context.table.transact(writes).catch((error: unknown) => {
     if (!(error instanceof ConditionFailed)) throw error;

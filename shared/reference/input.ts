@@ -2,8 +2,7 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { DisplayValue } from "#shared/reference/display-value.ts";
-import { Status, StatusSummary, Tag } from "#shared/reference/schema.ts";
+import { DisplayValue, Status, StatusSummary, Tag } from "#shared/reference/schema.ts";
 import { COLOR_TEXT, HexColor, Id, named, VALUE_TEXT } from "#shared/schema.ts";
 
 const SortOrder = z.int().check(z.minimum(0), z.maximum(1_000_000));

@@ -15,19 +15,22 @@ import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { changeOf, creationOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
-import type { InvitationState, NewUser, User } from "#shared/reference/user.ts";
 import {
   addressTaken,
   CompanyEmail,
+  callerUnchanged,
   claimWrite,
   companyEmailWrite,
   EmailClaim,
+  type InvitationState,
   identityWrite,
   invitationEndsAt,
   isEnded,
+  type NewUser,
+  requireOwnerFor,
+  type User,
   userWrite,
 } from "#shared/reference/user.ts";
-import { callerUnchanged, requireOwnerFor } from "#shared/reference/user-rules.ts";
 import { getUser } from "#shared/reference/users.ts";
 
 export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: number): InvitationState {

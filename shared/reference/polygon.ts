@@ -3,6 +3,7 @@
  */
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
+import { byteAt } from "#shared/at.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as limits from "#shared/limits.ts";
 import { coordinate } from "#shared/schema.ts";
@@ -96,7 +97,7 @@ function readDoubles(bytes: Uint8Array, count: number): [number, number][] {
   const values = 2 * count;
   const plain = new DataView(new ArrayBuffer(bytes.length));
   for (let i = 0; i < bytes.length; i++) {
-    plain.setUint8(i, bytes[(i % DOUBLE_BYTES) * values + Math.floor(i / DOUBLE_BYTES)] ?? 0);
+    plain.setUint8(i, byteAt(bytes, (i % DOUBLE_BYTES) * values + Math.floor(i / DOUBLE_BYTES)));
   }
   const at = (i: number): number => plain.getFloat64(i * DOUBLE_BYTES);
   return Array.from({ length: count }, (_, i) => [at(2 * i), at(2 * i + 1)]);

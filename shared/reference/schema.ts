@@ -1,9 +1,9 @@
-/** The schemas of companies, lead statuses and tags. */
+/** The schemas of companies, lead statuses and tags, and of the values that name statuses and tags. */
 
 import * as z from "zod/mini";
 import { Renames } from "#shared/auth/user-schema.ts";
 import * as limits from "#shared/limits.ts";
-import { HexColor, Id, named, Timestamp, text } from "#shared/schema.ts";
+import { codePoints, HexColor, Id, label, named, Timestamp, text } from "#shared/schema.ts";
 
 export const Company = named(
   "Company",
@@ -73,3 +73,17 @@ export const StoredTag = z.extend(Tag, {
   updatedAt: Timestamp,
 });
 export type StoredTag = z.infer<typeof StoredTag>;
+
+/**
+ * Commas and semicolons separate values in filters and CSV cells. The NFC form is part of a table key of at most 1 024 bytes, and can be
+ * longer than the value, so the length limit applies to both.
+ */
+export const DisplayValue = z.pipe(
+  text(limits.displayValue, 1).check(z.trim()),
+  label(limits.displayValue).check(
+    z.regex(/^[^,;]*$/, "must not hold a comma or semicolon"),
+    z.refine((value) => codePoints(value.normalize("NFC")) <= limits.displayValue, {
+      error: `must have at most ${limits.displayValue} characters`,
+    }),
+  ),
+);

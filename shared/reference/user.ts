@@ -2,8 +2,8 @@
  * The schemas and rows of users. A user has four rows: the user, the rights by token subject, and claims on the e-mail address in the
  * company and in the service. The last one is missing if another company has the address.
  */
-
 import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import {
   EMAIL_TEXT,
   PERMISSIONS_TEXT,
@@ -13,8 +13,7 @@ import {
   UserRights,
   userFields,
 } from "#shared/auth/user-schema.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { absent, any, atMost, type Condition, equals } from "#shared/db/expression.ts";
+import { absent, all, any, atMost, type Condition, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -175,3 +174,36 @@ export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
 });
 
 export const invitationEndsAt = (nowMs: number): number => nowMs + limits.invitationMs;
+
+const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };
+
+/** Throws `permission_denied` if one of the roles is owner and the caller is not an owner. Only owners may manage owners. */
+export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
+  if (caller.role !== "owner" && roles.includes("owner"))
+    throw denied("Only an owner may create, change or disable an owner.");
+}
+
+/**
+ * Throws if users disable themselves or lower their own role, so that a company keeps an owner. Also throws if callers change themselves
+ * with a role that API Gateway has cached and that has been lowered meanwhile.
+ */
+export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
+  if (current.id !== caller.userId) return;
+  if (!current.isActive || current.role !== caller.role) throw roleChanged();
+  if (!next.isActive) throw new ApiError("conflict", "You cannot disable yourself.");
+  if (rank[next.role] < rank[current.role]) throw new ApiError("conflict", "You cannot lower your own role.");
+}
+
+/**
+ * The caller still has the cached role. Add this check to each transaction that changes another user, so that two owners cannot disable
+ * each other.
+ */
+export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
+  check: keys.user(companyId, userId),
+  when: all(equals("role", role), equals("isActive", true)),
+  orThrow: roleChanged,
+});
+
+const roleChanged = (): ApiError => denied("Your role has changed.");
+
+const denied = (detail: string): ApiError => new ApiError("permission_denied", detail);

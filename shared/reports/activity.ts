@@ -1,5 +1,6 @@
 /** Counts what users have done in a time range: status changes, notes, appointments and new prospects. */
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
@@ -239,13 +240,13 @@ class Groups implements Counting {
     if (count === 0 || (this.#userId !== undefined && userId !== this.#userId)) return;
     const counts = this.counts.get(key) ?? factKinds.map(() => 0);
     this.counts.set(key, counts);
-    counts[kind] = (counts[kind] ?? 0) + count;
-    this.totals[kind] = (this.totals[kind] ?? 0) + count;
+    counts[kind] = at(counts, kind) + count;
+    this.totals[kind] = at(this.totals, kind) + count;
   }
 }
 
 const shown = (counts: KindCounts): ActivityCounts => {
-  const of = (kind: FactKind): number => counts[factKinds.indexOf(kind)] ?? 0;
+  const of = (kind: FactKind): number => at(counts, factKinds.indexOf(kind));
   return {
     statusChanges: of("statusChange"),
     notes: of("note"),
@@ -270,8 +271,8 @@ async function itemsOf(
   }
   return [...counts].toSorted(inOrder).map(([key, own]) => {
     if (typeof key === "string") return { day: key, ...shown(own) };
-    if (groupBy === "user") return { user: userSummary(users.get(key ?? 0)), ...shown(own) };
-    return { status: statusSummary(statuses.get(key ?? 0)), ...shown(own) };
+    if (groupBy === "user") return { user: userSummary(key === null ? undefined : users.get(key)), ...shown(own) };
+    return { status: statusSummary(key === null ? undefined : statuses.get(key)), ...shown(own) };
   });
 }
 

@@ -53,7 +53,7 @@ export async function byTerritory(
   const { head, matches } = await findFiltered(context, caller, {}, { onMap: true });
   const company = { table: context.table, companyId: caller.companyId, head };
   const blocks = blocksOf(matches, byProspect);
-  const found: TerritoryCounts[] = [];
+  const found: (TerritoryCounts & { readonly territory: object })[] = [];
   for await (const item of context.table.query(keys.territories(caller.companyId))) {
     requireTime();
     const territory = StoredTerritory.parse(item);
@@ -61,7 +61,7 @@ export async function byTerritory(
     const counts = countsInside(areaOf(company, territory), blocks);
     if (counts !== undefined) found.push({ territory: { id, name }, counts });
   }
-  found.sort((a, b) => (a.territory?.id ?? 0) - (b.territory?.id ?? 0));
+  found.sort((a, b) => a.territory.id - b.territory.id);
   const outside = new Map(byProspect);
   for (const { prospects } of blocks) for (const { id, isInside } of prospects) if (isInside) outside.delete(id);
   const rest = sumOf(outside.values());

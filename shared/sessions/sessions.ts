@@ -7,10 +7,9 @@ import { absent, all, any, below, missing, present } from "#shared/db/expression
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { assertOwner } from "#shared/sessions/authenticate.ts";
 import { type ConsoleClient, refreshTokens, SignInRefused, type Tokens } from "#shared/sessions/issuer.ts";
 import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
-import { openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
+import { assertOwner, openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
 
 /**
  * The id is never taken from the browser, which protects against session fixation. `previous` is the digest of the browser's earlier

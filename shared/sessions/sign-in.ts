@@ -1,12 +1,13 @@
 /** The sign-in of the console: the redirect to the identity provider, and the return from it. */
 import * as z from "zod/mini";
+import { unauthenticated } from "#shared/auth/token.ts";
 import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { log } from "#shared/log.ts";
-import type { SessionAnswer, SessionCall } from "#shared/sessions/endpoint.ts";
-import { exchangeCode, newChallenge, SignInRefused, signInUrl } from "#shared/sessions/issuer.ts";
+import { assertFromConsole, type SessionAnswer, type SessionCall } from "#shared/sessions/endpoint.ts";
+import { exchangeCode, newChallenge, SignInRefused, signInUrl, signOutUrl } from "#shared/sessions/issuer.ts";
 import { digestOf, isSessionId } from "#shared/sessions/session-id.ts";
-import { beginSession } from "#shared/sessions/sessions.ts";
+import { beginSession, endSession, refreshSession } from "#shared/sessions/sessions.ts";
 
 /** The sign-in that has begun. It is in a cookie, so that only this browser can complete it, which protects against login CSRF. */
 const SignIn = z.object({
@@ -100,4 +101,30 @@ function safeReturnTo(text: string | undefined): string {
   const { origin, pathname, search, hash } = new URL(text, BASE);
   if (origin !== BASE || pathname.startsWith("//") || pathname.startsWith("/api/")) return "/";
   return `${pathname}${search}${hash}`;
+}
+
+export async function refreshFromConsole({ context, request, client, cookies }: SessionCall): Promise<SessionAnswer> {
+  assertFromConsole(request);
+  const sessionId = cookies.session.read(request);
+  if (sessionId === undefined || !isSessionId(sessionId)) throw unauthenticated("There is no session. Sign in.");
+  const { id } = await refreshSession(context(), client, sessionId);
+  return { status: 204, ...(id !== undefined && { setCookies: [cookies.session.set(id)] }) };
+}
+
+export async function logOutFromConsole({
+  context,
+  request,
+  client,
+  origin,
+  cookies,
+}: SessionCall): Promise<SessionAnswer> {
+  assertFromConsole(request);
+  const sessionId = cookies.session.read(request);
+  if (sessionId !== undefined && isSessionId(sessionId)) await endSession(context(), sessionId);
+  const setCookies = [cookies.session.clear];
+  // The session has already ended, even if the issuer cannot be reached.
+  const logoutUrl = await signOutUrl(client, `${origin}/`).catch(() => undefined);
+  return logoutUrl === undefined
+    ? { status: 204, setCookies }
+    : { status: 200, setCookies, mediaType: "application/json", body: JSON.stringify({ logoutUrl }) };
 }

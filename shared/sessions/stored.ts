@@ -1,13 +1,15 @@
 /** The stored row of a session. Its tokens are encrypted with a data key of the company for sessions only. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
-import { unauthenticated } from "#shared/auth/token.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import { subjectOfToken, TokenRefused, unauthenticated } from "#shared/auth/token.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { Bytes, Id } from "#shared/schema.ts";
 import { NotSealed, type Purpose, type Secrets } from "#shared/secrets/secrets.ts";
 import type { Tokens } from "#shared/sessions/issuer.ts";
+import { digestOf } from "#shared/sessions/session-id.ts";
 
 const PURPOSE: Purpose = "console-sessions";
 
@@ -88,4 +90,27 @@ export async function openTokens(
     throw error;
   });
   return Sealed.parse(JSON.parse(text));
+}
+
+/**
+ * Returns the caller as for a request with a bearer token. Throws `unauthenticated` if the session is unknown or has ended, or its token is
+ * refused. API Gateway does not cache this, because a refresh may make the session valid again.
+ */
+export async function callerOfSession(context: ApiContext, sessionId: string): Promise<Caller> {
+  const digest = digestOf(sessionId);
+  const session = await readSession(context, digest);
+  if (session === undefined) throw unauthenticated("The session is unknown or has ended.");
+  const { access } = await openTokens(context.secrets, digest, session);
+  const sub = await subjectOfToken(access, [session.clientId]).catch((error: unknown) => {
+    throw error instanceof TokenRefused ? unauthenticated(`The token of the session: ${error.reason}.`) : error;
+  });
+  return assertOwner(session, await lookUpCaller(context, sub));
+}
+
+/** Throws `unauthenticated` unless `caller`, who has the token's subject now, began the session. */
+export function assertOwner({ companyId, userId }: StoredSession, caller: Caller): Caller {
+  if (caller.companyId !== companyId || caller.userId !== userId) {
+    throw unauthenticated("The session belongs to another user.");
+  }
+  return caller;
 }

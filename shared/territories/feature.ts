@@ -5,7 +5,6 @@ import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { RingInput } from "#shared/reference/polygon.ts";
 import { hasVisible } from "#shared/schema.ts";
-import { foreignCrs, isKnownCrs } from "#shared/territories/crs.ts";
 import { exteriorRing } from "#shared/territories/geojson.ts";
 import { NewTerritory } from "#shared/territories/territories.ts";
 
@@ -165,3 +164,23 @@ const placeOf = ([field, ...inside]: readonly PropertyKey[], place = ""): string
 
 const shortened = (text: string): string =>
   text.length <= limits.featureFault ? text : `${text.slice(0, limits.featureFault - 1)}…`;
+
+const Crs = z.object({ properties: z.object({ name: z.string() }) });
+
+/** CRS84 and EPSG:4326, also as URNs and URLs. Map programs write longitude before latitude for both. */
+const known =
+  /^(?:(?:OGC:)?CRS:?84|EPSG:4326|urn:(?:x-)?ogc:def:crs:(?:OGC:[\d.]*:CRS:?84|EPSG:[\d.]*:4326)|https?:\/\/www\.opengis\.net\/def\/crs\/(?:OGC\/[\d.]+\/CRS84|EPSG\/\d+\/4326))$/i;
+
+const crsName = (crs: unknown): string | undefined => {
+  const named = z.safeParse(Crs, crs);
+  return named.success ? named.data.properties.name : undefined;
+};
+
+export const isKnownCrs = (crs: unknown): boolean => crs == null || known.test(crsName(crs)?.trim() ?? "");
+
+/** Follows the name of the value. */
+export function foreignCrs(crs: unknown): string {
+  const name = crsName(crs);
+  const found = name === undefined ? "has no text in properties/name" : `is ${name.slice(0, 100)}`;
+  return `${found}, and the service reads only CRS84 and EPSG:4326`;
+}

@@ -2,45 +2,123 @@
  * Imports territories from GeoJSON, in groups of one transaction each, which also writes a receipt of the group for the idempotency key. A
  * repeated request continues after the last receipt.
  */
+
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import { iso } from "#shared/clock.ts";
 import { territoriesChangeInHead } from "#shared/company-index/manifest.ts";
-import type { ApiContext } from "#shared/context.ts";
+import { type ApiContext, commitTo } from "#shared/context.ts";
 import { any, atMost, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ConditionFailed, failedAt, TableBusy } from "#shared/errors.ts";
+import { carryOut, type Plan, unchanged } from "#shared/db/plan.ts";
+import { explain } from "#shared/documentation.ts";
+import { failedAt } from "#shared/errors.ts";
 import { withoutCuts } from "#shared/geometry/meridian.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { type Polygon, unpackPolygon } from "#shared/reference/polygon.ts";
-import { type ReadFeature, readFeature } from "#shared/territories/feature.ts";
+import { Id, named } from "#shared/schema.ts";
+import { foreignCrs, isKnownCrs, type ReadFeature, readFeature } from "#shared/territories/feature.ts";
 import { exteriorRing } from "#shared/territories/geojson.ts";
 import {
-  type FeatureResult,
-  type NewTerritories,
-  PolygonResult,
-  type TerritoryImport,
-} from "#shared/territories/import-schema.ts";
-import {
   countWrite,
-  type NewTerritory,
-  packed,
+  newTerritory,
   StoredTerritory,
   territoryWrites,
   tooManyTerritories,
 } from "#shared/territories/territories.ts";
 
+export const NewTerritories = named(
+  "NewTerritories",
+  z.object({
+    type: z.literal("FeatureCollection", {
+      error: ({ input }) =>
+        `must be FeatureCollection, and is ${typeof input === "string" ? input.slice(0, 100) : "missing"}`,
+    }),
+    /** Each feature is validated later, because one invalid feature must not prevent the import of the other features. */
+    features: z.array(z.unknown()).check(z.maxLength(limits.territoryFeatures)),
+    crs: z.optional(z.unknown().check(z.refine(isKnownCrs, { error: ({ input }) => foreignCrs(input) }))),
+  }),
+  "A GeoJSON FeatureCollection (RFC 7946) of polygons.",
+);
+export type NewTerritories = z.output<typeof NewTerritories>;
+
+/* @__PURE__ */ explain([NewTerritories], () => ({
+  fields: {
+    features: `At most ${limits.territoryFeatures} features. Each becomes one territory, or one for each polygon of a MultiPolygon; at most ${limits.territoryFeatures} together.`,
+    crs: "The coordinate reference system of files from before RFC 7946. Only CRS84 and EPSG:4326 are accepted.",
+  },
+  example: {
+    type: "FeatureCollection",
+    features: [
+      {
+        type: "Feature",
+        geometry: {
+          type: "Polygon",
+          coordinates: [
+            [
+              [-104.987, 39.727],
+              [-104.973, 39.727],
+              [-104.973, 39.74],
+              [-104.987, 39.727],
+            ],
+          ],
+        },
+        properties: { name: "Capitol Hill", totalProperties: 410 },
+      },
+    ],
+  },
+}));
+
+/** What became of one polygon of a feature. */
+export const PolygonResult = z.object({
+  index: z.int(),
+  outcome: z.enum(["created", "skipped", "failed"]),
+  id: z.nullable(Id),
+  code: z.nullable(z.string()),
+  detail: z.nullable(z.string()),
+});
+export type PolygonResult = z.infer<typeof PolygonResult>;
+
+export const FeatureResult = named(
+  "FeatureResult",
+  z.extend(PolygonResult, { ids: z.array(Id) }),
+  "What became of one feature.",
+);
+export type FeatureResult = z.infer<typeof FeatureResult>;
+
+/* @__PURE__ */ explain([FeatureResult], () => ({
+  fields: {
+    index: "The position of the feature in the file. The first one has 0.",
+    outcome:
+      "`created`, `skipped` if the company has the same territory already, or `failed` if the feature, or one of its polygons, cannot be imported.",
+    id: "The id of the new territory, or of the territory that is the same. The first of `ids`.",
+    ids: "The ids of all territories of the feature. A MultiPolygon may have several.",
+    code: "Why no territory was created, for programs: `duplicate`, `not_a_feature`, `unsupported_geometry`, `validation_failed`, `invalid_reference` or `conflict`.",
+    detail: "Why no territory was created, for people.",
+  },
+}));
+
+export const TerritoryImport = named(
+  "TerritoryImport",
+  z.object({ created: z.int(), skipped: z.int(), failed: z.int(), results: z.array(FeatureResult) }),
+  "The result of an import of territories. The three counts sum to the number of features.",
+);
+export type TerritoryImport = z.infer<typeof TerritoryImport>;
+
+/* @__PURE__ */ explain([TerritoryImport], () => ({
+  fields: {
+    created: "The number of new territories.",
+    skipped: "The number of features that the company has already.",
+    failed: "The number of features that cannot be imported.",
+    results: "One entry for each feature, in the order of the file.",
+  },
+}));
+
 /** Each feature needs three writes, and the group up to three more. A transaction has at most 100. */
 export const IMPORT_GROUP = 32;
-/**
- * An attempt fails if the group does not fit into the company's limits. The next one leaves out what does not fit, but other requests may
- * create territories meanwhile.
- */
-const TRIES = 10;
-
 const StoredGroup = z.object({
   type: z.literal("territoryImportGroup"),
   number: z.int(),
@@ -142,8 +220,8 @@ async function knownTerritories(
 export function signOf({ name, polygon = [] }: { name: string; polygon?: Polygon | undefined }): string {
   // A cut at the 180th meridian adds points, which do not change the polygon.
   const ring = exteriorRing(withoutCuts(polygon)).slice(0, -1);
-  const isBefore = ([x, y]: readonly number[], [otherX, otherY]: readonly number[]): boolean =>
-    x === otherX ? (y ?? 0) < (otherY ?? 0) : (x ?? 0) < (otherX ?? 0);
+  const isBefore = ([x, y]: readonly [number, number], [otherX, otherY]: readonly [number, number]): boolean =>
+    x === otherX ? y < otherY : x < otherX;
   const start = ring.reduce((first, point, i) => (isBefore(point, ring[first] ?? point) ? i : first), 0);
   const turned = [...ring.slice(start), ...ring.slice(0, start)];
   return createHash("sha256")
@@ -160,6 +238,14 @@ const result = (index: number, outcome: PolygonResult["outcome"], more: Partial<
   ...more,
 });
 
+/** A territory to create, with the position of its feature in the file. */
+interface Wanted {
+  readonly index: number;
+  readonly territory: StoredTerritory;
+}
+
+const inOrder = (results: readonly PolygonResult[]): PolygonResult[] => results.toSorted((a, b) => a.index - b.index);
+
 /** Writes the territories of one group in one transaction. Returns the results of its features. */
 async function importGroup(
   context: ApiContext,
@@ -169,8 +255,8 @@ async function importGroup(
   known: ReadonlyMap<string, number>,
 ): Promise<readonly PolygonResult[]> {
   const seen = new Map(known);
-  let results: PolygonResult[] = [];
-  let wanted: { readonly index: number; readonly territory: StoredTerritory }[] = [];
+  const results: PolygonResult[] = [];
+  const wanted: Wanted[] = [];
   const now = iso(context.clock.now());
   for (const { index, input, fault } of group) {
     if (input === undefined) {
@@ -188,47 +274,50 @@ async function importGroup(
     seen.set(sign, territory.id);
     wanted.push({ index, territory });
   }
-  for (let tries = 1; wanted.length > 0; tries++) {
-    const made = wanted.map(({ index, territory }) => result(index, "created", { id: territory.id }));
-    const all = [...results, ...made].toSorted((a, b) => a.index - b.index);
-    const written = wanted.map(({ territory }) => territory);
-    const bytes = written.reduce((sum, { polygonBytes }) => sum + polygonBytes, 0);
-    const receipt = receiptWrites(context, caller, number, all);
-    try {
-      const count = countWrite(caller.companyId, written.length, bytes);
-      await context.table.transact([
-        count,
-        ...receipt,
-        ...written.flatMap(territoryWrites),
-        territoriesChangeInHead(caller.companyId),
-      ]);
-      return all;
-    } catch (error) {
+  const plan = async () => groupPlan(context, caller, number, wanted, results);
+  return (await carryOut(plan, commitTo(context.table))).answer;
+}
+
+/** `results` are those of the other features. If the company has no room for all territories, a plan with fewer of them follows. */
+function groupPlan(
+  context: ApiContext,
+  caller: Caller,
+  number: number,
+  wanted: readonly Wanted[],
+  results: readonly PolygonResult[],
+): Plan<readonly PolygonResult[]> {
+  if (wanted.length === 0) return unchanged(inOrder(results));
+  const { companyId } = caller;
+  const made = wanted.map(({ index, territory }) => result(index, "created", { id: territory.id }));
+  const answer = inOrder([...results, ...made]);
+  const territories = wanted.map(({ territory }) => territory);
+  const bytes = territories.reduce((sum, { polygonBytes }) => sum + polygonBytes, 0);
+  const receipt = receiptWrites(context, caller, number, answer);
+  return {
+    writes: [
+      countWrite(companyId, territories.length, bytes),
+      ...receipt,
+      ...territories.flatMap(territoryWrites),
+      territoriesChangeInHead(companyId),
+    ],
+    answer,
+    refused: (error) => {
       // Another execution of this request has already written the group. Its results are returned.
       const earlier = receipt.length === 0 ? undefined : failedAt(error, 1);
-      if (earlier !== undefined) return StoredGroup.parse(earlier.item).results;
+      if (earlier !== undefined) return Promise.resolve(unchanged(StoredGroup.parse(earlier.item).results));
       const full = failedAt(error, 0);
-      if (full === undefined || tries === TRIES) {
-        throw error instanceof ConditionFailed
-          ? new TableBusy("the territories kept changing", { cause: error })
-          : error;
-      }
+      if (full === undefined) return undefined;
       const fitting = thatFit(full.item, wanted);
       const refused = new Set(wanted.filter((one) => !fitting.includes(one)).map(({ territory }) => territory.id));
-      const { message } = tooManyTerritories();
-      for (const { index, territory } of wanted) {
-        if (refused.has(territory.id)) results.push(result(index, "failed", { code: "conflict", detail: message }));
-      }
       // A later feature of the group may have been skipped as a duplicate of a refused territory. It is then refused too.
-      results = results.map((one) =>
-        one.id !== null && refused.has(one.id)
-          ? result(one.index, "failed", { code: "conflict", detail: message })
-          : one,
+      const others = [...results, ...made.filter(({ id }) => id !== null && refused.has(id))].map((one) =>
+        one.id === null || !refused.has(one.id)
+          ? one
+          : result(one.index, "failed", { code: "conflict", detail: tooManyTerritories().message }),
       );
-      wanted = fitting;
-    }
-  }
-  return results.toSorted((a, b) => a.index - b.index);
+      return Promise.resolve(groupPlan(context, caller, number, fitting, others));
+    },
+  };
 }
 
 const Count = z.object({ territories: z.int(), polygonBytes: z.int() });
@@ -252,13 +341,13 @@ function receiptWrites(
   { clock, requestKey }: ApiContext,
   caller: Caller,
   number: number,
-  results: PolygonResult[],
+  results: readonly PolygonResult[],
 ): Write[] {
   if (requestKey === undefined) return [];
   const now = clock.now();
   const forgottenAt = now + limits.idempotencyKeptMs;
   const expiresAt = Math.ceil(forgottenAt / 1_000);
-  const stored: StoredGroup = { type: "territoryImportGroup", number, results, forgottenAt, expiresAt };
+  const stored: StoredGroup = { type: "territoryImportGroup", number, results: [...results], forgottenAt, expiresAt };
   return [
     {
       put: { ...groupKey(caller, requestKey, number), ...stored },
@@ -266,23 +355,3 @@ function receiptWrites(
     },
   ];
 }
-
-const newTerritory = (
-  id: number,
-  { companyId, userId }: Caller,
-  { name, polygon = [], totalProperties, assignedToUserId }: NewTerritory,
-  now: string,
-): StoredTerritory => ({
-  type: "territory",
-  id,
-  companyId,
-  name,
-  totalProperties,
-  assignedToUserId,
-  ...packed(polygon),
-  createdAt: now,
-  updatedAt: now,
-  createdBy: userId,
-  updatedBy: userId,
-  version: 1,
-});

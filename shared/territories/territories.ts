@@ -6,8 +6,7 @@ import { iso } from "#shared/clock.ts";
 import { territoriesChangeInHead } from "#shared/company-index/manifest.ts";
 import { sharedDelta } from "#shared/company-index/write/entries.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { absent, all, any, atMost, equals, missing } from "#shared/db/expression.ts";
+import { absent, all, any, atMost, equals, missing, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -161,23 +160,31 @@ export async function createTerritory(
   caller: Caller,
   input: NewTerritory,
 ): Promise<Plan<Territory>> {
-  const { companyId, userId } = caller;
-  const [id] = await Promise.all([context.ids.next(), requireAssignee(context, companyId, input.assignedToUserId)]);
-  const now = iso(context.clock.now());
-  const territory: StoredTerritory = {
-    type: "territory",
-    id,
-    companyId,
-    ...input,
-    ...packed(input.polygon ?? []),
-    createdAt: now,
-    updatedAt: now,
-    createdBy: userId,
-    updatedBy: userId,
-    version: 1,
-  };
+  const [id] = await Promise.all([
+    context.ids.next(),
+    requireAssignee(context, caller.companyId, input.assignedToUserId),
+  ]);
+  const territory = newTerritory(id, caller, input, iso(context.clock.now()));
   return { writes: newTerritoryWrites(territory), answer: presentTerritory(territory) };
 }
+
+export const newTerritory = (
+  id: number,
+  { companyId, userId }: Caller,
+  { polygon = [], ...input }: NewTerritory,
+  now: string,
+): StoredTerritory => ({
+  type: "territory",
+  id,
+  companyId,
+  ...input,
+  ...packed(polygon),
+  createdAt: now,
+  updatedAt: now,
+  createdBy: userId,
+  updatedBy: userId,
+  version: 1,
+});
 
 /** Returns the write of the entry in the change log. Put it into the transaction that writes the territory. */
 const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritory): Write =>

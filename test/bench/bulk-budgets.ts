@@ -4,7 +4,6 @@
  */
 import type { JobContext } from "#shared/context.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
-import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { runJob } from "#shared/jobs/job.ts";
 import { createBulk, createProspect, updateProspect } from "../harness/verbs.ts";
@@ -37,12 +36,7 @@ export async function bulkBudgets({ company, caller, context }: Stage): Promise<
   const bulk = await metered(async () => {
     const job = await createBulk(jobContext, jobContext, caller, { ids, action: { set } });
     if (!("id" in job)) throw new Error("a dry run is no job");
-    await runJob(
-      bulkJob({ prospect_bulk: changeKind }),
-      jobContext,
-      { companyId: company.id, id: job.id },
-      () => 300_000,
-    );
+    await runJob(bulkJob(), jobContext, { companyId: company.id, id: job.id }, () => 300_000);
   });
   const units = ({ readUnits, writeUnits }: Usage): number => readUnits / 2 + writeUnits;
   const ratio = (of: (usage: Usage) => number): number => of(bulk.usage) / of(ones.usage);

@@ -10,7 +10,6 @@ import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
-import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { runJob } from "#shared/jobs/job.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
@@ -49,7 +48,7 @@ export async function bulkSpeed({ company, caller, context, clock }: Stage, endp
     if (!("id" in created)) throw new Error("a dry run is no job");
     sent.length = 0;
     const message = { companyId: company.id, id: created.id };
-    const bulk = await taken(() => runJob(bulkJob({ prospect_bulk: changeKind }), job, message, () => 300_000));
+    const bulk = await taken(() => runJob(bulkJob(), job, message, () => 300_000));
     // The first `RECORDS` transactions change the prospects. The later ones only store the state of the job, so the plain loop leaves them
     // out.
     const own = sent.slice(0, RECORDS);

@@ -24,8 +24,8 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
-import { newTagWrites } from "#shared/reference/tags.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
+import { newValueWrites } from "#shared/reference/values.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { BenchTable } from "./table.ts";
 
@@ -112,7 +112,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   }
   for (const value of TAGS) {
     const tag: StoredTag = { type: "tag", id: await context.ids.next(), value, color: "#2563EB", ...dated };
-    await context.table.transact(newTagWrites(company.id, tag));
+    await context.table.transact(newValueWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
   // `spare` ids are skipped, so that the last prospect always has the last id of its partition (128 ids). In companies of any size, the

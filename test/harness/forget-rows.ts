@@ -3,7 +3,7 @@
  * read its prospects from the table.
  */
 import type { Reads } from "#shared/db/reads.ts";
-import { recentRows } from "#shared/prospects/list/recent-rows.ts";
+import { recentRows } from "#shared/prospects/list/page-rows.ts";
 
 /**
  * A version number that no company has for its names. If the version of a company's names differs from the last one, the service removes

@@ -3,6 +3,7 @@
  * chooses a few calls, the same in each run. The first call has the number 1. Several tests of the same work pass different values of
  * `turn`, so that they kill the work at different calls.
  */
+import { type Fault, type FaultPlan, pass, serverError } from "./faulty-dynamodb.ts";
 import { sized } from "./tier.ts";
 
 /** Maximum number of calls of short work. Short work is killed at one call and at its last call, longer work at three calls. */
@@ -26,3 +27,15 @@ export function killPointsOf(calls: number, turn: number): number[] {
   const few = Array.from({ length: parts }, (_, part) => part * length + 1 + ((11 * turn + 3) % Math.max(1, length)));
   return sized({ wide: all, short: calls > 1 ? [...few, calls] : all });
 }
+
+/** The two kinds of death at a call: before and after it takes effect. */
+export const deaths = [
+  ["before", serverError],
+  ["after", { kind: "lose reply" }],
+] satisfies [string, Fault][];
+
+/** Call number `last` and all later calls fail, as if the process had been killed at this call. */
+export const killedAt =
+  (last: number, death: Fault = serverError): FaultPlan =>
+  (_operation, number) =>
+    number < last ? pass : number === last ? death : serverError;

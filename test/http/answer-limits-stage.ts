@@ -13,7 +13,7 @@ import { newAppointmentWrites } from "#shared/prospects/appointments.ts";
 import { insertNote } from "#shared/prospects/rows.ts";
 import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { StoredStatus } from "#shared/reference/schema.ts";
-import { newStatusWrites } from "#shared/reference/statuses.ts";
+import { newValueWrites } from "#shared/reference/values.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
@@ -149,7 +149,7 @@ async function addStatuses({ requests: { ask, made }, table, companyId }: Target
   const likeStatus = StoredStatus.parse(await table.get(keys.status(companyId, status)));
   await inLanes(limits.statusesPerCompany - statuses - 3, (i) => {
     const copy = { ...likeStatus, id: unusedId(companyId, i), value: wide(limits.displayValue, `s${i + 1}`) };
-    return table.transact(newStatusWrites(companyId, copy));
+    return table.transact(newValueWrites(companyId, copy));
   });
   // The service keeps the statuses in memory, and reads them again when a version number in the table has increased. Writing the copies
   // above has not increased this number. The request below increases it, so the service then reads the copies.

@@ -8,7 +8,7 @@ import { requireKnown, validate } from "#shared/http/validate.ts";
 import { whyNotUndoable } from "#shared/jobs/bulk/undo.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { NewProspect } from "#shared/prospects/input.ts";
-import { NewTerritories } from "#shared/territories/import-schema.ts";
+import { NewTerritories } from "#shared/territories/import.ts";
 import { NewTerritory } from "#shared/territories/territories.ts";
 import { unreadableParameter } from "../../infra/local/gateway/request.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";

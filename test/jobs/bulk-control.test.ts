@@ -2,16 +2,16 @@
  * Tests that a bulk job can be paused, resumed and cancelled at each of its calls to the table. Also tests the counts that a client sees
  * meanwhile.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import {
+  impatient,
   newJob,
   newStage,
   queueOf,
@@ -20,20 +20,14 @@ import {
   runOnce,
   SMALL_CHUNK,
   type Stage,
+  silent,
   storedJob,
 } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 const COUNT = SMALL_CHUNK + 2;
-const silent = { send: async () => undefined };
-const impatient = { tries: 0, ms: 0 };
 
 async function started() {
   const stage = await newStage(harness, COUNT);

@@ -1,28 +1,25 @@
 /**
- * Tests the limits of bulk jobs: how much memory they need, and how many records they may have. Also tests that the jobs of several
- * companies are executed in turn.
+ * Tests the limits of bulk jobs: how much memory they need, how many records they may have, and what a repeated chunk costs. Also tests that
+ * the jobs of several companies are executed in turn.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
 import { CHUNK, chunksOf, memberReader, storeMembers, storeResults } from "#shared/jobs/bulk/files.ts";
-import { ndjson, resultsAs } from "#shared/jobs/bulk/result-files.ts";
+import { ndjson, resultsAs } from "#shared/jobs/bulk/results.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createBulk, createTag, startJob } from "../harness/verbs.ts";
+import { createBulk, createProspect, createTag } from "../harness/verbs.ts";
+import { newCompany } from "../harness/warm-function.ts";
 import { endOf, newJob, newStage, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs, memoryBucket } from "./faulty-jobs.ts";
+import { jobTests, memoryBucket } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { now, harness } = jobTests();
 
 const MILLION = 1_000_000;
 const PIECE = 32 * CHUNK;
@@ -138,17 +135,8 @@ test("a job that another one precedes in the queue stores its ids once, and only
   expect(harness.queue).toEqual([await first]);
 });
 
-/** Creates a job and sends its message to the queue of the harness. The job sets one of two statuses, which `at` chooses. */
-async function created({ caller, ids, statusIds }: Stage, at: number): Promise<JobMessage> {
-  const context = harness.sound();
-  const id = await context.ids.next();
-  const names = await freshDictionary(context, caller.companyId);
-  const chunks = Math.ceil(ids.length / SMALL_CHUNK);
-  const action = { statusId: statusIds[at % 2] ?? null };
-  const job = { id, kind: "prospect_bulk" as const, events: "summary" as const, total: ids.length, chunks, action };
-  await startJob(context, caller, names, job);
-  return { kind: "bulk", companyId: caller.companyId, id };
-}
+/** Creates a job that sets one of two statuses, which `at` chooses. */
+const created = (stage: Stage, at: number) => newJob(harness, stage, { statusId: stage.statusIds[at % 2] ?? null });
 
 test("21 jobs of a company have one message in the queue, so the first job of another company waits for one turn", async () => {
   const [busy, other] = [await newStage(harness, 2 * SMALL_CHUNK), await newStage(harness, SMALL_CHUNK)];
@@ -191,4 +179,35 @@ test("companies with many jobs get equal numbers of turns", async () => {
   }
   // Each company has three jobs of two chunks, so it needs six turns.
   expect([...turns.values()]).toEqual([6, 6, 6]);
+});
+
+test("a run that finds a chunk already written reads each row once, in few calls, and writes no row again", async () => {
+  const context = harness.sound();
+  const { caller } = await newCompany(context);
+  const { companyId } = caller;
+  const ids = await mapConcurrently(
+    [...Array(CHUNK).keys()],
+    8,
+    async () => (await createProspect(context, caller, {})).id,
+  );
+  const [currentStatusId] = (await freshDictionary(context, companyId)).statuses.keys();
+  const created = await createBulk(context, context, caller, { ids, action: { set: { currentStatusId } } });
+  if (!("id" in created)) throw new Error("a dry run is no job");
+  const job = { kind: "bulk", companyId, id: created.id } as const;
+
+  // The second call to the bucket, which stores the results of the chunk, fails. The execution therefore ends after it has written all rows
+  // of the chunk.
+  const calls = harness.bucket.calls;
+  harness.bucket.plan = (call) => (call === calls + 2 ? "before" : undefined);
+  const first = await metered(() => harness.run(context, job));
+  expect([first.result, (await storedJob(harness, job)).done]).toEqual([false, 0]);
+  const second = await metered(() => harness.run(harness.sound(), job));
+  expect(second.result).toBe(true);
+  expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: CHUNK });
+  console.info(JSON.stringify({ first: first.usage, second: second.usage }));
+  // The second execution reads the rows in eight groups, with two requests each: one for the rows, and one for the version of the company's
+  // dictionary. The other 20 requests are for the row of the job and its results.
+  expect(second.usage.requests).toBeLessThan(8 * 2 + 20);
+  expect(second.usage.readUnits).toBeLessThan(CHUNK + 8 + 20);
+  expect(second.usage.writeUnits).toBeLessThan(30);
 });

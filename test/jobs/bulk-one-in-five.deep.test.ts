@@ -13,7 +13,7 @@ import { ApiError, isTransient } from "#shared/errors.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as bulk from "#shared/jobs/bulk/create.ts";
 import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
-import { pageOfResults } from "#shared/jobs/bulk/result-pages.ts";
+import { pageOfResults } from "#shared/jobs/bulk/results.ts";
 import type { Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
 import * as undos from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";

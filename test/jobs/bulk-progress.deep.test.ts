@@ -1,5 +1,5 @@
 /** Tests the counts that a bulk job shows while it handles a chunk, also if it is killed, and how many write units they cost. */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -7,17 +7,11 @@ import { TableBusy } from "#shared/errors.ts";
 import { presentJob } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
 import { StoredBulk, sumOf } from "#shared/jobs/bulk/stored.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createBulk, updateProspect } from "../harness/verbs.ts";
 import { newStage, resultsOf, type Stage, storedJob } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-let harness: FaultyJobs;
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { now, harness } = jobTests();
 
 /** Number of records of a job. They fit into one chunk, which may have up to 512 records. The job handles them in groups of 64. */
 const COUNT = 200;

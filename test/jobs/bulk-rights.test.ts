@@ -3,13 +3,12 @@
  * write nothing that needs this right.
  */
 
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
 import { LEASE_MS } from "#shared/jobs/job.ts";
 import type { UserPatch } from "#shared/reference/user.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { beginUndo, disableUser, updateUser } from "../harness/verbs.ts";
@@ -24,14 +23,9 @@ import {
   storedJob,
   unprocessed,
 } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 const COUNT = 6;
 const PATIENT = { tries: 5_000, ms: 1 };

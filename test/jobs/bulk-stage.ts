@@ -6,13 +6,11 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { readResults } from "#shared/jobs/bulk/files.ts";
-import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import { allKinds, type Kinds } from "#shared/jobs/bulk/kinds.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
-import { undoKind } from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -23,6 +21,11 @@ import type { FaultyJobs } from "./faulty-jobs.ts";
 export const SMALL_CHUNK = 4;
 
 type Harness = Pick<FaultyJobs, "sound">;
+
+/** A queue that takes each message and sends none. */
+export const silent = { send: async () => undefined };
+/** A request that does not wait until a running job has stopped. */
+export const impatient = { tries: 0, ms: 0 };
 
 export interface Stage extends Company {
   readonly ids: readonly number[];
@@ -41,10 +44,13 @@ export async function newStage(harness: Harness, count: number): Promise<Stage> 
   return { ...company, ids, statusIds: [...statuses.keys()], tagId: tag.id };
 }
 
-/** Returns a kind of job whose records have these ids. Each chunk has four records. */
-const smallChunks = (ids: readonly number[]): Kind => ({
-  ...changeKind,
-  members: () => async (chunk) => ids.slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK).map((id) => ({ id })),
+/** Jobs that change the records with these ids. Each chunk has four records. */
+const smallChunks = (ids: readonly number[]): Kinds => ({
+  ...allKinds,
+  prospect_bulk: {
+    ...allKinds.prospect_bulk,
+    members: () => async (chunk) => ids.slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK).map((id) => ({ id })),
+  },
 });
 
 /** Creates a job over all prospects of the test company. */
@@ -71,7 +77,7 @@ export async function runOnce(
   remainingMs = (): number => 300_000,
 ): Promise<boolean> {
   try {
-    await runJob(bulkJob({ prospect_bulk: smallChunks(ids), undo: undoKind }), context, job, remainingMs);
+    await runJob(bulkJob(smallChunks(ids)), context, job, remainingMs);
     return true;
   } catch {
     return false;
@@ -100,8 +106,17 @@ export async function rowsOf(harness: Harness, { caller, ids }: Stage): Promise<
 
 export const queueOf = (harness: Harness, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);
 
-/** Runs the job until it ends. Like the sweeper, it starts each execution after the lease of the previous execution has expired. */
-export async function endOf(harness: Harness, now: { ms: number }, stage: Stage, job: JobMessage): Promise<StoredBulk> {
+/**
+ * Removes all faults, and runs the job until it ends. Like the sweeper, it starts each execution after the lease of the previous execution has
+ * expired.
+ */
+export async function endOf(
+  harness: Pick<FaultyJobs, "sound" | "heal">,
+  now: { ms: number },
+  stage: Stage,
+  job: JobMessage,
+): Promise<StoredBulk> {
+  harness.heal();
   for (let runs = 0; runs < 40; runs++) {
     const stored = await storedJob(harness, job);
     if (hasEnded(stored)) return stored;

@@ -3,15 +3,13 @@
  * undos of the same job.
  */
 import fc from "fast-check";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { contextOn } from "#shared/context.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import { cancelJob } from "#shared/jobs/bulk/control.ts";
 import { listJobs, readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { LEASE_MS } from "#shared/jobs/job.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
@@ -28,35 +26,31 @@ import {
 } from "../harness/verbs.ts";
 import { oneInFive } from "../sync/one-in-five.ts";
 import { type Expected, expectedUndo, type Plain, plain } from "./bulk-model.ts";
-import { newJob, newStage, resultsOf, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import {
+  endOf,
+  impatient,
+  newJob,
+  newStage,
+  resultsOf,
+  rowsOf,
+  runOnce,
+  SMALL_CHUNK,
+  type Stage,
+  silent,
+  storedJob,
+} from "./bulk-stage.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
-const silent = { send: async () => undefined };
-
-async function untilEnded(stage: Stage, job: JobMessage): Promise<StoredBulk> {
-  db.plan(() => pass);
-  for (let runs = 0; runs < 20; runs++) {
-    const stored = await storedJob(harness, job);
-    if (hasEnded(stored)) return stored;
-    now.ms += LEASE_MS + 1_000;
-    await runOnce(harness.sound(), stage, job);
-  }
-  throw new Error("the job never ends");
-}
+const untilEnded = (stage: Stage, job: JobMessage) => endOf(harness, now, stage, job);
 
 /** Lets a job handle `chunks` chunks. Then cancels the job, unless it has already completed. */
 async function cancelledAfter(stage: Stage, job: JobMessage, chunks: number): Promise<StoredBulk> {
   let asked = 0;
   if (chunks > 0) await runOnce(harness.sound(), stage, job, () => (asked++ < chunks ? 300_000 : 0));
   if (!hasEnded(await storedJob(harness, job))) {
-    await cancelJob(harness.sound(), silent, stage.caller, job.id, { tries: 0, ms: 0 });
+    await cancelJob(harness.sound(), silent, stage.caller, job.id, impatient);
   }
   return untilEnded(stage, job);
 }

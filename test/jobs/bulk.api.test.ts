@@ -5,6 +5,7 @@ import { at, baseUrl, tokenOf } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
 import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { endedJob } from "./files-over-http.ts";
 
 const as = await newTeam();
 
@@ -15,14 +16,7 @@ const made = async (count: number, more: object = {}) => {
   return ids;
 };
 
-async function ended(id: number) {
-  for (;;) {
-    const job = dataOf(await as.owner.GET("/api/jobs/{id}", at(id)));
-    expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
-    if (!["queued", "running"].includes(job.state)) return job;
-    await sleep(50);
-  }
-}
+const ended = (id: number) => endedJob(as.owner, id);
 
 test("a bulk job assigns prospects, and its undo gives them back", async () => {
   const ids = await made(5);

@@ -1,6 +1,6 @@
 /** Tests bulk jobs while calls to the table fail, while users change records, and while several jobs of a company wait in its queue. */
 import fc from "fast-check";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -9,14 +9,14 @@ import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
-import { beginUndo, createAppointment, createNote, deleteProspect, updateProspect } from "../harness/verbs.ts";
+import { beginUndo, createAppointment, createNote, updateProspect } from "../harness/verbs.ts";
 import {
   endOf,
+  impatient,
   newJob,
   newStage,
   queueOf,
@@ -24,42 +24,28 @@ import {
   rowsOf,
   runOnce,
   type Stage,
+  silent,
   storedJob,
   unprocessed,
 } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 /** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;
 
-const silent = { send: async () => undefined };
-const impatient = { tries: 0, ms: 0 };
 const COUNT = 6;
 
 const versions = (rows: readonly StoredProspect[]): number[] => rows.map(({ version }) => version);
 const twos = Array.from({ length: COUNT }, () => 2);
 
-async function untilEnded(stage: Stage, job: JobMessage): Promise<StoredBulk> {
-  db.plan(() => pass);
-  return endOf(harness, now, stage, job);
-}
+const untilEnded = (stage: Stage, job: JobMessage) => endOf(harness, now, stage, job);
 
 async function undone(stage: Stage, { id, companyId }: JobMessage): Promise<StoredBulk> {
   const undo = await beginUndo(harness.sound(), silent, stage.caller, id, {});
   return untilEnded(stage, { kind: "bulk", companyId, id: undo.id });
 }
-
-const deaths = [
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][];
 
 const actionOf = ({ repId, statusIds, tagId }: Stage) => ({
   assignedToUserId: repId,
@@ -80,7 +66,7 @@ test.each(deaths)(
     for (const last of killPointsOf(calls, turn++)) {
       const stage = await newStage(harness, COUNT);
       const job = await newJob(harness, stage, actionOf(stage));
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      db.plan(killedAt(last, death));
       await runOnce(harness.faulty(), stage, job);
       db.plan(() => pass);
       const killed = await storedJob(harness, job);
@@ -193,33 +179,6 @@ test("an execution whose lease has expired writes nothing more", async () => {
   };
   expect(await runOnce({ ...context, table: slow }, stage, job)).toBe(true);
   expect(versions(await rowsOf(harness, stage))).toEqual(twos.map(() => 1));
-});
-
-test("an undo restores exactly what nobody has changed since", async () => {
-  const stage = await newStage(harness, COUNT);
-  const [a = 0, b = 0, c = 0, d = 0] = stage.ids;
-  const context = harness.sound();
-  const job = await newJob(harness, stage, { assignedToUserId: stage.repId, statusId: stage.statusIds[0] ?? null });
-  await untilEnded(stage, job);
-  await updateProspect(context, stage.caller, a, { name: "renamed" });
-  await updateProspect(context, stage.caller, b, { currentStatusId: stage.statusIds[1] });
-  await updateProspect(context, stage.caller, c, { currentStatusId: null, assignedToUserId: stage.caller.userId });
-  await deleteProspect(context, stage.caller, d);
-  expect(await undone(stage, job)).toMatchObject({ state: "completed", total: COUNT, changed: COUNT - 2, skipped: 2 });
-  const [rowA, rowB, rowC, rowD, ...others] = await rowsOf(harness, stage);
-  expect(rowA).toMatchObject({ name: "renamed", statusId: null, assignedToUserId: null });
-  expect(rowB).toMatchObject({ statusId: stage.statusIds[1], assignedToUserId: null });
-  expect(rowC).toMatchObject({ statusId: null, assignedToUserId: stage.caller.userId });
-  expect(rowD?.deletedAt).toBeDefined();
-  for (const row of others)
-    expect(row).toMatchObject({ statusId: null, assignedToUserId: null, assignedByUserId: null });
-  const undo = (await storedJob(harness, job)).undoneBy ?? 0;
-  const results = await resultsOf(harness, { ...job, id: undo });
-  expect(results.filter(({ outcome }) => outcome === "skipped")).toEqual([
-    { id: c, outcome: "skipped", code: "changed_since" },
-    { id: d, outcome: "skipped", code: "not_found" },
-  ]);
-  await expect(beginUndo(context, silent, stage.caller, job.id, {})).rejects.toThrow("undoes this job already");
 });
 
 test("the undo of a deletion restores prospects with their appointments and the texts of their notes", async () => {

@@ -1,19 +1,13 @@
 /** Tests bulk deletions, and their undo, of prospects that an operation of a device also deletes. */
 import { randomUUID } from "node:crypto";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { beginUndo } from "../harness/verbs.ts";
-import { endOf, newJob, newStage, rowsOf, type Stage } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { endOf, newJob, newStage, rowsOf, type Stage, silent } from "./bulk-stage.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { now, harness } = jobTests();
 
 async function deleteAll(stage: Stage) {
   const job = await newJob(harness, stage, { delete: true });
@@ -22,7 +16,6 @@ async function deleteAll(stage: Stage) {
 }
 
 async function restoreAll(stage: Stage, job: { readonly companyId: number; readonly id: number }): Promise<void> {
-  const silent = { send: async () => undefined };
   const { id } = await beginUndo(harness.sound(), silent, stage.caller, job.id, {});
   await endOf(harness, now, stage, { kind: "bulk", companyId: job.companyId, id });
 }

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { openObjects, s3Client } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
@@ -13,18 +13,12 @@ import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import { LEASE_MS, MAX_FRUITLESS_RUNS } from "#shared/jobs/job.ts";
 import { exportKeys, importKeys } from "#shared/jobs/s3-keys.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { beginExport, createProspect } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { newJob, newStage, rowsOf, runOnce, storedJob } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 const closing: (() => void)[] = [];
 afterEach(() => {
   for (const close of closing.splice(0)) close();

@@ -1,6 +1,6 @@
 /** Tests that an exported file equals the streamed export, even if any call to the table or the bucket fails. */
 import { gunzipSync } from "node:zlib";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -12,19 +12,13 @@ import { runJob } from "#shared/jobs/job.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { beginExport, createProspect, importFile, updateUser } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, harness } = jobTests();
 
 /** The number of the current test. It determines at which calls to the table or the bucket the test kills the job. */
 let turn = 0;
@@ -81,10 +75,7 @@ test("gzip parts that are compressed separately form one gzip stream (member)", 
   expect(whole.indexOf(Buffer.from([0x1f, 0x8b, 8]), 1)).toBe(-1);
 });
 
-test.each([
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][])(
+test.each(deaths)(
   "after a kill %s any call of the table takes effect, the next run completes the file",
   { tags: "sized" },
   async (_, death) => {
@@ -95,7 +86,7 @@ test.each([
     expect(all).toBeGreaterThan(6);
     for (const last of killPointsOf(all, turn++)) {
       const job = await begun(company.caller);
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      db.plan(killedAt(last, death));
       await harness.run(harness.faulty(), job);
       db.plan(() => pass);
       if (fileOf(job) === undefined) expect(await stored(job)).toMatchObject({ state: "running" });

@@ -3,6 +3,7 @@
  * uploads.
  */
 import { createHash } from "node:crypto";
+import { beforeEach } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Links } from "#shared/aws/links.ts";
 import type { Objects } from "#shared/aws/s3.ts";
@@ -10,14 +11,13 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn, type JobContext } from "#shared/context.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
-import { changeKind } from "#shared/jobs/bulk/change.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
-import { undoKind } from "#shared/jobs/bulk/undo.ts";
 import { exportJob } from "#shared/jobs/export/job.ts";
 import { importJob } from "#shared/jobs/import/job.ts";
 import type { NewImport } from "#shared/jobs/import/requests.ts";
 import { LEASE_MS, runJob, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
 import { beginImport } from "../harness/verbs.ts";
 import { warmFunction } from "../harness/warm-function.ts";
@@ -114,16 +114,18 @@ export interface FaultyJobs {
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
   /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
+  /** Removes all faults. */
+  heal(): void;
   /** Removes all faults. Then executes the queued jobs, and runs the sweeper, which restarts lost jobs, until no job is left. */
   settle(): Promise<void>;
+  /** Empties the bucket and the queue. */
+  clear(): void;
 }
-
-const bulk = bulkJob({ prospect_bulk: changeKind, undo: undoKind });
 
 function runOf(context: JobContext, job: JobMessage, remainingMs: () => number): Promise<void> {
   if (job.kind === "import") return runJob(importJob, context, job, remainingMs);
   if (job.kind === "export") return runJob(exportJob(), context, job, remainingMs);
-  return runJob(bulk, context, job, remainingMs);
+  return runJob(bulkJob(), context, job, remainingMs);
 }
 
 const ample = (): number => 900_000;
@@ -149,10 +151,22 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
     }
   }
 
+  function heal(): void {
+    db.plan(() => pass);
+    bucket.plan = () => undefined;
+  }
+
   return {
     bucket,
     queue,
     sound,
+    clear: () => {
+      bucket.files.clear();
+      bucket.uploads.clear();
+      bucket.plan = () => undefined;
+      bucket.calls = 0;
+      queue.length = 0;
+    },
     faulty: () => on(contextOn(db.table, clock)),
     run,
     uploaded: async (caller, bytes, input = {}) => {
@@ -160,9 +174,9 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
       bucket.files.set(importKeys.uploaded(caller.companyId, id), Uint8Array.from(bytes));
       return { kind: "import", companyId: caller.companyId, id };
     },
+    heal,
     settle: async () => {
-      db.plan(() => pass);
-      bucket.plan = () => undefined;
+      heal();
       for (let idle = 0, left = 60; idle < 3; ) {
         if (left-- === 0) throw new Error("a job never ends");
         now.ms += LEASE_MS + 600_000;
@@ -173,4 +187,13 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
       }
     },
   };
+}
+
+/** The table, the clock and the jobs of a test file. Call it once, at the top of the file. Each test gets an empty bucket and queue. */
+export function jobTests(scope?: "file" | "test") {
+  const db = faultyDynamoDb(scope);
+  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+  const harness = faultyJobs(db, now);
+  beforeEach(() => harness.clear());
+  return { db, now, harness };
 }

@@ -19,32 +19,28 @@ export async function addressesOf(context: ApiContext, companyId: number): Promi
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
 /**
  * Returns a CSV file with `count` valid rows. Each row has an address, a status and two tags, and every third row has a note. In
- * addition, `faults` invalid rows follow.
+ * addition, `faults` invalid rows follow. The names of the prospects begin with `name`.
  */
-export const fileOf = (count: number, faults = 0): Buffer =>
+export const fileOf = (count: number, faults = 0, name = "n"): Buffer =>
   Buffer.from(
     csvText([
       header,
       ...Array.from({ length: count }, (_, i) => [
-        ...[`n${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
+        ...[`${name}${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
         i % 3 === 0 ? `note ${i}` : "",
       ]),
       ...Array.from({ length: faults }, (_, i) => [`bad${i}`, "", "", "", "", "", "", "No such status", "", ""]),
     ]),
   );
 
-/**
- * Returns functions with which the tests of one file check what an import has written. `harness` returns the object that executes the jobs
- * of the current test.
- */
-export function importChecks(db: FaultyDynamoDb, harness: () => FaultyJobs) {
+/** Returns functions with which the tests of one file check what an import has written. */
+export function importChecks(db: FaultyDynamoDb, harness: FaultyJobs) {
   const list = (context: ApiContext, { caller }: Company) =>
     listProspects(context, caller, ListQuery.parse({ pageSize: "500" }));
-  const summary = async ({ companyId, id }: JobMessage) =>
-    summaryOf(await findImport(harness().sound(), companyId, id));
+  const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
 
   async function expectOnce(company: Company, count: number): Promise<void> {
-    const context = harness().sound();
+    const context = harness.sound();
     const { companyId } = company.caller;
     const { items, total } = await list(context, company);
     expect(total).toBe(count);
@@ -55,7 +51,7 @@ export function importChecks(db: FaultyDynamoDb, harness: () => FaultyJobs) {
   }
 
   async function expectNothing(company: Company): Promise<void> {
-    const context = harness().sound();
+    const context = harness.sound();
     const { companyId } = company.caller;
     expect((await list(context, company)).total).toBe(0);
     expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);

@@ -5,11 +5,11 @@
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { at, send, tokenOf } from "../harness/client.ts";
-import { csvForm } from "../harness/csv-form.ts";
+import { at } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { endedExport, endedImport, postFile, sendAs } from "./files-over-http.ts";
 
 const as = await newTeam();
 
@@ -26,13 +26,7 @@ const sent = async ({ upload }: Job, file: string | Uint8Array<ArrayBuffer>, hea
   return (await fetch(url, { method, headers: { ...upload?.headers, ...headers }, body: file })).status;
 };
 
-async function ended({ id }: { id: number }) {
-  for (;;) {
-    const summary = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(id)));
-    if (summary.state !== "running" && summary.state !== "awaiting_upload") return summary;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
+const ended = ({ id }: { id: number }) => endedImport(as.owner, id);
 const search = async (text: string) =>
   dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: text, pageSize: 500 } } }));
 
@@ -41,6 +35,7 @@ test("an uploaded file becomes prospects; a report lists all errors if there are
   const rows = Array.from({ length: 130 }, (_, i) => (i < 5 ? `${name} ${i},39.5,-105` : `${name} ${i},x,`));
   const job = await newJob({ mapping: { "FULL name ": "name" } });
   expect(job).toMatchObject({ state: "awaiting_upload", dryRun: false, processed: 0, errors: [], errorReport: null });
+  expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });
   expect(await sent(job, `Full name,lat,lng\n${rows.join("\n")}\n`)).toBe(200);
   const summary = await ended(job);
   expect(summary).toMatchObject({
@@ -118,9 +113,7 @@ describe("a page of an allowed origin", () => {
 
   test("may read the file of an export, and a page of another origin gets no permission header", async () => {
     const { id } = dataOf(await as.rep.POST("/api/prospects/exports", { body: {} }), 201);
-    let made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
-    while (made.state === "running") made = dataOf(await as.rep.GET("/api/prospects/exports/{id}", at(id)));
-    const { url } = present(made.file ?? undefined);
+    const { url } = present((await endedExport(as.rep, id)).file ?? undefined);
     for (const [from, header] of [
       [origin, origin],
       ["https://other.example.com", null],
@@ -188,9 +181,8 @@ test("an unknown column in a mapping is refused with the header and the columns,
   );
   const [inBody] = problemOf(await as.owner("POST", "/api/prospects/imports", { mapping }), 400, "validation_failed");
   expect(inBody).toMatchObject({ pointer: "/mapping/Full name", message });
-  const path = `/api/prospects/import?mapping=${encodeURIComponent(JSON.stringify(mapping))}`;
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  const answer = await send("POST", path, { body: csvForm("Full name,lat,lng\na,1,2\n"), headers });
+  const query = `?mapping=${encodeURIComponent(JSON.stringify(mapping))}`;
+  const answer = await postFile(as.owner, "Full name,lat,lng\na,1,2\n", query);
   expect(problemOf(answer, 400, "validation_failed")[0]).toMatchObject({ parameter: "mapping", message });
 });
 
@@ -198,16 +190,13 @@ test.each([
   ["a length of 0", { bytes: 0 }],
   ["a malformed digest", { sha256: "abc" }],
 ])("%s is refused", async (_, body) => {
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Content-Type": "application/json" };
-  const answer = await send("POST", "/api/prospects/imports", { body: JSON.stringify(body), headers });
-  expect(answer.status).toBe(400);
+  problemOf(await as.owner("POST", "/api/prospects/imports", body), 400, "validation_failed");
 });
 
 test("refuses a file that is too long, and a mapping of a missing header", async () => {
   problemOf(await as.owner.POST("/api/prospects/imports", { body: { bytes: 200_000_001 } }), 413, "payload_too_large");
-  const path = `/api/prospects/import?mapping=${encodeURIComponent('{"y":"name"}')}`;
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  expect((await send("POST", path, { body: csvForm("x,lat,lng\na,1,2\n"), headers })).status).toBe(400);
+  const query = `?mapping=${encodeURIComponent('{"y":"name"}')}`;
+  problemOf(await postFile(as.owner, "x,lat,lng\na,1,2\n", query), 400, "validation_failed");
 });
 
 test("an exported file equals the streamed export, and contains what its user may see", async () => {
@@ -221,14 +210,12 @@ test("an exported file equals the streamed export, and contains what its user ma
     [as.rep, 1],
   ] as const) {
     const { id } = dataOf(await client.POST("/api/prospects/exports", { body: { search: name } }), 201);
-    let made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
-    while (made.state === "running") made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
+    const made = await endedExport(client, id);
     expect(made).toMatchObject({ state: "completed", total: count, processed: count });
     const answer = await fetch(present(made.file ?? undefined).url);
     expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(answer.headers.get("content-disposition")).toContain("prospects.csv");
-    const headers = { Authorization: `Bearer ${await tokenOf(client.email)}` };
-    const streamed = await send("GET", `/api/prospects/export?search=${encodeURIComponent(name)}`, { headers });
+    const streamed = await sendAs(client, "GET", `/api/prospects/export?search=${encodeURIComponent(name)}`);
     expect(await answer.text()).toBe(streamed.text);
     expect(streamed.text.trimEnd().split("\r\n")).toHaveLength(count + 1);
     problemOf(await as.viewer.GET("/api/prospects/exports/{id}", at(id)), 404, "not_found");

@@ -2,7 +2,7 @@
  * Tests import jobs while calls to the table and the bucket fail. Between a kill and the next execution, no row may be visible. At the end,
  * each row must exist once.
  */
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -11,26 +11,20 @@ import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { getNote } from "#shared/prospects/notes.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { killPoints, killPointsOf } from "../harness/kills.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { deaths, killedAt, killPoints, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { cancelImport, importFile, updateUser } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 import { fileOf, importChecks } from "./import-checks.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 /** The number of the current test. It determines at which calls the test kills the job. */
 let turn = 0;
 
-const { list, summary, expectOnce, expectNothing, left } = importChecks(db, () => harness);
+const { list, summary, expectOnce, expectNothing, left } = importChecks(db, harness);
 
 /** An import writes batches of 2 048 rows, so this number of rows needs several batches. */
 const MANY = sized({ short: 2_100, wide: 5_000 });
@@ -52,11 +46,6 @@ test(`${MANY} rows become prospects in their order, for 1.1 write units each and
 
 describe("killed", () => {
   const COUNT = 40;
-  const deaths = [
-    ["before", serverError],
-    ["after", { kind: "lose reply" }],
-  ] satisfies [string, Fault][];
-
   test.each(deaths)(
     "%s any call of the table takes effect, an import shows no row early, and the next execution completes each row once",
     { tags: "sized" },
@@ -72,7 +61,7 @@ describe("killed", () => {
         const company = await newCompany(harness.sound());
         const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
         // Call number `last` and all later calls fail, as if the process had been killed at this call.
-        db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+        db.plan(killedAt(last, death));
         await harness.run(harness.faulty(), job);
         db.plan(() => pass);
         if ((await summary(job)).state === "completed") await expectOnce(company, COUNT);
@@ -349,7 +338,7 @@ describe("a failed or cancelled import", () => {
     let most = 0;
     for (const last of [9, 11, 13, 15, 17]) {
       const company = await newCompany(harness.sound());
-      db.plan((_operation, number) => (number < last ? pass : serverError));
+      db.plan(killedAt(last));
       await importFile(harness.faulty(), company.caller, fileOf(40)).catch(() => undefined);
       db.plan(() => pass);
       const { length } = await left(company);

@@ -7,19 +7,18 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { CHANGES_AT_ONCE } from "#shared/jobs/changes-at-once.ts";
 import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import type { ImportSummary } from "#shared/jobs/import/schema.ts";
 import { newImport, StoredImport } from "#shared/jobs/import/stored.ts";
-import { LEASE_MS } from "#shared/jobs/job.ts";
+import { CHANGES_AT_ONCE, LEASE_MS } from "#shared/jobs/job.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { cancelImport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { faultyJobs } from "./faulty-jobs.ts";
 
 const db = faultyDynamoDb();
 let ms = Date.parse("2030-01-01T00:00:00.000Z");
@@ -33,10 +32,8 @@ const now = {
     ms = time;
   },
 };
-let harness: FaultyJobs;
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const harness = faultyJobs(db, now);
+beforeEach(() => harness.clear());
 
 /** The import writes 2 048 rows together. */
 const ROWS_OF_TWO_BATCHES = 2_100;

@@ -1,18 +1,19 @@
-/** Tests who sees an import: its maker and the admins. For all others, it is like an import that does not exist, also by its read units. */
+/**
+ * Tests the list of imports, and who sees an import: its maker and the admins. For all others, it is like an import that does not exist, also
+ * by its read units.
+ */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ApiError } from "#shared/errors.ts";
 import { listImports, readImport } from "#shared/jobs/import/requests.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { beginImportUndo, cancelImport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { faultyJobs } from "./faulty-jobs.ts";
+import { silent } from "./bulk-stage.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-const nobody = { send: async () => undefined };
+const { now, harness } = jobTests();
 const noLinks = {
   download: () => Promise.reject(new Error("no link")),
   upload: () => Promise.reject(new Error("no link")),
@@ -20,7 +21,7 @@ const noLinks = {
 
 /** Two managers and an admin of one company, the owner of another, and a large import of the first manager. */
 async function stage() {
-  const context = faultyJobs(db, now).sound();
+  const context = harness.sound();
   const { caller: owner, repId } = await newCompany(context);
   const { caller: stranger } = await newCompany(context);
   const manager = (userId: number): Caller => ({
@@ -38,7 +39,7 @@ type Context = Awaited<ReturnType<typeof stage>>["context"];
 const routes: Record<string, (context: Context, caller: Caller, id: number) => Promise<{ readonly id: number }>> = {
   "GET import": (context, caller, id) => readImport(context, noLinks, caller, id),
   "POST cancel": cancelImport,
-  "POST undo": (context, caller, id) => beginImportUndo(context, nobody, caller, id, {}),
+  "POST undo": (context, caller, id) => beginImportUndo(context, silent, caller, id, {}),
 };
 
 /** Returns the error and the usage of a request. */
@@ -100,12 +101,36 @@ test("its maker and admins see an import and may undo it; a job of the other one
     expect(await readImport(context, noLinks, caller, importId)).toMatchObject({ id: importId, skipped: 2_000 });
     expect(await refused(() => cancelImport(context, caller, importId))).toMatchObject({ code: "conflict" });
   }
-  const undo = await beginImportUndo(context, nobody, owner, importId, {});
-  const again = (caller: Caller) => refused(() => beginImportUndo(context, nobody, caller, importId, {}));
+  const undo = await beginImportUndo(context, silent, owner, importId, {});
+  const again = (caller: Caller) => refused(() => beginImportUndo(context, silent, caller, importId, {}));
   expect(await again(owner)).toMatchObject({ code: "conflict", location: `/api/jobs/${undo.id}` });
   expect(await again(maker)).toMatchObject({
     code: "conflict",
     message: "Another job is running.",
     location: undefined,
   });
+});
+
+test("the later import is first, also if it has the lower id, and each import says who began it", async () => {
+  // Each function reserves a block of ids, so the second import of the first function has a lower id than that of the second function.
+  const [first, second] = [harness.sound(), harness.sound()];
+  const { caller, repId } = await newCompany(first);
+  const rep = { ...caller, userId: repId };
+  const begun: number[] = [];
+  for (const [context, user] of [
+    [first, caller],
+    [second, rep],
+    [first, caller],
+  ] as const) {
+    now.ms += 60_000;
+    begun.push((await importFile(context, user, Buffer.from("name,lat,lng\nAnn,39.7,-105\n"))).id ?? 0);
+  }
+  const [oldest = 0, middle = 0, newest = 0] = begun;
+  expect(newest).toBeLessThan(middle);
+  const { items } = await listImports(first, caller, { limit: 20 });
+  expect(items.map(({ id, createdByUserId }) => [id, createdByUserId])).toEqual([
+    [newest, caller.userId],
+    [middle, repId],
+    [oldest, caller.userId],
+  ]);
 });

@@ -4,50 +4,23 @@
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { at, send, tokenOf } from "../harness/client.ts";
-import { csvForm } from "../harness/csv-form.ts";
+import { at } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
 import { startReceiver } from "../harness/receiver.ts";
-import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { bodyOf, dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { endedJob, postFile, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
 
 const Imported = z.object({ id: z.int(), imported: z.int() });
 
-const imported = async (file: string, query = "") =>
-  bodyOf(
-    await send("POST", `/api/prospects/import${query}`, {
-      body: csvForm(file),
-      headers: { Authorization: `Bearer ${await tokenOf(as.owner.email)}` },
-    }),
-    200,
-    Imported,
-  );
+const imported = async (file: string, query = "") => bodyOf(await postFile(as.owner, file, query), 200, Imported);
 
-async function uploaded(file: string, dryRun = false) {
-  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: { dryRun } }), 201);
-  const { url, method, headers } = present(job.upload ?? undefined);
-  expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
-  for (;;) {
-    const now = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
-    if (now.state !== "running" && now.state !== "awaiting_upload") return now;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+const begin = (id: number) =>
+  as.owner.POST("/api/prospects/imports/{id}/undo", { ...at(id), body: { events: "summary" } });
 
-const begin = (id: number, events: "summary" | "each" | "none" = "summary") =>
-  as.owner.POST("/api/prospects/imports/{id}/undo", { ...at(id), body: { events } });
-
-async function undone(importId: number, events?: "summary" | "each" | "none") {
-  const { id } = dataOf(await begin(importId, events), 202);
-  for (;;) {
-    const job = dataOf(await as.owner.GET("/api/jobs/{id}", at(id)));
-    expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
-    if (!["queued", "running"].includes(job.state)) return job;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+const undone = async (importId: number) => endedJob(as.owner, dataOf(await begin(importId), 202).id);
 
 const found = async (search: string) =>
   dataOf(await as.owner.GET("/api/prospects", { params: { query: { search, pageSize: 500 } } })).items;
@@ -63,7 +36,7 @@ test("the undo of an upload hides prospects of several chunks, and makes one eve
     await as.owner.POST("/api/webhooks", { body: { name, url: receiver.url, registrations } }),
     201,
   );
-  const job = await uploaded(fileOf(name, 600));
+  const job = await uploadFile(as.owner, fileOf(name, 600));
   expect(job).toMatchObject({ state: "completed", imported: 600 });
   const undo = await undone(job.id);
   expect(undo).toMatchObject({ state: "completed", total: 600, changed: 600 });
@@ -101,7 +74,7 @@ test("the undo of an import leaves the prospects that the import has updated", a
 });
 
 test("only a completed import of the own company can be undone, by a user who may import", async () => {
-  const { id } = await uploaded(fileOf(uniqueName(), 1), true);
+  const { id } = await uploadFile(as.owner, fileOf(uniqueName(), 1), { dryRun: true });
   problemOf(await begin(id), 409, "conflict");
   const open = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
   problemOf(await begin(open.id), 409, "conflict");

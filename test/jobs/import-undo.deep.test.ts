@@ -3,23 +3,21 @@
  * user who undoes the import.
  */
 import fc from "fast-check";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob } from "#shared/jobs/bulk/control.ts";
 import { consecutiveIds } from "#shared/jobs/bulk/files.ts";
-import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import { allKinds, type Kinds } from "#shared/jobs/bulk/kinds.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { importUndoKind } from "#shared/jobs/import/undo.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import {
   beginImportUndo,
@@ -37,17 +35,21 @@ import {
   updateUser,
 } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { newJob, resultsOf, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob, unprocessed } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import {
+  newJob,
+  resultsOf,
+  rowsOf,
+  runOnce,
+  SMALL_CHUNK,
+  type Stage,
+  silent,
+  storedJob,
+  unprocessed,
+} from "./bulk-stage.ts";
+import { type FaultyJobs, jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
-const silent = { send: async () => undefined };
 const COUNT = SMALL_CHUNK + 2;
 
 /** Rows 1 and 2 of the file are equal, rows 3 and 4 are equal, and so on. Only every second pair has a note. */
@@ -85,14 +87,17 @@ async function begun({ caller, importId }: Imported, by: Caller = caller): Promi
   return messageOf(caller, (await beginImportUndo(harness.sound(), silent, by, importId, {})).id);
 }
 
-const smallChunks: Kind = {
-  ...importUndoKind,
-  members:
-    (_, { firstId = 0, total }) =>
-    async (chunk) =>
-      consecutiveIds(firstId, total, 0)
-        .slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK)
-        .map((id) => ({ id })),
+const smallChunks: Kinds = {
+  ...allKinds,
+  import_undo: {
+    ...allKinds.import_undo,
+    members:
+      (_, { firstId = 0, total }) =>
+      async (chunk) =>
+        consecutiveIds(firstId, total, 0)
+          .slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK)
+          .map((id) => ({ id })),
+  },
 };
 
 /** Creates an undo whose chunks have four records. */
@@ -105,22 +110,22 @@ async function begunInChunks({ caller, ids: [firstId = 0], importId }: Imported)
   return messageOf(caller, id);
 }
 
-async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, kind = importUndoKind): Promise<boolean> {
+async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, kinds = allKinds): Promise<boolean> {
   try {
-    await runJob(bulkJob({ import_undo: kind }), context, job, () => 300_000);
+    await runJob(bulkJob(kinds), context, job, () => 300_000);
     return true;
   } catch {
     return false;
   }
 }
 
-async function untilEnded(job: JobMessage, kind = importUndoKind): Promise<StoredBulk> {
+async function untilEnded(job: JobMessage, kinds = allKinds): Promise<StoredBulk> {
   db.plan(() => pass);
   for (let runs = 0; runs < 20; runs++) {
     const stored = await storedJob(harness, job);
     if (hasEnded(stored)) return stored;
     now.ms += LEASE_MS + 1_000;
-    await run(harness.sound(), job, kind);
+    await run(harness.sound(), job, kinds);
   }
   throw new Error("the job never ends");
 }
@@ -209,11 +214,6 @@ test("an import is not undone again while an undo of it waits, runs or is paused
   expect(await untilEnded(await begun(stage))).toMatchObject({ state: "completed", changed: COUNT });
 });
 
-const deaths = [
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][];
-
 let turn = 0;
 
 test.each(deaths)(
@@ -230,7 +230,7 @@ test.each(deaths)(
       db.plan(() => pass);
       const stage = await newImport();
       const undo = await begunInChunks(stage);
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      db.plan(killedAt(last, death));
       await run(harness.faulty(), undo, smallChunks);
       db.plan(() => pass);
       expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);

@@ -1,17 +1,21 @@
 /** Tests what an import says about values that it leaves out, and about tags that the company may not have. */
 import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
+import { addTags, jobNames } from "#shared/jobs/import/check.ts";
 import { findImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { BadFile } from "#shared/prospects/csv/format.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { killedAt, killPointsOf } from "../harness/kills.ts";
 import { createProspect, importFile } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const { db, harness } = jobTests();
 const options = { matchBy: "emailAddress", onMatch: "update" } as const;
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
@@ -21,16 +25,15 @@ const file = Buffer.from(
 );
 
 async function stage() {
-  const harness = faultyJobs(db, now);
   const context = harness.sound();
   const caller = await newOwner(context);
   for (const name of ["a", "b"]) await createProspect(context, caller, { name, emailAddress: `${name}@x.test` });
   await createProspect(context, caller, { name: "c", emailAddress: "c@x.test", address: home });
-  return { harness, context, caller };
+  return { context, caller };
 }
 
 test("parts of an address that a prospect without one cannot take are counted as warnings by both imports", async () => {
-  const { harness, context, caller } = await stage();
+  const { context, caller } = await stage();
   const result = { updated: 3, skipped: 0, warnings: 3 };
   expect(await importFile(context, caller, file, options)).toMatchObject(result);
   const job = await harness.uploaded(caller, file, options);
@@ -39,35 +42,37 @@ test("parts of an address that a prospect without one cannot take are counted as
 });
 
 test("a job that is killed and continues counts each warning once", async () => {
-  const { harness, caller } = await stage();
+  const { caller } = await stage();
   const counted = await harness.uploaded(caller, file, options);
   db.plan(() => pass);
   await harness.run(harness.faulty(), counted);
   const calls = db.calls.length;
   for (const last of killPointsOf(calls, 0)) {
     db.plan(() => pass);
-    const again = await stage();
-    const job = await again.harness.uploaded(again.caller, file, options);
-    db.plan((_, number) => (number < last ? pass : serverError));
-    await again.harness.run(again.harness.faulty(), job);
-    again.harness.queue.push(job);
-    await again.harness.settle();
-    const found = await findImport(again.context, job.companyId, job.id);
+    const job = await harness.uploaded((await stage()).caller, file, options);
+    db.plan(killedAt(last));
+    await harness.run(harness.faulty(), job);
+    harness.queue.push(job);
+    await harness.settle();
+    const found = await findImport(harness.sound(), job.companyId, job.id);
     expect(found, `killed at call ${last}`).toMatchObject({ state: "completed", updated: 3, warnings: 3 });
   }
 });
 
-test("the error of a row with one tag too many names this tag", async () => {
-  const { context, caller } = await stage();
-  const { companyId } = caller;
-  const date = new Date(0).toISOString();
-  const dates = { createdAt: date, updatedAt: date };
-  await context.table.batchPut(
+/** Gives the company all tags but one that it may have. */
+async function fillTags({ table }: ApiContext, { companyId }: Caller): Promise<void> {
+  const dates = { createdAt: iso(0), updatedAt: iso(0) };
+  await table.batchPut(
     Array.from({ length: limits.tagsPerCompany - 1 }, (_, i) => {
       const id = 1_000_000_000 + i;
       return { ...keys.tag(companyId, id), type: "tag", id, value: `t${i}`, color: "#000000", version: 1, ...dates };
     }),
   );
+}
+
+test("the error of a row with one tag too many names this tag", async () => {
+  const { context, caller } = await stage();
+  await fillTags(context, caller);
   const rows = Buffer.from("name,lat,lng,tags\nAnn,1,2,t1;hail;roof\nBen,1,2,hail\nCid,1,2,t2;wind\n");
   const message = (tag: string) =>
     `tags: the company can have at most ${limits.tagsPerCompany} tags, and '${tag}' would be one more`;
@@ -78,4 +83,18 @@ test("the error of a row with one tag too many names this tag", async () => {
       { row: 4, message: message("wind") },
     ],
   });
+});
+
+test("other requests have created so many tags since the check of the file that the job must fail with the reason", async () => {
+  const { context, caller } = await stage();
+  const { companyId } = caller;
+  const job = { companyId, id: 1 };
+  const names = await jobNames(context, job);
+  await fillTags(context, caller);
+  await expect(addTags(context, job, names, ["a", "b"])).rejects.toThrow(
+    new BadFile(`A company may have at most ${limits.tagsPerCompany} tags.`),
+  );
+  await expect(addTags(context, job, names, ["a", "b"])).rejects.toBeInstanceOf(BadFile);
+  expect((await addTags(context, job, names, ["a"])).tagIds.has("a")).toBe(true);
+  expect((await loadDictionary(context.table, companyId)).tags.size).toBe(limits.tagsPerCompany);
 });

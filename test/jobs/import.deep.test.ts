@@ -21,20 +21,19 @@ import * as files from "#shared/jobs/import/import.ts";
 import { readImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { exportProspects } from "#shared/prospects/csv/export.ts";
-import { csvText } from "#shared/prospects/csv/write.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { getNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { createNote, createProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
-import { addressesOf } from "./import-checks.ts";
+import { addressesOf, fileOf } from "./import-checks.ts";
 
 const db = faultyDynamoDb();
 
@@ -50,19 +49,6 @@ const objects: RequestContext["objects"] = {
 };
 const newFunction = (): RequestContext => ({ ...warmFunction(db, clock), objects });
 const faultyFunction = (): RequestContext => ({ ...contextOn(db.table, clock), objects });
-
-const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
-/** Returns a CSV file. Each row has an address, a status and two tags, and every third row has a note. */
-const fileOf = (count: number, name = "n"): Buffer =>
-  Buffer.from(
-    csvText([
-      header,
-      ...Array.from({ length: count }, (_, i) => [
-        ...[`${name}${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
-        i % 3 === 0 ? `note ${i}` : "",
-      ]),
-    ]),
-  );
 
 const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
   listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
@@ -106,24 +92,19 @@ async function expectOnce(company: Company, count: number): Promise<void> {
 
 describe("killed", () => {
   const COUNT = 30;
-  const deaths = [
-    ["before", 0, serverError],
-    ["after", 1, { kind: "lose reply" }],
-  ] satisfies [string, number, Fault][];
-
   test.each(deaths)(
     "%s any call of the table takes effect, an import shows no row before the retry and each row once after it",
     { tags: "sized" },
-    async (_, turn, death) => {
+    async (when, death) => {
       const counting = await newCompany(newFunction());
       db.plan(() => pass);
       await posted(faultyFunction(), counting.caller, fileOf(COUNT));
       const calls = db.calls.length;
       const all = calls;
       expect(all).toBeGreaterThan(12);
-      for (const last of killPointsOf(all, turn)) {
+      for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
         const company = await newCompany(newFunction());
-        db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+        db.plan(killedAt(last, death));
         const answer = await posted(faultyFunction(), company.caller, fileOf(COUNT)).catch(() => undefined);
         db.plan(() => pass);
         const before = (await list(newFunction(), company)).total;
@@ -180,7 +161,7 @@ describe("killed", () => {
         kind: "late",
         meanwhile: async () => {
           now.ms += limits.idempotentRunMs + 1;
-          await importFile(newFunction(), company.caller, fileOf(5, "other"));
+          await importFile(newFunction(), company.caller, fileOf(5, 0, "other"));
         },
       };
     });
@@ -213,7 +194,7 @@ test("other writes and flushes during an import lose nothing, and the bucket kee
       },
     };
   });
-  const { id: imported } = await importFile(faultyFunction(), company.caller, fileOf(200, "imported"));
+  const { id: imported } = await importFile(faultyFunction(), company.caller, fileOf(200, 0, "imported"));
   const id = imported ?? 0;
   db.plan(() => pass);
   expect(writes).toBeGreaterThan(1);
@@ -222,7 +203,7 @@ test("other writes and flushes during an import lose nothing, and the bucket kee
     state: "completed",
     imported: 200,
   });
-  expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, "imported"));
+  expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, 0, "imported"));
 });
 
 test("2 000 rows cost at most 1.1 write units each, plus one for each note", async () => {

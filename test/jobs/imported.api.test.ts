@@ -1,26 +1,19 @@
 /** Tests that every endpoint treats imported records like records that were created one by one. */
 import { expect, test } from "vitest";
-import { at, type Client, send, tokenOf } from "../harness/client.ts";
-import { csvForm } from "../harness/csv-form.ts";
-import { bodyOf, dataOf, Identified, present, uniqueName } from "../harness/shapes.ts";
+import { at } from "../harness/client.ts";
+import { bodyOf, dataOf, Identified, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { postFile } from "./files-over-http.ts";
 
 const HEADER = "name,address1,city,state,zip,lat,lng,notes,tags,status";
 const fileOf = (name: string): string =>
   `${HEADER}\n${name},1 Main St,Denver,CO,80202,39.7,-105,Has a dog,Tag of ${name},New\n`;
 
-async function byRequest(owner: Client, name: string): Promise<void> {
-  const token = await tokenOf(owner.email);
-  const headers = { Authorization: `Bearer ${token}` };
-  const answer = await send("POST", "/api/prospects/import", { headers, body: csvForm(fileOf(name)) });
-  expect(answer.body).toMatchObject({ imported: 1, skipped: 0 });
-}
-
 test("every endpoint works with an imported prospect", async () => {
   // In a new company no function has reserved ids yet, so the test also covers the first reservation.
   const { owner } = await newTeam();
   const name = uniqueName();
-  await byRequest(owner, name);
+  expect((await postFile(owner, fileOf(name))).body).toMatchObject({ imported: 1, skipped: 0 });
   const listed = dataOf(await owner.GET("/api/prospects", { params: { query: { search: name } } }));
   const { id, address } = present(listed.items[0]);
   const detail = dataOf(await owner.GET("/api/prospects/{id}", at(id)));
@@ -31,12 +24,24 @@ test("every endpoint works with an imported prospect", async () => {
   dataOf(await owner.GET("/api/notes/{id}", at(noteId)));
   dataOf(await owner.PATCH("/api/notes/{id}", { ...at(noteId), body: { body: "Has two dogs" } }));
   dataOf(await owner.DELETE("/api/notes/{id}", at(noteId)));
+  problemOf(await owner.GET("/api/notes/{id}", at(noteId)), 404, "not_found");
   dataOf(await owner.POST("/api/prospects/{id}/notes", { ...at(id), body: { body: "Called" } }), 201);
 
   const addressId = present(address).id;
+  const own = async () => dataOf(await owner.GET("/api/addresses")).filter((entry) => entry.id === addressId);
+  expect(await own()).toHaveLength(1);
   dataOf(await owner.GET("/api/addresses/{id}", at(addressId)));
+  const linked = dataOf(await owner.POST("/api/prospects", { body: { name, addressId } }), 201);
   dataOf(await owner.PATCH("/api/addresses/{id}", { ...at(addressId), body: { address1: "2 Main St" } }));
-  expect(dataOf(await owner.GET("/api/prospects/{id}", at(id))).address).toMatchObject({ address1: "2 Main St" });
+  expect(await own()).toMatchObject([{ address1: "2 Main St" }]);
+  for (const holder of [id, linked.id]) {
+    const shown = dataOf(await owner.GET("/api/prospects/{id}", at(holder))).address;
+    expect(shown).toMatchObject({ id: addressId, address1: "2 Main St" });
+  }
+
+  const [, status] = dataOf(await owner.GET("/api/statuses"));
+  dataOf(await owner.PATCH("/api/prospects/{id}", { ...at(id), body: { currentStatusId: present(status).id } }));
+  expect(dataOf(await owner.GET("/api/prospects/{id}", at(id))).statusHistory).toHaveLength(2);
 
   const times = { startAt: "2099-01-01T10:00:00Z", endAt: "2099-01-01T11:00:00Z" };
   const visit = { title: "Visit", ...times };

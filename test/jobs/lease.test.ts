@@ -2,25 +2,19 @@
  * Tests the lease with which one execution owns a job: an execution that has lost it writes nothing more to the job. Also tests that a job
  * whose queue message is lost is executed nevertheless.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { sweepJobs } from "#shared/jobs/job.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { beginExport, createBulk } from "../harness/verbs.ts";
 import { newStage } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb("test");
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests("test");
 
 const COUNT = 3;
 

@@ -1,11 +1,11 @@
 /** Tests over HTTP that both kinds of import update matching prospects, send the same events as a PATCH, and refuse wrong options. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { at, send, tokenOf } from "../harness/client.ts";
-import { csvForm } from "../harness/csv-form.ts";
+import { at } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { postFile, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
 
@@ -16,22 +16,8 @@ const Result = z.object({
   errors: z.array(z.object({ row: z.number(), message: z.string() })),
 });
 
-const post = async (file: string, query: string, headers: Record<string, string> = {}) =>
-  send("POST", `/api/prospects/import${query}`, {
-    body: csvForm(file),
-    headers: { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, ...headers },
-  });
-
-async function byUpload(file: string, body: { matchBy: "id" | "sourceId"; onMatch: "update" | "skip" }) {
-  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body }), 201);
-  const { url, method, headers } = present(job.upload ?? undefined);
-  expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
-  for (;;) {
-    const now = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
-    if (now.state !== "running" && now.state !== "awaiting_upload") return now;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
+const post = (file: string, query: string, headers: Record<string, string> = {}) =>
+  postFile(as.owner, file, query, headers);
 
 test("both imports update a prospect, with the events of a PATCH and one event for the import", async () => {
   const [name, key] = [uniqueName(), uniqueName()];
@@ -61,7 +47,7 @@ test("both imports update a prospect, with the events of a PATCH and one event f
   expect(bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Result)).toEqual(result);
   problemOf(await post(first, "?matchBy=sourceId&onMatch=skip", headers), 422, "idempotency_mismatch");
   const second = `sourceId,name,status,lat,lng\n${key},${name} 3,New,,\n${key}-b,${name} new,,1,2\n${key}-b,,,,\n`;
-  const job = await byUpload(second, { matchBy: "sourceId", onMatch: "update" });
+  const job = await uploadFile(as.owner, second, { matchBy: "sourceId", onMatch: "update" });
   expect(job).toMatchObject({ state: "completed", processed: 3, imported: 1, updated: 1, skipped: 1, written: 2 });
   // The webhook also gets the event of the first import (`seeded`) if this event is published after the webhook is created. Only the first
   // import has updated nothing, so `updated !== 0` leaves out its event.
@@ -93,7 +79,7 @@ test("both imports update a prospect, with the events of a PATCH and one event f
 
 test.each([
   ["a request", async (file: string) => bodyOf(await post(file, "?matchBy=id&onMatch=update"), 200, Result)],
-  ["a job", (file: string) => byUpload(file, { matchBy: "id", onMatch: "update" })],
+  ["a job", (file: string) => uploadFile(as.owner, file, { matchBy: "id", onMatch: "update" })],
 ])("%s moves appointments to a new rep, replaces addresses, and adds long notes", async (_, importing) => {
   const name = uniqueName();
   const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };

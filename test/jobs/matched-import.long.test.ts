@@ -2,7 +2,7 @@
  * Tests imports that update prospects and are killed at their calls. After the next execution, each prospect must be changed once and each
  * new row must exist once. The numbers of imported, updated and skipped rows must be correct.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -13,20 +13,14 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { deleteProspect, importFile, updateProspect, updateUser } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-let harness: FaultyJobs;
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, harness } = jobTests();
 
 const UPDATED = 12;
 const CREATED = 5;
@@ -101,11 +95,6 @@ async function expectCounts(job: JobMessage, label: string): Promise<void> {
   expect(errors.map(({ row }) => row)).toEqual(Array.from({ length: FAULTY }, (_, i) => UPDATED + CREATED + 2 + i));
 }
 
-const deaths = [
-  ["before", serverError],
-  ["after", { kind: "lose reply" }],
-] satisfies [string, Fault][];
-
 test.each(deaths)(
   "killed %s any call of the table takes effect, and with a user's change before the next run",
   { tags: "sized" },
@@ -123,7 +112,7 @@ test.each(deaths)(
       const company = await seeded();
       const job = await harness.uploaded(company.caller, file, update);
       // Call number `last` and all later calls fail, as if the process had been killed at this call.
-      db.plan((_operation, number) => (number < last ? pass : number === last ? death : serverError));
+      db.plan(killedAt(last, death));
       await harness.run(harness.faulty(), job);
       db.plan(() => pass);
       const { caller, ids } = company;
@@ -156,7 +145,7 @@ test("after a killed request is repeated, each row is imported once", { tags: "s
   const all = db.calls.length;
   for (const last of killPointsOf(all, 3)) {
     const company = await seeded();
-    db.plan((_operation, number) => (number < last ? pass : serverError));
+    db.plan(killedAt(last));
     await importFile(harness.faulty(), company.caller, file, update).catch(() => undefined);
     db.plan(() => pass);
     const created = (await readAllProspects(harness.sound().table, company.caller.companyId)).prospects.length;

@@ -12,13 +12,12 @@ import { presentExport } from "#shared/jobs/export/requests.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { summaryOf } from "#shared/jobs/import/requests.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { beginExport, importFile } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 import { fileOf as fileWithFaults, importChecks } from "./import-checks.ts";
 
-const db = faultyDynamoDb();
+const { db, now, harness } = jobTests();
 
 /** Simulated milliseconds that writing or reading one batch takes. */
 const BATCH_MS = 4_000;
@@ -27,7 +26,7 @@ const fileOf = (count: number): Buffer =>
   Buffer.from(`name,lat,lng\n${Array.from({ length: count }, (_, i) => `n${i},39.${i},-104.${i}\n`).join("")}`);
 
 /** Wraps a context so that each slow call advances the clock. `report` receives every state of the job that is written to the table. */
-function slowly(context: JobContext, now: { ms: number }, report: (item: Item | undefined) => void): JobContext {
+function slowly(context: JobContext, report: (item: Item | undefined) => void): JobContext {
   const { table, objects } = context;
   return {
     ...context,
@@ -63,12 +62,10 @@ const isRising = (numbers: readonly number[]): boolean =>
   numbers.every((n, i) => i === 0 || n >= (numbers[i - 1] ?? 0));
 
 test("an import reports checked batches and every written batch", async () => {
-  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-  const harness = faultyJobs(db, now);
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf(7_000));
   const seen: { processed: number; written: number }[] = [];
-  const context = slowly(harness.sound(), now, (item) => {
+  const context = slowly(harness.sound(), (item) => {
     if (item?.type === "import") seen.push(summaryOf(StoredImport.parse(item)));
   });
   expect(await harness.run(context, job)).toBe(true);
@@ -84,13 +81,11 @@ test("an import reports checked batches and every written batch", async () => {
 });
 
 test("an export reports the rows that it has read before a part of the file is full", async () => {
-  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-  const harness = faultyJobs(db, now);
   const { caller } = await newCompany(harness.sound());
   await importFile(harness.sound(), caller, fileOf(1_700));
   const { id } = await beginExport(harness.sound(), harness.sound().jobs, caller, {});
   const seen: number[] = [];
-  const context = slowly(harness.sound(), now, (item) => {
+  const context = slowly(harness.sound(), (item) => {
     if (item?.type === "export") seen.push(presentExport(StoredExport.parse(item), null).processed);
   });
   expect(await harness.run(context, { kind: "export", companyId: caller.companyId, id })).toBe(true);
@@ -101,7 +96,6 @@ test("an export reports the rows that it has read before a part of the file is f
 });
 
 test("a failing execution waits for its pending writes before it ends", async () => {
-  const harness = faultyJobs(db, { ms: Date.parse("2030-01-01T00:00:00.000Z") });
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf(7_000));
   const { table, objects, ...context } = harness.sound();
@@ -134,9 +128,7 @@ test("a failing execution waits for its pending writes before it ends", async ()
 });
 
 test("after an execution dies with reported progress, the next one counts each row once", async () => {
-  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-  const harness = faultyJobs(db, now);
-  const { summary } = importChecks(db, () => harness);
+  const { summary } = importChecks(db, harness);
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileWithFaults(5_000, 150), { dryRun: true });
   const context = harness.sound();

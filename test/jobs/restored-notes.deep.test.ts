@@ -2,43 +2,26 @@
  * Tests the undo of a bulk deletion. When the search index merges its parts, it removes the notes of deleted prospects. The undo must bring
  * these notes back into the index.
  */
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
-import { hasEnded } from "#shared/jobs/bulk/stored.ts";
-import { LEASE_MS } from "#shared/jobs/job.ts";
+import { indexNotesAgain } from "#shared/prospects/bulk-write.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { beginUndo, createNote, createProspect, updateNote } from "../harness/verbs.ts";
-import { newJob, newStage, runOnce, type Stage, storedJob } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { endOf, newJob, newStage, runOnce, type Stage, silent } from "./bulk-stage.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 const COUNT = 2;
 /** Number of notes. The undo needs several transactions for them, because one transaction writes at most 33 notes. */
 const MANY = 60;
-const silent = { send: async () => undefined };
-
-async function untilEnded(stage: Stage, job: JobMessage): Promise<void> {
-  for (let runs = 0; runs < 20; runs++) {
-    if (hasEnded(await storedJob(harness, job))) return;
-    await runOnce(harness.sound(), stage, job);
-    now.ms += LEASE_MS + 1_000;
-  }
-  throw new Error("the job never ends");
-}
+const untilEnded = (stage: Stage, job: JobMessage) => endOf(harness, now, stage, job);
 
 /** Creates and flushes other prospects until the search index consists of one part. The index then has no trace of deleted prospects. */
 async function mergeEverything({ caller }: Stage): Promise<void> {
@@ -90,8 +73,6 @@ test("an undo that is killed before any transaction brings back all notes in its
       return seen < last ? pass : serverError;
     });
     await runOnce(harness.faulty(), stage, undo);
-    db.plan(() => pass);
-    now.ms += LEASE_MS + 1_000;
     await untilEnded(stage, undo);
     expect([last, await found(stage, `w${MANY - 1}`)]).toEqual([last, [stage.ids[0]]]);
     expect([last, await found(stage, "chimney")]).toEqual([last, [stage.ids[1]]]);

@@ -4,12 +4,11 @@
  */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import type { ImportJob } from "../../docs/client/api.ts";
-import { at, send, tokenOf } from "../harness/client.ts";
-import { csvForm } from "../harness/csv-form.ts";
+import { at, send } from "../harness/client.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { spreadsheetFiles } from "../harness/spreadsheet-files.ts";
 import { newTeam } from "../harness/team.ts";
+import { type File, postFile, sendAs, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
 
@@ -22,25 +21,9 @@ const Result = z.object({
 });
 type Result = z.infer<typeof Result>;
 
-const post = async (file: string | Uint8Array<ArrayBuffer>, query = "") => {
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  return send("POST", `/api/prospects/import${query}`, { body: csvForm(file), headers });
-};
-const inRequest = async (file: string | Uint8Array<ArrayBuffer>): Promise<Result> =>
-  bodyOf(await post(file), 200, Result);
-
-/** Uploads the file and waits until its import has ended. Returns the import. */
-async function byUpload(file: string | Uint8Array<ArrayBuffer>, body: { dryRun?: boolean } = {}): Promise<ImportJob> {
-  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body }), 201);
-  expect(job).toMatchObject({ encoding: null, ignoredColumns: [] });
-  const { url, method, headers } = present(job.upload ?? undefined);
-  expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
-  for (;;) {
-    const now = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
-    if (now.state !== "running" && now.state !== "awaiting_upload") return now;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
+const post = (file: File, query = "") => postFile(as.owner, file, query);
+const inRequest = async (file: File): Promise<Result> => bodyOf(await post(file), 200, Result);
+const byUpload = (file: File, body: { dryRun?: boolean } = {}) => uploadFile(as.owner, file, body);
 
 const header = ["Name", "Phone", "lat", "lng", "address1", "city", "state", "zip", "notes", "Favourite colour"];
 const note = 'first "line"\nsecond; with, everything';
@@ -79,8 +62,7 @@ test.each(spreadsheetFiles)("$saved: imported within the request and by upload",
 
 test("rows of the template without their last empty cells are imported, and rows of separators alone are blank", async () => {
   const name = uniqueName();
-  const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
-  const template = (await send("GET", "/api/prospects/import/template.csv", { headers })).text.trimEnd();
+  const template = (await sendAs(as.owner, "GET", "/api/prospects/import/template.csv")).text.trimEnd();
   const file = [template, `${name} 1,,,1,2`, ",,,,,", `${name} 2,,,1,2,,,,,,,,,,,,,,,`, ",".repeat(99)].join("\r\n");
   const result = { imported: 2, skipped: 0, errors: [], ignoredColumns: [] };
   expect(bodyOf(await post(file, "?dryRun=true"), 200, Result)).toMatchObject(result);
@@ -154,8 +136,7 @@ test("values below synonyms are read or left empty and counted by both imports",
 });
 
 test("the template has the columns of an import and no row, so its import creates nothing", async () => {
-  const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}` };
-  const answer = await send("GET", "/api/prospects/import/template.csv", { headers });
+  const answer = await sendAs(as.rep, "GET", "/api/prospects/import/template.csv");
   expect(answer.status).toBe(200);
   expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   expect(answer.headers.get("content-disposition")).toBe('attachment; filename="prospects-template.csv"');

@@ -4,16 +4,14 @@
  */
 import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { JobContext } from "#shared/context.ts";
 import { openJobs, readQueue } from "#shared/jobs/bulk/queue.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { runJob } from "#shared/jobs/job.ts";
-import { territoryRunKind } from "#shared/jobs/territory-runs/kind.ts";
 import { territoryStats } from "#shared/territories/stats.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
@@ -27,14 +25,9 @@ import {
 } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { resultsOf, storedJob } from "./bulk-stage.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-let harness: FaultyJobs;
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-beforeEach(() => {
-  harness = faultyJobs(db, now);
-});
+const { db, now, harness } = jobTests();
 
 const jobs = { send: async () => undefined };
 const square: [number, number][] = [
@@ -164,7 +157,7 @@ test("a prospect that was assigned or deleted since the run was created is skipp
     ],
   });
   const job = { kind: "bulk" as const, companyId: caller.companyId, id };
-  await runJob(bulkJob({ territory_run: territoryRunKind }), context, job, () => 300_000);
+  await runJob(bulkJob(), context, job, () => 300_000);
   expect(await storedJob(harness, job)).toMatchObject({ state: "completed", changed: 2, skipped: 2, territoryId });
   const codes = new Map((await resultsOf(harness, job)).map((result) => [result.id, result.code ?? result.outcome]));
   expect(ids.map((one) => codes.get(one))).toEqual(["changed_since", "not_found", "changed", "changed"]);

@@ -20,7 +20,7 @@ import { heldJob, sweepJobs } from "#shared/jobs/job.ts";
 import * as notes from "#shared/prospects/notes.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { ensureTags } from "#shared/reference/tags.ts";
+import { ensureTags } from "#shared/reference/values.ts";
 import { importTerritories } from "#shared/territories/import.ts";
 import { commanded } from "../harness/commanded.ts";
 import { proxyEvent } from "../harness/proxy-event.ts";

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
-import { columnsOf } from "#shared/jobs/import/columns.ts";
+import { columnsOf } from "#shared/jobs/import/check.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";

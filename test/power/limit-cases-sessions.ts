@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import { readRequest } from "#shared/http/request.ts";
 import type * as limits from "#shared/limits.ts";
-import { cookiesOf } from "#shared/sessions/cookies.ts";
+import { cookiesOf } from "#shared/sessions/endpoint.ts";
 import { digestOf } from "#shared/sessions/session-id.ts";
 import { beginSignIn } from "#shared/sessions/sign-in.ts";
 import { readSession } from "#shared/sessions/stored.ts";

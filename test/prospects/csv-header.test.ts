@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { columnsOf } from "#shared/jobs/import/columns.ts";
+import { columnsOf } from "#shared/jobs/import/check.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile, importColumns } from "#shared/prospects/csv/format.ts";

@@ -1,4 +1,4 @@
-/** Tests that lists and creates never use cached data that is older than the last write of another function. */
+/** Tests that lists and creates use no cached data that is older than the last write of another function, and that lists keep little of it. */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Part, partManifestItem, readManifest } from "#shared/company-index/manifest.ts";
@@ -9,9 +9,11 @@ import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
+import { COMPANY_BYTES, keptBytes, recentRows, TOTAL_BYTES } from "#shared/prospects/list/page-rows.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
+import { prospectRow } from "../harness/prospect-row.ts";
 import {
   createNote,
   createProspect,
@@ -317,4 +319,39 @@ test.each(damages)("a damaged index answers unavailable when %s", async (_, infl
   const refused = { code: "unavailable", cause: { name: "IndexUnreadable" } };
   await expect(list(newFunction(), company)).rejects.toMatchObject(refused);
   await expect(mapPins(newFunction(), company.caller, {})).rejects.toMatchObject(refused);
+});
+
+test("a list in a warm function reads only the prospects that have changed since an earlier list", async () => {
+  const [warm, others] = [newFunction(), newFunction()];
+  const company = await newCompany(others);
+  const { caller } = company;
+  const ids: number[] = [];
+  for (let i = 0; i < 30; i++) ids.push((await createProspect(others, caller, { name: `n${i}` })).id);
+  const first = await list(warm, company);
+  const again = await metered(() => list(warm, company));
+  expect(again.result).toEqual(first);
+  expect(again.usage.rounds).toBe(1);
+  await updateProspect(others, caller, ids[7] ?? 0, { name: "changed" });
+  const changed = await metered(() => list(warm, company));
+  expect(changed.usage.rounds).toBe(2);
+  expect(changed.usage.readUnits - again.usage.readUnits).toBeLessThanOrEqual(1);
+  expect(changed.result.items.filter(({ name }) => name === "changed").map(({ id }) => id)).toEqual([ids[7]]);
+});
+
+test("one company never takes more than its part of the memory, and a change of names empties it", () => {
+  const table = {};
+  const idsIn = (companyId: number, namesVersion = 1): number => {
+    const rows = recentRows(table, companyId, namesVersion);
+    expect(rows.bytes).toBeLessThanOrEqual(COMPANY_BYTES);
+    return Array.from({ length: 100 }, (_, id) => rows.get(id)).filter((kept) => kept !== undefined).length;
+  };
+  const textBytes = COMPANY_BYTES / 100;
+  for (let companyId = 1; companyId <= 12; companyId++) {
+    const rows = recentRows(table, companyId, 1);
+    for (let id = 1; id <= 60; id++) rows.set(id, 1, { row: prospectRow({ id, version: 1 }), textBytes });
+  }
+  const found = Array.from({ length: 12 }, (_, i) => idsIn(i + 1));
+  expect(found.filter((count) => count > 0).length).toBeLessThanOrEqual(TOTAL_BYTES / COMPANY_BYTES);
+  expect(found.at(-1)).toBe(Math.floor(COMPANY_BYTES / keptBytes(textBytes)));
+  expect(idsIn(12, 2)).toBe(0);
 });

@@ -6,7 +6,7 @@ import * as keys from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
-import { ensureTags } from "#shared/reference/tags.ts";
+import { ensureTags } from "#shared/reference/values.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createStatus, createTag } from "../harness/verbs.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";

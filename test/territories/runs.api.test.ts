@@ -1,10 +1,10 @@
 /** Tests the counts of a territory over HTTP. Also tests runs, which are jobs that assign the prospects inside a territory. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type Client } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
 import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { endedJob } from "../jobs/files-over-http.ts";
 
 const as = await newTeam();
 const userOf = async (client: Client): Promise<number> => dataOf(await client.GET("/api/me")).user.id;
@@ -34,13 +34,7 @@ const stats = async (id: number, client = as.owner) => dataOf(await client.GET("
 
 const run = (id: number, body: object, client = as.owner) => client("POST", `/api/territories/${id}/runs`, body);
 
-async function ended(id: number) {
-  for (;;) {
-    const job = dataOf(await as.owner.GET("/api/jobs/{id}", at(id)));
-    if (!["queued", "running"].includes(job.state)) return job;
-    await sleep(50);
-  }
-}
+const ended = (id: number) => endedJob(as.owner, id);
 
 const assignees = async (ids: readonly number[]) =>
   Promise.all(ids.map(async (id) => dataOf(await as.owner.GET("/api/prospects/{id}", at(id))).assignedTo?.id ?? null));

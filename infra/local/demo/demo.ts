@@ -16,7 +16,7 @@ import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredTag } from "#shared/reference/schema.ts";
-import { newTagWrites } from "#shared/reference/tags.ts";
+import { newValueWrites } from "#shared/reference/values.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { newTerritoryWrites, packed, type StoredTerritory } from "#shared/territories/territories.ts";
 import { documentsAt } from "../servers/clients.ts";
@@ -108,7 +108,7 @@ async function createDemoCompany(context: ApiContext, plan: Plan): Promise<DemoC
   for (const { value, color } of plan.tags) {
     const dated = { createdAt: now, updatedAt: now };
     const tag: StoredTag = { type: "tag", id: await context.ids.next(), value, color, version: 1, ...dated };
-    await context.table.transact(newTagWrites(company.id, tag));
+    await context.table.transact(newValueWrites(company.id, tag));
   }
   return describeCompany(context, company.id, owner.id, cities[plan.city]);
 }

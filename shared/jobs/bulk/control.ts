@@ -7,19 +7,23 @@ import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
-import { ended, enqueued, movedToPaused, moveJob, paused, removed, resumed } from "#shared/jobs/bulk/queue.ts";
+import {
+  type BulkContext,
+  ended,
+  enqueued,
+  movedToPaused,
+  moveJob,
+  paused,
+  removed,
+  resumed,
+} from "#shared/jobs/bulk/queue.ts";
 import { findJob, present } from "#shared/jobs/bulk/read.ts";
+import type { Patience } from "#shared/jobs/bulk/rights.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
-import type { BulkContext } from "#shared/jobs/bulk/start.ts";
 import { hasEnded, StoredBulk } from "#shared/jobs/bulk/stored.ts";
 
 type Jobs = Pick<JobQueue, "send">;
 
-/** How often a request checks whether the running job has stopped, and how many milliseconds it waits before each check. */
-export interface Patience {
-  readonly tries: number;
-  readonly ms: number;
-}
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
 /**

@@ -11,9 +11,15 @@ import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { chunksOf, storeMembers } from "#shared/jobs/bulk/files.ts";
-import { readQueue } from "#shared/jobs/bulk/queue.ts";
+import {
+  type BulkContext,
+  type Guard,
+  type NewJob,
+  readQueue,
+  requireRoom,
+  startJob,
+} from "#shared/jobs/bulk/queue.ts";
 import type { BulkAction, BulkDryRun, Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
-import { type BulkContext, type Guard, type NewJob, requireRoom, startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";

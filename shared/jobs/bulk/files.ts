@@ -2,15 +2,14 @@
  * The files of a bulk job in the bucket: the ids of its records in pieces, because a million do not fit into memory, and the results of each
  * chunk.
  */
-import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
-import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
 import { StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
+import { Id } from "#shared/schema.ts";
 
 /** Records whose results are stored together. After a crash, at most this number is handled again. */
 export const CHUNK = 512;
@@ -25,26 +24,23 @@ export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
 /** Returns the number of ids. */
 export async function storeMembers(objects: Objects, { companyId, id }: JobId, ids: Iterable<number>): Promise<number> {
   let total = 0;
-  let piece = 0;
-  let batch: { key: string; bytes: Uint8Array }[] = [];
-  let own: number[] = [];
-  const put = ({ key, bytes }: { key: string; bytes: Uint8Array }): Promise<void> =>
-    objects.put(key, bytes, "application/octet-stream");
-  const close = (): void => {
-    batch.push({ key: bulkKeys.members(companyId, id, piece++), bytes: encoded(own) });
-    total += own.length;
-    own = [];
-  };
+  let pieces: { readonly number: number; readonly ids: number[] }[] = [];
+  const store = () =>
+    mapConcurrently(pieces, PARALLEL, ({ number, ids: own }) =>
+      objects.put(bulkKeys.members(companyId, id, number), packed(own), "application/octet-stream"),
+    );
   for (const member of ids) {
-    own.push(member);
-    if (own.length < PIECE) continue;
-    close();
-    if (batch.length < PARALLEL) continue;
-    await mapConcurrently(batch, PARALLEL, put);
-    batch = [];
+    if (total % PIECE === 0) {
+      if (pieces.length === PARALLEL) {
+        await store();
+        pieces = [];
+      }
+      pieces.push({ number: total / PIECE, ids: [] });
+    }
+    pieces.at(-1)?.ids.push(member);
+    total++;
   }
-  if (own.length > 0) close();
-  await mapConcurrently(batch, PARALLEL, put);
+  await store();
   return total;
 }
 
@@ -54,7 +50,7 @@ export function memberReader(objects: Objects, { companyId, id }: JobId): (chunk
   return async (chunk) => {
     const piece = Math.floor(chunk / CHUNKS_PER_PIECE);
     if (read?.piece !== piece)
-      read = { piece, ids: decoded(await objects.get(bulkKeys.members(companyId, id, piece))) };
+      read = { piece, ids: unpacked(z.array(Id), await objects.get(bulkKeys.members(companyId, id, piece))) };
     const from = (chunk % CHUNKS_PER_PIECE) * CHUNK;
     return read.ids.slice(from, from + CHUNK);
   };
@@ -62,29 +58,6 @@ export function memberReader(objects: Objects, { companyId, id }: JobId): (chunk
 
 export const consecutiveIds = (firstId: number, total: number, chunk: number): number[] =>
   Array.from({ length: Math.min(CHUNK, total - chunk * CHUNK) }, (_, i) => firstId + chunk * CHUNK + i);
-
-/** Encodes differences, which are small because consecutive records usually have similar ids. */
-function encoded(ids: readonly number[]): Uint8Array {
-  const into = new ByteWriter();
-  into.integer(ids.length);
-  let last = 0;
-  for (const id of ids) {
-    into.signed(id - last);
-    last = id;
-  }
-  return zstdCompressSync(into.finish());
-}
-
-function decoded(bytes: Uint8Array): number[] {
-  const from = new ByteReader(zstdDecompressSync(bytes));
-  const ids: number[] = [];
-  let last = 0;
-  for (let left = from.integer(); left > 0; left--) {
-    last += from.signed();
-    ids.push(last);
-  }
-  return ids;
-}
 
 /** Stores the results of a chunk. Storing them again replaces them. */
 export const storeResults = (

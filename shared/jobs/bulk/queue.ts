@@ -1,18 +1,24 @@
 /**
- * The queue of a company's bulk jobs, in one row. Each change of a job's state is one transaction with this row, so at most one job of a
- * company runs.
+ * The queue of a company's bulk jobs, in one row. Each change of a job's state, and its creation, is one transaction with this row, so at
+ * most one job of a company runs.
  */
-import type { JobId } from "#shared/aws/sqs.ts";
+
+import type { Caller } from "#shared/auth/caller.ts";
+import type { JobId, JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import type { AppContext } from "#shared/context.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, type Condition, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { failedAt } from "#shared/errors.ts";
+import { ApiError, failedAt } from "#shared/errors.ts";
+import { presentJob } from "#shared/jobs/bulk/read.ts";
+import type { Job } from "#shared/jobs/bulk/schema.ts";
 import { hasEnded, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
-import { announce, due, notDue } from "#shared/jobs/job.ts";
+import { announce, due, newJobRow, notDue } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 const emptyQueue: StoredQueue = { type: "bulkQueue", running: null, waiting: [], paused: [], version: 0 };
 
@@ -83,16 +89,12 @@ export function queueChange(
   return { writes, admitted: admits ? first : undefined };
 }
 
-interface Services extends Pick<AppContext, "table" | "clock"> {
-  readonly jobs: Pick<AppContext["jobs"], "send">;
-}
-
 /**
  * Changes the place of a job in the queue, and its row by the writes of `own`, in one transaction. Then sends the message of the job that
  * may run now. If only the row of the queue has changed meanwhile, repeats the transaction.
  */
 export async function moveJob(
-  { table, clock, jobs }: Services,
+  { table, clock, jobs }: BulkContext,
   { companyId, id }: JobId,
   queueAfter: (queue: StoredQueue, id: number) => StoredQueue,
   own: (nowMs: number, isAdmitted: boolean) => readonly Write[],
@@ -110,7 +112,7 @@ export async function moveJob(
   await announceAdmitted(jobs, companyId, admitted);
 }
 
-export async function announceAdmitted(jobs: Services["jobs"], companyId: number, id: number | undefined) {
+export async function announceAdmitted(jobs: BulkContext["jobs"], companyId: number, id: number | undefined) {
   if (id !== undefined) await announce(jobs, { kind: "bulk", companyId, id });
 }
 
@@ -143,3 +145,66 @@ export function ended(
     { update: keys.bulkJobEntry(companyId, createdAt, id), change: { set: { expiresAt } } },
   ];
 }
+
+export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chunks"> &
+  Partial<Pick<StoredBulk, "action" | "undoes" | "firstId" | "territoryId">>;
+
+/** Throws if the new job must not be created beside the jobs in the queue. Called again if the queue changes meanwhile. */
+export type Guard = (queue: StoredQueue) => Promise<void>;
+
+export type BulkContext = ApiContext & { readonly jobs: Pick<JobQueue, "send"> };
+
+interface StartOptions {
+  readonly writes?: readonly Write[];
+  readonly guard?: Guard | undefined;
+}
+
+/**
+ * Writes the job and its place in the queue in one transaction with `writes`. The ids of its records must already be stored. If only the
+ * queue has changed meanwhile, they are not stored again. Throws `conflict` if too many jobs wait or are paused.
+ */
+export async function startJob(
+  context: BulkContext,
+  caller: Caller,
+  names: Dictionary,
+  job: NewJob,
+  { writes = [], guard }: StartOptions = {},
+): Promise<Plan<Job>> {
+  const { companyId, userId } = caller;
+  const queue = await readQueue(context.table, companyId);
+  requireRoom(queue);
+  await guard?.(queue);
+  const nowMs = context.clock.now();
+  const change = queueChange(companyId, queue, enqueued(queue, job.id), nowMs, job.id);
+  const isAdmitted = change.admitted === job.id;
+  const stored: StoredBulk = { ...newJobRow(caller, job.id, nowMs), ...beginning, ...job, isAdmitted };
+  const { id, createdAt } = stored;
+  const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && due(nowMs)) };
+  const entry = { ...keys.bulkJobEntry(companyId, createdAt, id), type: "bulkJobEntry", id, createdBy: userId };
+  const own: Write[] = [...writes, { put: row, when: absent }, { put: entry }];
+  return {
+    writes: [...own, ...change.writes],
+    answer: presentJob(stored, names),
+    // The row of the queue is the first of its writes.
+    refused: ({ failed }) =>
+      failed[0]?.index === own.length ? startJob(context, caller, names, job, { writes, guard }) : undefined,
+    after: () => announceAdmitted(context.jobs, companyId, change.admitted),
+  };
+}
+
+/** Throws `conflict` if the company already has the maximum number of jobs that wait or are paused. */
+export function requireRoom(queue: StoredQueue): void {
+  if (openJobs(queue) < limits.bulkWaiting) return;
+  throw new ApiError("conflict", `A company may have ${limits.bulkWaiting} jobs that wait or are paused.`);
+}
+
+const beginning = {
+  type: "bulkJob",
+  state: "queued",
+  changed: 0,
+  unchanged: 0,
+  skipped: 0,
+  failed: 0,
+  done: 0,
+  isOpen: false,
+} as const;

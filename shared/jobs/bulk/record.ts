@@ -6,12 +6,11 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { LeaseLost } from "#shared/db/lease.ts";
 import { ApiError, isDeploymentFault, isTransient } from "#shared/errors.ts";
-import type { Kind, Member } from "#shared/jobs/bulk/kind.ts";
+import type { Kind, Member } from "#shared/jobs/bulk/kinds.ts";
 import type { StoredBulk, StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { errorFields, log } from "#shared/log.ts";
-import { differing, isEmpty, writeByJob } from "#shared/prospects/bulk-write.ts";
+import { differing, indexNotesAgain, isEmpty, writeByJob } from "#shared/prospects/bulk-write.ts";
 import { isInScope, isPublished } from "#shared/prospects/read.ts";
-import { indexNotesAgain } from "#shared/prospects/restored-notes.ts";
 import { type BulkFields, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 

@@ -28,7 +28,7 @@ export function authorOf({ users }: Dictionary, { companyId, createdBy }: Stored
   return { version, caller: isActive ? { companyId, userId: createdBy, role, permissions } : undefined };
 }
 
-/** How often a request checks whether the job has read the rights, and how many milliseconds it waits before each check. */
+/** How often a request looks at a running job that it waits for, and how many milliseconds it waits before each look. */
 export interface Patience {
   readonly tries: number;
   readonly ms: number;

@@ -7,13 +7,12 @@ import * as keys from "#shared/db/keys.ts";
 import { LeaseLost } from "#shared/db/lease.ts";
 import { failedAt } from "#shared/errors.ts";
 import { storeResults } from "#shared/jobs/bulk/files.ts";
-import type { Kind, Kinds, Member } from "#shared/jobs/bulk/kind.ts";
+import { allKinds, type Kind, type Kinds, type Member } from "#shared/jobs/bulk/kinds.ts";
 import { ended, movedToPaused, moveJob, paused, removed } from "#shared/jobs/bulk/queue.ts";
 import { handleRecord, readRows, settleRecord } from "#shared/jobs/bulk/record.ts";
 import { authorOf } from "#shared/jobs/bulk/rights.ts";
 import { countsInChunk, type Outcome, plus, StoredBulk, type StoredResult, sumOf } from "#shared/jobs/bulk/stored.ts";
-import { changesAtOnce } from "#shared/jobs/changes-at-once.ts";
-import { type JobKind, MAX_FRUITLESS_RUNS, type RunningJob } from "#shared/jobs/job.ts";
+import { changesAtOnce, type JobKind, MAX_FRUITLESS_RUNS, type RunningJob } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
@@ -24,23 +23,19 @@ export const BulkMessage = oneJob("bulk");
 const TOGETHER = 64;
 /** An invocation stops after this time, so that the jobs of other companies get their turn. */
 const TURN_MS = 60_000;
-/** Jobs of these kinds. The lease allows one invocation of a job at a time, and the company's queue one job of the company. */
-export const bulkJob = (kinds: Kinds): JobKind<StoredBulk> => {
-  const kindOf = ({ kind }: StoredBulk): Kind => {
-    const found = kinds[kind];
-    if (found === undefined) throw new Error(`no function executes bulk jobs of the kind ${kind}`);
-    return found;
-  };
-  return {
-    name: "bulk",
-    schema: StoredBulk,
-    keyOf: ({ companyId, id }) => keys.bulkJob(companyId, id),
-    turnMs: TURN_MS,
-    begin,
-    work: (context, job, { isOpen }) => work(context, job, kindOf(job.stored), isOpen),
-    giveUp: (context, job, { runs }) => fail(context, job, kindOf(job.stored), runs === MAX_FRUITLESS_RUNS),
-  };
-};
+/**
+ * The lease allows one invocation of a job at a time, and the company's queue one job of the company. In tests, the chunks of `kinds` are
+ * smaller.
+ */
+export const bulkJob = (kinds: Kinds = allKinds): JobKind<StoredBulk> => ({
+  name: "bulk",
+  schema: StoredBulk,
+  keyOf: ({ companyId, id }) => keys.bulkJob(companyId, id),
+  turnMs: TURN_MS,
+  begin,
+  work: (context, job, { isOpen }) => work(context, job, kinds[job.stored.kind], isOpen),
+  giveUp: (context, job, { runs }) => fail(context, job, kinds[job.stored.kind], runs === MAX_FRUITLESS_RUNS),
+});
 
 async function begin(context: JobContext, stored: StoredBulk) {
   if (stored.state === "paused" && Date.parse(stored.updatedAt) + limits.bulkKeptMs <= context.clock.now()) {

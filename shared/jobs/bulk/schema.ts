@@ -1,7 +1,7 @@
 /** The schemas of the API for bulk jobs: requests and responses. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
-import { explain } from "#shared/documentation.ts";
+import { explain, pageSizeText } from "#shared/documentation.ts";
 import { BulkKind, BulkState, handledCounts } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { FilterText, filterBodyTexts, filterObject, filterTextsOf, SearchText } from "#shared/prospects/filter.ts";
@@ -76,11 +76,7 @@ export type JobQuery = z.infer<typeof JobQuery>;
       description: "`nextCursor` of the previous page.",
       example: "2026-06-01T15:04:05.678Z#0000000000001033",
     },
-    limit: {
-      description: `A larger value counts as ${limits.pageSizeMax}.`,
-      example: 100,
-      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
-    },
+    limit: pageSizeText(),
   },
 }));
 

@@ -1,40 +1,17 @@
 /** Undoes a bulk job. The undo restores only fields that nobody has changed since the undone job. */
-import { type Caller, isAdmin, may } from "#shared/auth/caller.ts";
+import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError } from "#shared/errors.ts";
-import { readResults } from "#shared/jobs/bulk/files.ts";
-import type { Kind } from "#shared/jobs/bulk/kind.ts";
+import { startJob } from "#shared/jobs/bulk/queue.ts";
 import { findJob, findUndo, isFruitless, undoableUntilMs } from "#shared/jobs/bulk/read.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
-import { startJob } from "#shared/jobs/bulk/start.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
-import { commonFields, equalling, isEmpty } from "#shared/prospects/bulk-write.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
-
-export const undoKind: Kind = {
-  allows: (caller, { action }) => (action?.delete === true ? isAdmin(caller) : may(caller, "canManageProspects")),
-  members: ({ objects }, { companyId, undoes = 0 }) => {
-    return async (chunk) => {
-      const results = await readResults(objects, { companyId, id: undoes }, chunk);
-      return results.filter(({ outcome }) => outcome === "changed");
-    };
-  },
-  decide: (_job, { current, member: { before = {}, after = {} } }) => {
-    // A prospect that a user has deleted after the job's change stays deleted.
-    if (current.deletedAt !== undefined && after.deletedAt === undefined) return { skipped: "not_found" };
-    const { assignedByUserId: _assigner, ...compared } = after;
-    const left = equalling(current, compared);
-    if (isEmpty(left)) return { skipped: "changed_since" };
-    const { assignedByUserId } = before;
-    const restoresAssigner = left.assignedToUserId !== undefined && assignedByUserId !== undefined;
-    return { fields: { ...commonFields(before, left), ...(restoresAssigner && { assignedByUserId }) } };
-  },
-};
 
 /** Throws `conflict` if the job cannot be undone or another job undoes it, also if several requests try this at the same time. */
 export async function beginUndo(

@@ -3,7 +3,7 @@
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { ExportState } from "#shared/jobs/export/stored.ts";
-import { FileLink } from "#shared/jobs/file-link.ts";
+import { FileLink } from "#shared/jobs/s3-keys.ts";
 import { filterBody, filterBodyTexts, filterParameters, filterTexts, withNear } from "#shared/prospects/filter.ts";
 import { Flag, Id, named, Timestamp } from "#shared/schema.ts";
 

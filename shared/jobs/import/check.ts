@@ -1,12 +1,16 @@
 /** Reads and checks the file of an import before any row is written. */
 import { gunzipSync, gzipSync } from "node:zlib";
+import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { StoredUser } from "#shared/auth/user-schema.ts";
+import type { JobId } from "#shared/aws/sqs.ts";
+import { isBlank } from "#shared/blank.ts";
+import { folded } from "#shared/caseless.ts";
+import type { ApiContext, AppContext } from "#shared/context.ts";
 import { packed } from "#shared/db/packed.ts";
 import { ApiError, FileGone } from "#shared/errors.ts";
-import { columnsOf, namesOf } from "#shared/jobs/import/columns.ts";
 import { ErrorReport, ReportLost } from "#shared/jobs/import/error-report.ts";
 import { findMatches, Matches, type ReadLimits } from "#shared/jobs/import/match.ts";
-import { type ImportContext, type ImportNames, jobNames } from "#shared/jobs/import/names.ts";
 import {
   type Batch,
   batchesOf,
@@ -17,13 +21,18 @@ import {
   NewTags,
   plus,
 } from "#shared/jobs/import/read-file.ts";
-import { beginningOf, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
+import { beginningOf, type FileColumn, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
 import type { JobWork } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
-import { type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
+import { type Bytes, decoded, type Encoding, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
+import { shortened, textAt, titlesOf } from "#shared/prospects/csv/header.ts";
+import { openCsv } from "#shared/prospects/csv/read.ts";
+import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.ts";
+import { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
+import { ensureTags } from "#shared/reference/values.ts";
 
 export type ImportWork = JobWork<StoredImport>;
 
@@ -204,4 +213,111 @@ export async function unlessReportLost(job: ImportWork, step: () => Promise<bool
     await job.save({ ...counts, errors: packed([]), progress: beginningOf(step) });
     return false;
   }
+}
+
+/** Rows in which samples are searched. */
+const SAMPLED_ROWS = 1_000;
+
+/** Neither a header nor a value has such characters. Some PDF files have only text in their first rows. */
+const notText = /^%PDF-|[[\p{Cc}&&\p{ASCII}]--[\t-\r]]|\p{Cn}|\uFFFD/v;
+
+function requireText(cells: readonly string[]): void {
+  if (!cells.some((cell) => notText.test(cell))) return;
+  throw new BadFile("The file is binary, such as a PDF or a picture, and not CSV. Save the table as CSV UTF-8.");
+}
+
+/**
+ * Returns the columns that have a header, each with its first values, so that a user can choose a mapping. Throws BadFile if the file is not
+ * text.
+ */
+export async function columnsOf(bytes: Bytes, encoding: Encoding): Promise<FileColumn[]> {
+  const { rows } = await openCsv(decoded(bytes, encoding));
+  const { value: first } = await rows.next();
+  requireText(first?.cells ?? []);
+  const columns = titlesOf(first?.cells ?? [])
+    .map((title, position) => ({ position, header: title.slice(0, limits.csvHeader), samples: [] as string[] }))
+    .filter(({ header }) => header !== "")
+    .slice(0, limits.mappedColumns);
+  let count = 0;
+  for await (const { cells } of rows) {
+    requireText(cells);
+    for (const { position, samples } of columns) {
+      const text = textAt(cells, position);
+      if (samples.length < limits.columnSamples && !isBlank(text))
+        samples.push(text.slice(0, limits.columnSample).toWellFormed());
+    }
+    if (++count === SAMPLED_ROWS) break;
+  }
+  return columns.map(({ header, samples }) => ({ header, samples }));
+}
+
+/** The headers, as the import names columns that it has not read. */
+export const namesOf = (columns: readonly FileColumn[]): string[] => [
+  ...new Set(columns.map(({ header }) => shortened(header))),
+];
+
+export type ImportContext = ApiContext & Pick<AppContext, "objects">;
+
+export interface ImportNames {
+  readonly dictionary: Dictionary;
+  /** Maps the case-folded value of each tag to its id. Tags that the import has created are included. */
+  readonly tagIds: ReadonlyMap<string, number>;
+}
+
+export function importNames(dictionary: Dictionary, created: Iterable<readonly [string, number]> = []): ImportNames {
+  const known = [...dictionary.tags.values()].map(({ id, value }) => [folded(value), id] as const);
+  return { dictionary, tagIds: new Map([...known, ...created]) };
+}
+
+const StoredNames = z.object({
+  version: z.int(),
+  statuses: z.array(StoredStatus),
+  tags: z.array(StoredTag),
+  users: z.array(StoredUser),
+  made: z.array(z.tuple([z.string(), z.int()])),
+});
+
+/** Returns the dictionary at the beginning of the job. The first invocation stores it in the bucket. */
+export async function jobNames(context: ImportContext, { companyId, id }: JobId): Promise<ImportNames> {
+  try {
+    const bytes = await context.objects.get(importKeys.names(companyId, id));
+    const stored = StoredNames.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
+    const byId = <T extends { readonly id: number }>(entries: readonly T[]) => new Map(entries.map((e) => [e.id, e]));
+    const { version, statuses, tags, users, made } = stored;
+    return importNames({ version, statuses: byId(statuses), tags: byId(tags), users: byId(users) }, made);
+  } catch (error) {
+    if (!(error instanceof FileGone)) throw error;
+  }
+  return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
+}
+
+/** Creates missing tags, and stores their ids in the bucket for later invocations. Throws BadFile if the company would have too many. */
+export async function addTags(
+  context: ImportContext,
+  job: JobId,
+  { dictionary }: ImportNames,
+  newTags: readonly string[],
+): Promise<ImportNames> {
+  const made = await ensureTags(context, job.companyId, newTags).catch((error: unknown) => {
+    throw error instanceof ApiError && error.code === "conflict" ? new BadFile(error.message) : error;
+  });
+  return storeNames(context, job, dictionary, [...made]);
+}
+
+async function storeNames(
+  { objects }: ImportContext,
+  { companyId, id }: JobId,
+  dictionary: Dictionary,
+  made: [string, number][],
+): Promise<ImportNames> {
+  const { version, statuses, tags, users } = dictionary;
+  const stored: z.infer<typeof StoredNames> = {
+    version,
+    statuses: [...statuses.values()],
+    tags: [...tags.values()],
+    users: [...users.values()],
+    made,
+  };
+  await objects.put(importKeys.names(companyId, id), Buffer.from(JSON.stringify(stored)), "application/json");
+  return importNames(dictionary, made);
 }

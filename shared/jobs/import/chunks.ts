@@ -1,6 +1,7 @@
 /** The index rows of an import until it is published: sorted chunks in the bucket, each small enough for the memory. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
+import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/company-index/segment.ts";
 import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
@@ -45,8 +46,6 @@ export class Chunk {
   }
 }
 
-const LENGTH_BYTES = 4;
-
 /** Stores a chunk as compressed segments, sorted by geohash. The length of each of the three column groups is stored before it. */
 async function storeChunk(
   objects: Objects,
@@ -54,14 +53,15 @@ async function storeChunk(
   number: number,
   rows: readonly RowWithNotes[],
 ): Promise<void> {
-  const pieces = [...cutIntoSegments(sortedByGeohash(rows))].map(encodeSegment).flatMap((segment) =>
-    groups.flatMap((group) => {
-      const length = Buffer.alloc(LENGTH_BYTES);
-      length.writeUInt32LE(segment[group].length);
-      return [length, segment[group]];
-    }),
-  );
-  await objects.put(importKeys.chunk(companyId, id, number), Buffer.concat(pieces), "application/octet-stream");
+  const into = new ByteWriter();
+  for (const segment of cutIntoSegments(sortedByGeohash(rows))) {
+    const encoded = encodeSegment(segment);
+    for (const group of groups) {
+      into.integer(encoded[group].length);
+      into.raw(encoded[group]);
+    }
+  }
+  await objects.put(importKeys.chunk(companyId, id, number), into.finish(), "application/octet-stream");
 }
 
 /** Merges the sorted chunks. Only one segment of each is decoded at a time. The result can be read only once. */
@@ -78,14 +78,9 @@ export async function rowsAlongCurve(
 }
 
 function segmentsIn(bytes: Uint8Array): Record<Group, Uint8Array>[] {
-  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const from = new ByteReader(bytes);
+  const next = (): Uint8Array => from.raw(from.integer());
   const segments: Record<Group, Uint8Array>[] = [];
-  let at = 0;
-  const next = (): Uint8Array => {
-    const from = at + LENGTH_BYTES;
-    at = from + view.readUInt32LE(at);
-    return view.subarray(from, at);
-  };
-  while (at < view.length) segments.push({ main: next(), geo: next(), text: next() });
+  while (!from.done) segments.push({ main: next(), geo: next(), text: next() });
   return segments;
 }

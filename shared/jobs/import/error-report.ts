@@ -113,17 +113,13 @@ export class ErrorReport {
   /** Returns false if the row of the import contains all errors. There is then no report. */
   async finish(): Promise<boolean> {
     if (this.#count <= this.#shown.length) return false;
-    await this.#complete();
-    return true;
-  }
-
-  async #complete(): Promise<void> {
     if (this.#upload === null) {
       await this.#objects.put(this.#key, this.#takePending(), headers.contentType);
-      return;
+    } else {
+      await this.#putPart();
+      await unlessLost(this.#objects.completeParts(this.#key, this.#upload, this.#tags));
     }
-    await this.#putPart();
-    await unlessLost(this.#objects.completeParts(this.#key, this.#upload, this.#tags));
+    return true;
   }
 
   /** Shows faulty values until different messages with values have `VALUES_BYTES` together. */

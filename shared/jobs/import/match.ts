@@ -55,27 +55,19 @@ export class Matches {
 }
 
 /**
- * A hash table of the keys in a file. To save memory, it contains only the first 64 bits of each SHA-1. Among a million keys, the
- * probability that two have the same is below one in ten million.
+ * The keys in a file. To save memory, it contains only the first 64 bits of the SHA-1 of each. Among a million keys, the probability that two
+ * have the same is below one in ten million.
  */
 export class FileKeys {
-  readonly #by: MatchBy;
-  /** The first 64 bits of each key's SHA-1, as two numbers. An entry is free if its number in `#rows` is 0. */
-  #digests = new Uint32Array(2 * 1_024);
-  #rows = new Int32Array(1_024);
-  #found = new Float64Array(1_024);
-  #size = 0;
-  #ids: number[] = [];
-  /** Encoded as in `Matches`. Until all prospects are read, it contains only the results `repeated`. */
-  #codes = new Float64Array(1_024);
-  #lastRow = 1;
+  readonly by: MatchBy;
+  readonly #ids: number[] = [];
+  /** The first row with each key. */
+  readonly #rows = new Map<string, number>();
+  /** Encoded as in `Matches`, by row number. Until all prospects are read, it contains only the results `repeated`. */
+  readonly #codes: number[] = [];
 
   constructor(by: MatchBy) {
-    this.#by = by;
-  }
-
-  get by(): MatchBy {
-    return this.#by;
+    this.by = by;
   }
 
   /** The ids in the file, in ascending order. The array is empty unless the rows are matched by id. */
@@ -85,71 +77,26 @@ export class FileKeys {
 
   /** Call it in the order of the file. */
   add(row: number, key: string): void {
-    this.#lastRow = row;
-    if (row >= this.#codes.length) this.#codes = longer(this.#codes, row);
-    if (2 * this.#size >= this.#rows.length) this.#grow();
-    const [high, low] = digestOf(key);
-    const slot = this.#slotOf(high, low);
-    const first = at(this.#rows, slot);
-    if (first !== 0) {
-      this.#codes[row] = -first;
-      return;
-    }
-    this.#put(slot, high, low, row);
-    this.#size++;
-    if (this.#by === "id") this.#ids.push(Number(key));
+    const digest = digestOf(key);
+    const first = this.#rows.get(digest);
+    this.#codes[row] = first === undefined ? 0 : -first;
+    if (first !== undefined) return;
+    this.#rows.set(digest, row);
+    if (this.by === "id") this.#ids.push(Number(key));
   }
 
   /** Ignores the prospect if no row of the file has the key. */
   meet(id: number, key: string): void {
-    const [high, low] = digestOf(key);
-    const slot = this.#slotOf(high, low);
-    if (this.#rows[slot] !== 0) this.#found[slot] = this.#found[slot] === 0 ? id : SEVERAL;
+    const row = this.#rows.get(digestOf(key));
+    if (row !== undefined) this.#codes[row] = this.#codes[row] === 0 ? id : SEVERAL;
   }
 
   matches(): Matches {
-    for (const [slot, row] of this.#rows.entries()) if (row !== 0) this.#codes[row] = at(this.#found, slot);
-    return new Matches(this.#codes.slice(0, this.#lastRow + 1));
-  }
-
-  #put(slot: number, high: number, low: number, row: number): void {
-    this.#digests[2 * slot] = high;
-    this.#digests[2 * slot + 1] = low;
-    this.#rows[slot] = row;
-  }
-
-  /** Returns the entry of the key, or a free one. A free one exists, because at most half are in use. */
-  #slotOf(high: number, low: number): number {
-    const mask = this.#rows.length - 1;
-    let slot = low & mask;
-    while (this.#rows[slot] !== 0 && !(this.#digests[2 * slot] === high && this.#digests[2 * slot + 1] === low)) {
-      slot = (slot + 1) & mask;
-    }
-    return slot;
-  }
-
-  #grow(): void {
-    const [digests, rows] = [this.#digests, this.#rows];
-    this.#digests = new Uint32Array(2 * digests.length);
-    this.#rows = new Int32Array(2 * rows.length);
-    this.#found = new Float64Array(2 * rows.length);
-    for (const [old, row] of rows.entries()) {
-      const [high = 0, low = 0] = digests.subarray(2 * old, 2 * old + 2);
-      if (row !== 0) this.#put(this.#slotOf(high, low), high, low, row);
-    }
+    return new Matches(Float64Array.from(this.#codes, (code) => code ?? 0));
   }
 }
 
-function longer(codes: Float64Array, row: number): Float64Array<ArrayBuffer> {
-  const copy = new Float64Array(2 * row);
-  copy.set(codes);
-  return copy;
-}
-
-function digestOf(key: string): [high: number, low: number] {
-  const digest = hash("sha1", key, "buffer");
-  return [digest.readUInt32LE(0), digest.readUInt32LE(4)];
-}
+const digestOf = (key: string): string => hash("sha1", key, "binary").slice(0, 8);
 
 interface Looking {
   /** Called after each group of reads. */

@@ -1,7 +1,6 @@
 /** Reads the file of an import, by upload or within one request: a row gives a draft, a change of a prospect, or a fault. */
 import { folded } from "#shared/caseless.ts";
 import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
-import { LostColumns } from "#shared/jobs/import/columns.ts";
 import { FileKeys, type Matches } from "#shared/jobs/import/match.ts";
 import type { Counts } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
@@ -16,6 +15,7 @@ import {
   type Header,
   isFilled,
   isTooLong,
+  LostColumns,
   type Mapping,
   nothingFilled,
   readHeader,

@@ -1,15 +1,22 @@
-/** The API requests for imports of uploaded files: they begin, read, list and cancel imports. */
+/** The API requests for imports: they begin uploads, and read, list, cancel and undo imports. */
 import * as z from "zod/mini";
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import type { Links, UploadHeaders } from "#shared/aws/links.ts";
+import type { JobQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { all, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
+import { chunksOf } from "#shared/jobs/bulk/files.ts";
+import { jobsIn, startJob } from "#shared/jobs/bulk/queue.ts";
+import { excludedBy } from "#shared/jobs/bulk/read.ts";
+import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
+import type { StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { opening } from "#shared/jobs/import/lifecycle.ts";
 import {
   type Import,
@@ -27,6 +34,7 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { MAPPING_TEXT, Mapping } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
 import { Id, named } from "#shared/schema.ts";
 
 export const NewImport = named(
@@ -211,4 +219,44 @@ export async function cancelImport(context: ApiContext, caller: Caller, id: numb
     when: all(equals("state", state), isUntouched(stored)),
   };
   return { writes: [update], answer: summaryOf({ ...stored, ...changed }) };
+}
+
+export async function beginImportUndo(
+  context: ApiContext,
+  jobs: Pick<JobQueue, "send">,
+  caller: Caller,
+  importId: number,
+  { events = "summary" }: NewUndo,
+): Promise<Plan<Job>> {
+  const { companyId } = caller;
+  const { state, dryRun, imported, prospectBlocks } = await findVisibleImport(context, caller, importId);
+  if (state !== "completed" || dryRun === true) {
+    throw new ApiError(
+      "conflict",
+      "Only a completed import can be undone. An import that was cancelled or has failed shows no prospects.",
+    );
+  }
+  const [names, id] = await Promise.all([currentDictionary(context, companyId), context.ids.next()]);
+  const chunks = chunksOf(imported);
+  const job = {
+    id,
+    kind: "import_undo" as const,
+    events,
+    total: imported,
+    chunks,
+    undoes: importId,
+    // The ids of the created prospects are consecutive, from the first one of a block.
+    firstId: prospectBlocks === null ? undefined : prospectBlocks.from * IDS_PER_PARTITION,
+  };
+  const guard = (queue: StoredQueue) => refuseSecondUndo(context, caller, importId, queue);
+  return startJob({ ...context, jobs }, caller, names, job, { guard });
+}
+
+/** Throws `conflict` if an undo of this import has not ended. */
+async function refuseSecondUndo({ table }: ApiContext, caller: Caller, importId: number, queue: StoredQueue) {
+  const open = (await jobsIn(table, caller.companyId, queue)).find(
+    ({ kind, undoes }) => kind === "import_undo" && undoes === importId,
+  );
+  if (open === undefined) return;
+  throw excludedBy(caller, open, "already undoes this import and has not ended");
 }

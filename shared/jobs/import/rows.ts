@@ -1,5 +1,5 @@
 /** Converts the drafts of an import to table items and index rows. */
-import { type Caller, may } from "#shared/auth/caller.ts";
+import type { Caller } from "#shared/auth/caller.ts";
 import { folded } from "#shared/caseless.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
@@ -7,17 +7,15 @@ import type { Item } from "#shared/db/expression.ts";
 import type { Ids } from "#shared/db/ids.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf, type Key } from "#shared/db/keys.ts";
-import type { ImportNames } from "#shared/jobs/import/names.ts";
+import type { ImportNames } from "#shared/jobs/import/check.ts";
 import type { Blocks, Counts, StoredImport } from "#shared/jobs/import/stored.ts";
 import { addressFrom } from "#shared/prospects/address-input.ts";
 import { type PackedAddress, packAddresses } from "#shared/prospects/address-rows.ts";
-import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
-import { statusSummary } from "#shared/prospects/present.ts";
 import { packNoteLocators } from "#shared/prospects/rows.ts";
-import { type LastStatusChange, prospectItem, type StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
-import { IMPORT_SOURCE } from "#shared/prospects/write.ts";
+import { prospectItem, type StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
+import { IMPORT_SOURCE, newProspect, statusChange } from "#shared/prospects/write.ts";
 
 export interface ImportPlan {
   readonly importId: number;
@@ -68,6 +66,7 @@ export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: r
   const addresses: PackedAddress[] = [];
   const notes: StoredNote[] = [];
   const highest = first.prospect + total.prospect - done.prospect - 1;
+  const origin = { dictionary: names.dictionary, source: IMPORT_SOURCE };
   let [addressId, noteId, changeId] = [
     first.address + done.address,
     first.note + done.note,
@@ -76,7 +75,7 @@ export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: r
   for (const [i, draft] of drafts.entries()) {
     const id = highest - i;
     const prospect = prospectFrom(caller, plan, draft, id, draft.address === null ? 0 : addressId++);
-    if (draft.statusId !== null) prospect.lastStatusChange = firstStatus(changeId++, prospect, names);
+    if (draft.statusId !== null) prospect.lastStatusChange = statusChange(changeId++, prospect, null, origin);
     if (prospect.address !== null) addresses.push({ ...prospect.address, prospectId: id });
     const own = draft.note === null ? [] : [noteFrom(prospect, draft.note, noteId++)];
     notes.push(...own);
@@ -100,13 +99,8 @@ function prospectFrom(
   id: number,
   addressId: number,
 ): StoredProspect {
-  const { companyId, userId } = caller;
-  // A user who may see only assigned prospects must be able to see the imported ones.
-  const assignedToUserId = draft.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
-  return {
-    type: "prospect",
+  return newProspect(caller, now, {
     id,
-    companyId,
     name: draft.name,
     phoneNumber: draft.phoneNumber,
     secondaryPhoneNumber: draft.secondaryPhoneNumber,
@@ -115,37 +109,14 @@ function prospectFrom(
     lng: draft.lng,
     address: draft.address === null ? null : addressFrom(addressId, draft.address),
     statusId: draft.statusId,
-    lastStatusChange: null,
-    ...nothingUpcoming,
-    assignedToUserId,
-    assignedByUserId: assignedToUserId === null ? null : userId,
+    assignedToUserId: draft.assignedToUserId,
     tagIds: draft.tags.flatMap((value) => names.tagIds.get(folded(value)) ?? []),
     source: draft.source === undefined ? IMPORT_SOURCE : draft.source,
     sourceId: draft.sourceId,
-    sourceCreatedAt: null,
     customFieldData: draft.customFieldData === null ? null : JSON.stringify(draft.customFieldData),
-    createdAt: now,
-    updatedAt: now,
-    createdBy: userId,
-    updatedBy: userId,
-    version: 1,
     importId: String(importId),
-  };
+  });
 }
-
-const firstStatus = (
-  id: number,
-  { statusId, createdBy, createdAt }: StoredProspect,
-  { dictionary: { statuses } }: ImportNames,
-): LastStatusChange => ({
-  id,
-  status: statusSummary(statusId === null ? undefined : statuses.get(statusId)),
-  previousStatus: null,
-  changedBy: createdBy,
-  source: IMPORT_SOURCE,
-  createdAt,
-  version: 1,
-});
 
 const noteFrom = (prospect: StoredProspect, body: string, id: number): StoredNote => ({
   type: "note",

@@ -1,9 +1,9 @@
 /** The schemas of the API for imports. Separate from stored.ts, so that the bundles of jobs do not contain them. */
 
 import * as z from "zod/mini";
-import { explain } from "#shared/documentation.ts";
-import { FileLink } from "#shared/jobs/file-link.ts";
+import { explain, pageSizeText } from "#shared/documentation.ts";
 import { FileColumn, ImportState, importCounts, RowFault } from "#shared/jobs/import/stored.ts";
+import { FileLink } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/header.ts";
@@ -141,11 +141,7 @@ export type ImportQuery = z.infer<typeof ImportQuery>;
 /* @__PURE__ */ explain([ImportQuery], () => ({
   fields: {
     cursor: { description: "`nextCursor` of the previous page.", example: 1032 },
-    limit: {
-      description: `A larger value counts as ${limits.pageSizeMax}.`,
-      example: 100,
-      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
-    },
+    limit: pageSizeText(),
   },
 }));
 

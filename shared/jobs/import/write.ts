@@ -13,9 +13,11 @@ import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
-import { changesAtOnce } from "#shared/jobs/changes-at-once.ts";
 import {
+  addTags,
   fileOf,
+  type ImportContext,
+  type ImportNames,
   type ImportWork,
   LEASE_RENEWAL_MS,
   type OpenFile,
@@ -25,10 +27,10 @@ import {
 import { Chunk, rowsAlongCurve } from "#shared/jobs/import/chunks.ts";
 import { ErrorReport } from "#shared/jobs/import/error-report.ts";
 import { pieceNames } from "#shared/jobs/import/lifecycle.ts";
-import { addTags, type ImportContext, type ImportNames } from "#shared/jobs/import/names.ts";
 import { type Batch, batchesOf, type FaultyRow, isLast, NewTags, plus } from "#shared/jobs/import/read-file.ts";
 import { type ImportPlan, leaseImportIds, rowsOf } from "#shared/jobs/import/rows.ts";
 import { beginningOf, type Counts, type Progress, RowFaults, type StoredImport } from "#shared/jobs/import/stored.ts";
+import { changesAtOnce } from "#shared/jobs/job.ts";
 import { changeByRow } from "#shared/prospects/csv/change.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 

@@ -8,7 +8,7 @@ import { AddressPatch, NewAddress } from "#shared/prospects/address-input.ts";
 import { type Column, knownColumns, TAG_SEPARATOR } from "#shared/prospects/csv/format.ts";
 import { type Cell, cellsOf, type Header, isTooLong } from "#shared/prospects/csv/header.ts";
 import { CustomFields } from "#shared/prospects/custom-fields.ts";
-import { DisplayValue } from "#shared/reference/display-value.ts";
+import { DisplayValue } from "#shared/reference/schema.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
 /** A status by its case-folded value, a user by the case-folded e-mail address. */

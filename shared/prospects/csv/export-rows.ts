@@ -11,11 +11,10 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import type { QuerySpec, Reads } from "#shared/db/reads.ts";
-import { newestFirst } from "#shared/prospects/present.ts";
 import { pageProspect, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 
-const ExportedNote = z.pick(StoredNote, { id: true, prospectId: true, body: true, createdAt: true });
+const ExportedNote = z.pick(StoredNote, { prospectId: true, body: true });
 type ExportedNote = z.infer<typeof ExportedNote>;
 
 /** A row with the number of notes of a prospect. Imported notes are not counted. */
@@ -171,11 +170,8 @@ async function notesIn(table: Reads, read: QuerySpec, consistency: Consistency):
 }
 
 function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[], isWhole: boolean): Rows {
-  const newest = new Map<number, ExportedNote>();
-  for (const note of notes) {
-    const known = newest.get(note.prospectId);
-    if (known === undefined || newestFirst(note, known) < 0) newest.set(note.prospectId, note);
-  }
+  // A Query returns the notes of a prospect in ascending order of time.
+  const newest = new Map(notes.map((note) => [note.prospectId, note]));
   return new Map(
     items.map((item) => {
       const prospect = withoutLargeFields(pageProspect(item), isWhole);

@@ -2,7 +2,6 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { at } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
-import { isBlank } from "#shared/blank.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import { inOrder, type ProspectRef } from "#shared/company-index/search/page.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -176,6 +175,5 @@ function cellsOf(
     updatedAt: prospect.updatedAt,
     customFieldData: prospect.customFieldData,
   };
-  // An import reads a blank cell as an empty one, so a text of blanks alone, which older releases stored, is left out.
-  return columns.map((column) => cells[column]).map((cell) => (cell == null || isBlank(cell) ? "" : cell));
+  return columns.map((column) => cells[column] ?? "");
 }

@@ -230,7 +230,7 @@ export const isTooLong = (cells: readonly string[], { width }: Header): boolean 
  * Returns the groups of columns of which a row reads only the first with a value: several synonyms of a column, or headers of the whole name
  * beside those of its parts.
  */
-export function alternativesIn({ positions }: Header): readonly (readonly (readonly number[])[])[] {
+function alternativesIn({ positions }: Header): readonly (readonly (readonly number[])[])[] {
   const parts = [...(positions.firstName ?? []), ...(positions.lastName ?? [])];
   return fieldsOf(positions)
     .filter((field) => !isPartOfName(field))
@@ -239,6 +239,34 @@ export function alternativesIn({ positions }: Header): readonly (readonly (reado
       ...(field === "name" && parts.length > 0 ? [parts] : []),
     ])
     .filter((alternatives) => alternatives.length > 1);
+}
+
+/** Finds the columns that no row has used although they have values, because another column for the same value came first. */
+export class LostColumns {
+  readonly #header: Header;
+  readonly #groups: ReturnType<typeof alternativesIn>;
+  readonly #used = new Set<number>();
+  readonly #filled = new Set<number>();
+
+  constructor(header: Header) {
+    this.#header = header;
+    this.#groups = alternativesIn(header);
+  }
+
+  get titles(): string[] {
+    const lost = [...this.#filled].filter((position) => !this.#used.has(position));
+    return lost.map((position) => shortened(at(this.#header.titles, position)));
+  }
+
+  meet(cells: readonly string[]): void {
+    for (const alternatives of this.#groups) {
+      const filled = alternatives
+        .map((positions) => positions.filter((position) => !isBlank(textAt(cells, position))))
+        .filter((positions) => positions.length > 0);
+      for (const position of filled.flat()) this.#filled.add(position);
+      for (const position of filled[0] ?? []) this.#used.add(position);
+    }
+  }
 }
 
 /**

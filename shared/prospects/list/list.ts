@@ -6,7 +6,7 @@ import { type Criteria, passes } from "#shared/company-index/criteria.ts";
 import { isStale } from "#shared/company-index/read/company-index.ts";
 import { type ProspectRef, pageOf } from "#shared/company-index/search/page.ts";
 import type { ReadContext } from "#shared/context.ts";
-import { explain } from "#shared/documentation.ts";
+import { explain, pageSizeText } from "#shared/documentation.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { metersBetween } from "#shared/geometry/distance.ts";
 import { fingerprint, unconditional, type Validator } from "#shared/http/etag.ts";
@@ -36,11 +36,7 @@ export type ListQuery = z.output<typeof ListQuery>;
   fields: {
     ...filterTexts(),
     page: { description: "From 1. A page past the end is empty.", example: 1 },
-    pageSize: {
-      description: `A larger value counts as ${limits.pageSizeMax}. The answer names the size used.`,
-      example: 100,
-      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
-    },
+    pageSize: pageSizeText(" The answer names the size used."),
   },
 }));
 
@@ -112,7 +108,7 @@ export async function listProspects<Current = never>(
 
 /** True if the row still has the distance by which the index has sorted it, or without `near`. */
 const isAsFar = ({ lat, lng }: ListedRow, { distanceMeters }: ProspectRef, { near }: Criteria): boolean =>
-  near === undefined || metersBetween(near, lat ?? 0, lng ?? 0) === distanceMeters;
+  near === undefined || (lat !== null && lng !== null && metersBetween(near, lat, lng) === distanceMeters);
 
 const listed = (prospect: Prospect, { distanceMeters }: Pick<ProspectRef, "distanceMeters"> = {}) =>
   distanceMeters === undefined ? prospect : { ...prospect, distanceMeters };

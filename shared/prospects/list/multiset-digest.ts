@@ -1,4 +1,5 @@
 /** A hash of a set whose members have no defined order. */
+import { doubleAt } from "#shared/at.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 
 /**
@@ -49,7 +50,7 @@ export function digestOf({ segments, unflushed, total }: Pick<Matches, "segments
   const digest = new MultisetDigest();
   for (const { inView, rows } of segments) {
     const { ids, versions } = inView.segment.main;
-    for (const row of rows) digest.add(ids[row] ?? 0, versions[row] ?? 0);
+    for (const row of rows) digest.add(doubleAt(ids, row), doubleAt(versions, row));
   }
   for (const { id, version } of unflushed) digest.add(id, version);
   return [total, ...digest.sums];

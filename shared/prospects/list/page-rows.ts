@@ -1,5 +1,6 @@
 /** Reads the rows of one page of prospects at low cost, from memory or with a Query over a range of ids where possible. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { cachePerTable, VersionedCache } from "#shared/cache.ts";
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import type { Consistency } from "#shared/db/batch.ts";
@@ -8,7 +9,6 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
-import { recentRows } from "#shared/prospects/list/recent-rows.ts";
 import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
 
 /** Estimated bytes of a row in a Query. Rows have 600 to 900 bytes. */
@@ -42,7 +42,7 @@ export type PageRows = (
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, ListedRow>();
-  const isBehind = ({ id, version }: ProspectRef): boolean => (found.get(id)?.version ?? 0) < version;
+  const isBehind = isOlderIn(found);
   let reads = 0;
   return async (refs, namesVersion, belongs) => {
     const { keep, recall } = rowsInMemory(table, companyId, namesVersion, found);
@@ -67,6 +67,12 @@ export function pageRows(table: Reads, companyId: number): PageRows {
 const STRONG_READS = 8;
 
 type RowRef = Pick<ProspectRef, "id" | "version">;
+
+/** The row is missing or older than in the index. */
+const isOlderIn =
+  (found: ReadonlyMap<number, ListedRow>) =>
+  ({ id, version }: RowRef): boolean =>
+    (found.get(id)?.version ?? 0) < version;
 
 interface WantedRows {
   /** Rows of at least these versions. */
@@ -93,7 +99,7 @@ export async function rowsAtLeast(
     current.size === 0 ? undefined : readRows(table, companyId, [...current], keep, "strong"),
   ]);
   for (let reads = 0; ; reads++) {
-    const behind = refs.filter(({ id, version }) => (found.get(id)?.version ?? 0) < version);
+    const behind = refs.filter(isOlderIn(found));
     if (behind.length === 0) return found;
     if (reads === STRONG_READS) throw new TableBusy(`prospect ${behind[0]?.id} of company ${companyId} stays outdated`);
     if (reads > 0) await sleep(10 * reads);
@@ -156,4 +162,43 @@ async function readSpan(
   consistency: Consistency,
 ): Promise<void> {
   for await (const item of table.query({ ...span, ...read, consistency })) keep(item);
+}
+
+/** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages of 50. */
+export const COMPANY_BYTES = 2 * 1024 * 1024;
+/** When it is exceeded, the company that was listed least recently loses its prospects first. */
+export const TOTAL_BYTES = 12 * COMPANY_BYTES;
+/** Estimated memory of a prospect without its strings. */
+const BYTES_PER_ROW = 1_000;
+
+/** A character takes at most two bytes. */
+export const keptBytes = (textBytes: number): number => BYTES_PER_ROW + 2 * textBytes;
+
+export interface RecentRow {
+  /** The caller must not change it. */
+  readonly row: ListedRow;
+  /** The length of the stored row's JSON text. */
+  readonly textBytes: number;
+}
+
+/** The rows of a company, by id and in the version of each row. */
+type RecentRows = VersionedCache<RecentRow>;
+
+const companies = cachePerTable<RecentRows>({
+  // The rows of the present request are added later, so they have a reserve.
+  maxBytes: TOTAL_BYTES - COMPANY_BYTES,
+  bytesOf: ({ bytes }) => bytes,
+  grows: true,
+});
+
+const newRows = (): RecentRows =>
+  new VersionedCache({ maxBytes: COMPANY_BYTES, bytesOf: ({ textBytes }) => keptBytes(textBytes) });
+
+/** `namesVersion` is the version of the dictionary. A change of it empties the memory of the company. */
+export function recentRows(table: object, companyId: number, namesVersion: number): RecentRows {
+  const known = companies(table).get(companyId);
+  if (known?.version !== namesVersion) companies(table).delete(companyId);
+  const rows = known?.version === namesVersion ? known.value : newRows();
+  companies(table).set(companyId, namesVersion, rows);
+  return rows;
 }

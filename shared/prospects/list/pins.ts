@@ -3,6 +3,7 @@
  */
 
 import * as z from "zod/mini";
+import { at, byteAt, doubleAt, uint16At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
@@ -86,9 +87,9 @@ function* segmentPins(
     text.begin(first === 0 ? opening : ",");
     const after = Math.min(first + PIECE_PINS, rows.length);
     for (let i = first; i < after; i++) {
-      const row = rows[i] ?? 0;
-      const end = ends[statusId.codes[row] ?? 0];
-      if (end !== undefined) text.add(ids[row] ?? 0, geo.lat[row] ?? 0, geo.lng[row] ?? 0, end);
+      const row = uint16At(rows, i);
+      const end = at(ends, uint16At(statusId.codes, row));
+      text.add(doubleAt(ids, row), doubleAt(geo.lat, row), doubleAt(geo.lng, row), end);
     }
     yield text.finish();
   }
@@ -156,7 +157,7 @@ export class PinText {
 
 /** Returns the position after the last byte, like the other writers. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
-  for (let i = 0; i < bytes.length; i++) into[from + i] = bytes[i] ?? 0;
+  for (let i = 0; i < bytes.length; i++) into[from + i] = byteAt(bytes, i);
   return from + bytes.length;
 }
 

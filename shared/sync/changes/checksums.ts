@@ -9,10 +9,10 @@ import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { lowsOf, prospectLow, shownVersion } from "#shared/prospects/record-version.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { territoryVersions } from "#shared/reference/territory-areas.ts";
 import type { ChangeKey } from "#shared/sync/changes/cursor.ts";
 import { type Making, userVersion } from "#shared/sync/changes/items.ts";
 import { type ChangeItem, CheckedType, type Checksums } from "#shared/sync/changes/schema.ts";
-import { territoryVersions } from "#shared/territories/versions.ts";
 
 /**
  * Returns the checksums of the copies of a client that has applied all items up to `items`, those of the last page. The rows of these items

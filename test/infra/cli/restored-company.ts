@@ -8,7 +8,7 @@ import type { Item } from "#shared/db/expression.ts";
 import { ApiError } from "#shared/errors.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
-import { listTags } from "#shared/reference/tags.ts";
+import { listTags } from "#shared/reference/values.ts";
 import { activityReport } from "#shared/reports/activity.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { applyBatch } from "#shared/sync/operations/batch.ts";

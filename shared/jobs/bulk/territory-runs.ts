@@ -1,4 +1,4 @@
-/** Creates runs. Refuses a run if another one works on prospects of the same area. */
+/** The request that begins a run: a job that assigns the prospects of a territory. */
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
@@ -6,20 +6,88 @@ import { emptyArea, polygonArea } from "#shared/company-index/areas.ts";
 import type { Area } from "#shared/company-index/criteria.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import type { Plan } from "#shared/db/plan.ts";
+import { explain } from "#shared/documentation.ts";
 import { badReference } from "#shared/errors.ts";
 import { validate } from "#shared/http/validate.ts";
 import { type BulkServices, beginBulk, chosenBy } from "#shared/jobs/bulk/create.ts";
 import { jobsIn } from "#shared/jobs/bulk/queue.ts";
 import { excludedBy } from "#shared/jobs/bulk/read.ts";
-import type { BulkDryRun, Job } from "#shared/jobs/bulk/schema.ts";
+import { type BulkDryRun, changeFilterBody, type Job } from "#shared/jobs/bulk/schema.ts";
 import type { StoredAction, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
-import type { NewRun } from "#shared/jobs/territory-runs/schema.ts";
-import { ProspectFilter } from "#shared/prospects/filter.ts";
+import * as limits from "#shared/limits.ts";
+import { filterBodyTexts, filterObject, ProspectFilter } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
+import { BulkEvents } from "#shared/prospects/stored.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 import { packPolygon, unpackPolygon } from "#shared/reference/polygon.ts";
+import { Id, named } from "#shared/schema.ts";
 import { getTerritory } from "#shared/territories/territories.ts";
+
+const { territoryId: _territoryId, assignedToUserId: _assignedToUserId, rep: _rep, ...filters } = changeFilterBody;
+
+const RunFilter = named(
+  "RunFilter",
+  filterObject(filters),
+  "The filters of a list, except territory and representative, which the run itself determines.",
+);
+
+export const NewRun = named(
+  "NewRun",
+  z
+    .object({
+      mode: z.enum(["assign", "unassign", "reassign"]),
+      toUserId: z.optional(Id),
+      fromUserId: z.optional(Id),
+      filter: z.optional(RunFilter),
+      expectedCount: z.optional(z.int().check(z.minimum(0))),
+      dryRun: z.optional(z.boolean()),
+      events: z.optional(BulkEvents),
+    })
+    .check(
+      z.refine(({ mode, toUserId }) => (mode === "unassign") === (toUserId === undefined), {
+        error: "is required for `assign` and `reassign`, and not allowed for `unassign`",
+        path: ["toUserId"],
+      }),
+      z.refine(({ mode, fromUserId }) => mode !== "assign" || fromUserId === undefined, {
+        error: "is not allowed for `assign`, which takes only unassigned prospects",
+        path: ["fromUserId"],
+      }),
+      z.refine(({ mode, fromUserId }) => mode !== "reassign" || fromUserId !== undefined, {
+        error: "is required for `reassign`",
+        path: ["fromUserId"],
+      }),
+      z.refine(({ fromUserId, toUserId }) => fromUserId === undefined || fromUserId !== toUserId, {
+        error: "must be another user than toUserId",
+        path: ["fromUserId"],
+      }),
+      z.refine(({ expectedCount, dryRun }) => expectedCount !== undefined || dryRun === true, {
+        error: "is required, except for a dry run",
+        path: ["expectedCount"],
+      }),
+    ),
+  "A run over the prospects of a territory.",
+);
+export type NewRun = z.output<typeof NewRun>;
+
+/* @__PURE__ */ explain([RunFilter], () => {
+  const { territoryId: _id, assignedToUserId: _assignee, rep: _name, ...texts } = filterBodyTexts();
+  return { fields: texts };
+});
+/* @__PURE__ */ explain([NewRun], () => ({
+  fields: {
+    mode: "`assign` gives the unassigned prospects of the territory to a user. `unassign` takes the prospects of one user, or of all users, away from them. `reassign` gives the prospects of one user to another.",
+    toUserId: "The new representative. Not allowed for `unassign`.",
+    fromUserId:
+      "The representative whose prospects change, who may be disabled. Required for `reassign`, optional for `unassign`.",
+    filter: "Further conditions on the prospects.",
+    expectedCount:
+      "Required, except for a dry run: the number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`.",
+    dryRun: `If true, nothing changes. The answer has the number of prospects and ${limits.bulkSamples} of them.`,
+    events: "As for a bulk change: `summary` (the default), `each` or `none`.",
+  },
+  example: { mode: "assign", toUserId: 139, expectedCount: 240 },
+}));
 
 const FilterPart = z.object({ filter: ProspectFilter });
 

@@ -1,14 +1,17 @@
-/** The API request that reads the results of a bulk job in pages. */
+/** The API requests that read the results of a bulk job, in pages or as one file. */
+
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { ReadContext } from "#shared/context.ts";
-import { explain } from "#shared/documentation.ts";
+import { explain, pageSizeText } from "#shared/documentation.ts";
+import { IdPath } from "#shared/http/paths.ts";
 import { consecutiveIds, memberReader, readResults } from "#shared/jobs/bulk/files.ts";
 import { findJob } from "#shared/jobs/bulk/read.ts";
 import { ResultOutcome, type StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
+import { csvText } from "#shared/prospects/csv/write.ts";
 import { Id, named, PageSize } from "#shared/schema.ts";
 
 export const JobResult = named(
@@ -54,11 +57,7 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
 /* @__PURE__ */ explain([ResultQuery], () => ({
   fields: {
     cursor: { description: "`nextCursor` of the previous page.", example: "0.50" },
-    limit: {
-      description: `A larger value counts as ${limits.pageSizeMax}.`,
-      example: 100,
-      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
-    },
+    limit: pageSizeText(),
   },
 }));
 
@@ -127,4 +126,47 @@ export async function pageOfResults(
     if (chunk - first === CHUNKS_PER_PAGE && chunk < job.chunks) return { items, nextCursor: `${chunk}.0` };
   }
   return { items, nextCursor: null };
+}
+
+export const resultFile = {
+  description:
+    "All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.",
+  tag: "Jobs",
+  allow: "canManageProspects",
+  path: IdPath,
+  query: ResultFilter,
+  status: 200,
+} as const;
+
+/** A format of the file. `text` converts results to a piece of the file. */
+export interface ResultFormat {
+  readonly header: string;
+  readonly text: (results: readonly JobResult[]) => string;
+}
+
+export const ndjson: ResultFormat = {
+  header: "",
+  text: (results) => results.map((result) => `${JSON.stringify(result)}\n`).join(""),
+};
+
+export const csv: ResultFormat = {
+  header: csvText([["id", "outcome", "code", "detail"]]),
+  text: (results) =>
+    csvText(results.map(({ id, outcome, code, detail }) => [String(id), outcome, code ?? "", detail ?? ""])),
+};
+
+/** Each piece has the results of one chunk of records. */
+export async function* resultsAs(
+  { header, text }: ResultFormat,
+  context: ReadContext & { readonly objects: Objects },
+  caller: Caller,
+  jobId: number,
+  { outcome }: z.infer<typeof ResultFilter>,
+): AsyncGenerator<string> {
+  const job = await findJob(context, caller, jobId);
+  if (header !== "") yield header;
+  for await (const results of chunksOfResults(context.objects, job, 0)) {
+    const chosen = outcome === undefined ? results : results.filter((result) => result.outcome === outcome);
+    if (chosen.length > 0) yield text(chosen);
+  }
 }

@@ -1,0 +1,56 @@
+/** Sends CSV files to the service as a client does, and waits for the end of imports and bulk jobs. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import type { ImportJob, NewImport } from "../../docs/client/api.ts";
+import { at, type Client, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
+import { dataOf, present } from "../harness/shapes.ts";
+
+export type File = string | Uint8Array<ArrayBuffer>;
+
+/** Sends a request with the token of the client, as `send` does. */
+export const sendAs = async (
+  client: Client,
+  method: string,
+  path: string,
+  { headers, ...rest }: { readonly body?: FormData | string; readonly headers?: Record<string, string> } = {},
+) => send(method, path, { ...rest, headers: { Authorization: `Bearer ${await tokenOf(client.email)}`, ...headers } });
+
+/** Sends a file to the import within one request. */
+export const postFile = (client: Client, file: File, query = "", headers: Record<string, string> = {}) =>
+  sendAs(client, "POST", `/api/prospects/import${query}`, { body: csvForm(file), headers });
+
+export async function endedImport(client: Client, id: number): Promise<ImportJob> {
+  for (;;) {
+    const job = dataOf(await client.GET("/api/prospects/imports/{id}", at(id)));
+    if (job.state !== "running" && job.state !== "awaiting_upload") return job;
+    await sleep(50);
+  }
+}
+
+/** Uploads a file and returns its import when it has ended. */
+export async function uploadFile(client: Client, file: File, body: NewImport = {}): Promise<ImportJob> {
+  const { id, upload } = dataOf(await client.POST("/api/prospects/imports", { body }), 201);
+  const { url, method, headers } = present(upload ?? undefined);
+  expect((await fetch(url, { method, headers, body: file })).status).toBe(200);
+  return endedImport(client, id);
+}
+
+/** Returns a bulk job when it has ended. Its counts must sum to its total in each state. */
+export async function endedJob(client: Client, id: number) {
+  for (;;) {
+    const job = dataOf(await client.GET("/api/jobs/{id}", at(id)));
+    expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
+    if (!["queued", "running"].includes(job.state)) return job;
+    await sleep(50);
+  }
+}
+
+/** Returns an export when it has ended. */
+export async function endedExport(client: Client, id: number) {
+  for (;;) {
+    const made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
+    if (made.state !== "running") return made;
+    await sleep(50);
+  }
+}
