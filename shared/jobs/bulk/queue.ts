@@ -5,9 +5,9 @@
 import type { JobId } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, type Condition, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { failedAt } from "#shared/errors.ts";
 import { hasEnded, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
