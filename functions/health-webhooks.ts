@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { ApiError } from "#shared/errors.ts";
 import { answer, problemAnswer } from "#shared/http/answer.ts";
-import { answering } from "#shared/http/chain.ts";
+import { answering } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 
 const SIGNATURE = /^[0-9a-f]{64}$/;

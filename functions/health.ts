@@ -1,7 +1,7 @@
 /** GET /health: shows that the service answers requests. It does not read the table, so it does not show whether the table works. */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";
 import { answer } from "#shared/http/answer.ts";
-import { answering } from "#shared/http/chain.ts";
+import { answering } from "#shared/http/endpoint.ts";
 
 const serve = (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>
   answering(event, async ({ request }) => answer(request, 200, { status: "ok" }));

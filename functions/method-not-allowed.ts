@@ -1,7 +1,7 @@
 /** Answers 405 with the allowed methods if the path exists but does not support the method of the request. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
-import { refusingMethods } from "#shared/http/method-not-allowed.ts";
+import { refusingMethods } from "#shared/http/endpoint.ts";
 
 /** The methods of each path, which are in methods.json. The build writes this file into the function's folder. */
 const Methods = z.record(z.string(), z.array(z.string()));

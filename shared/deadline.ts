@@ -45,8 +45,8 @@ export function stoppedBefore<T>(reserveMs: number, work: () => Promise<T>): Pro
 
 /** If true, the current work must not send another request to DynamoDB. */
 export function isStopped(): boolean {
-  const { signal, remainingMs } = current.getStore() ?? {};
-  return signal !== undefined && (signal.aborted || (remainingMs?.() ?? 0) <= 0);
+  const deadline = current.getStore();
+  return deadline?.signal !== undefined && (deadline.signal.aborted || deadline.remainingMs() <= 0);
 }
 
 /** Undefined if the work is never stopped. Throws DeadlinePassed if it was already stopped. */

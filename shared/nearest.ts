@@ -1,4 +1,5 @@
 /** Finds the known name that a misspelt one probably means. */
+import { at } from "#shared/at.ts";
 import { folded } from "#shared/caseless.ts";
 
 /** Bounds of the work for one name: 500 comparisons of at most 64 by 64 characters. */
@@ -32,10 +33,10 @@ function distanceOf(one: string, other: string): number {
   for (let i = 0; i < one.length; i++) {
     const next = [i + 1];
     for (let j = 0; j < other.length; j++) {
-      const replaced = (row[j] ?? 0) + (one[i] === other[j] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+      const replaced = at(row, j) + (one[i] === other[j] ? 0 : 1);
+      next.push(Math.min(replaced, at(row, j + 1) + 1, at(next, j) + 1));
     }
     row = next;
   }
-  return row.at(-1) ?? 0;
+  return at(row, other.length);
 }

@@ -1,8 +1,8 @@
 /** POST /api/webhooks/{id}/pause: pauses a webhook. Its deliveries wait until the webhook is resumed. */
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { pauseWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { pauseWebhook } from "#shared/webhooks/subscriptions/write.ts";
 
 export const handler = command(
   {

@@ -2,8 +2,8 @@
 import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { resumeWebhook } from "#shared/webhooks/subscriptions/pausing.ts";
 import { Webhook } from "#shared/webhooks/subscriptions/schema.ts";
+import { resumeWebhook } from "#shared/webhooks/subscriptions/write.ts";
 
 export const handler = command(
   {

@@ -3,8 +3,7 @@ import { deliveryQueue } from "#shared/aws/sqs.ts";
 import { command } from "#shared/http/endpoint.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { Queued } from "#shared/webhooks/delivery-schema.ts";
-import { TestRequest } from "#shared/webhooks/events/samples.ts";
-import { sendTestDelivery } from "#shared/webhooks/events/test-delivery.ts";
+import { sendTestDelivery, TestRequest } from "#shared/webhooks/events/samples.ts";
 
 export const handler = command(
   {

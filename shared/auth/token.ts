@@ -165,7 +165,7 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
  */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload): void {
   const tokenUse = payload.token_use;
-  const type = String(header.typ ?? "").toLowerCase();
+  const type = String(header.typ).toLowerCase();
   const isAccessToken =
     tokenUse === undefined ? type === "at+jwt" || type === "application/at+jwt" : tokenUse === "access";
   if (!isAccessToken) throw new TokenRefused("not an access token", "The token is not an access token.");

@@ -122,7 +122,7 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
       const head = () => call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })), /^NotFound$/);
       // A 404 to HEAD has no body, so only a GET says whether the file or the whole bucket is missing.
       const file = (await unlessGone(head)) ?? (await unlessGone(() => opened(Key)));
-      return file && { bytes: file.ContentLength ?? 0, etag: file.ETag ?? "" };
+      return file && { bytes: file.ContentLength ?? unreadable("no length"), etag: file.ETag ?? unreadable("no tag") };
     },
     remove: async (Key) => {
       await call((s3, Bucket) => s3.send(new DeleteObjectCommand({ Bucket, Key })));

@@ -6,8 +6,8 @@
 import * as z from "zod/mini";
 import { compress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
 
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 /** The assignee of a prospect before and after a change. `after` is null if the prospect has no assignee or is deleted. */
@@ -139,6 +139,6 @@ export function chunkWrites(companyId: number, from: Head, logged: Logged, nowMs
   return rows.map((some, part) => {
     const bytes = compress(Buffer.from(JSON.stringify(some, withoutFalse)));
     const own = part === 0 && range !== undefined ? { range: [range.from, range.to] } : {};
-    return { put: { ...changeLogKeys.chunk(companyId, from.version + 1, part), ...common, ...own, bytes, expiresAt } };
+    return { put: { ...keys.chunk(companyId, from.version + 1, part), ...common, ...own, bytes, expiresAt } };
   });
 }

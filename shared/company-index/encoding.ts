@@ -122,6 +122,9 @@ export interface Coded<T> {
 
 export const valueAt = <T>({ values, codes }: Coded<T>, row: number): T => at(values, uint16At(codes, row));
 
+/** The index stores 0 for null, because no record has the id 0. */
+export const idOrZero = (id: number | null): number => id ?? 0;
+
 /** Writes differences, because small numbers need fewer bytes. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;

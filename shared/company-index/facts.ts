@@ -8,6 +8,7 @@ import {
   ByteWriter,
   compress,
   decompress,
+  idOrZero,
   readNumbers,
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
@@ -77,8 +78,6 @@ export function factsOfProspect(
   return statusId === null ? [creation] : [creation, change];
 }
 
-const NO_STATUS = 0;
-
 /** Facts that are sorted by time need the least space. */
 export function encodeFacts(facts: readonly Fact[]): Uint8Array {
   const into = new ByteWriter();
@@ -92,7 +91,7 @@ export function encodeFacts(facts: readonly Fact[]): Uint8Array {
   }
   writeNumbers(
     into,
-    facts.map(({ statusId }) => statusId ?? NO_STATUS),
+    facts.map(({ statusId }) => idOrZero(statusId)),
   );
   return compress(into.finish());
 }
@@ -146,7 +145,7 @@ export function encodeImported({ userId, at, first, byStatus, ...bitmaps }: Impo
   const into = new ByteWriter();
   for (const value of [userId, at, first, byStatus.size, bitmaps.created.length]) into.integer(value);
   for (const [statusId, count] of byStatus) {
-    into.integer(statusId ?? NO_STATUS);
+    into.integer(idOrZero(statusId));
     into.integer(count);
   }
   for (const bits of [bitmaps.created, bitmaps.withStatus, bitmaps.withNote]) into.raw(bits);

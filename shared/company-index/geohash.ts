@@ -1,5 +1,7 @@
 /** Geohashes as integers of 52 bits, and the ranges of geohashes that cover an area. Segments are sorted by geohash. */
+
 import ngeohash from "ngeohash";
+import { at } from "#shared/at.ts";
 import { type Box, meetsBox, withinBox } from "#shared/company-index/criteria.ts";
 
 export const GEOHASH_BITS = 52;
@@ -27,7 +29,7 @@ const EDGE_CELLS = 192;
 export function geohashRanges(box: Box): GeohashRange[] {
   const inside: Cell[] = [];
   let edge = [EARTH];
-  while (edge.length > 0 && edge.length * 2 <= EDGE_CELLS && (edge[0]?.bits ?? 0) < GEOHASH_BITS) {
+  while (edge.length > 0 && edge.length * 2 <= EDGE_CELLS && at(edge, 0).bits < GEOHASH_BITS) {
     const next: Cell[] = [];
     for (const half of edge.flatMap(halves)) {
       if (withinBox(half, box)) inside.push(half);

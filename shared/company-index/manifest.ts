@@ -7,12 +7,10 @@ import * as z from "zod/mini";
 
 import { Zone } from "#shared/company-index/criteria.ts";
 import { compress, decompress, IndexUnreadable } from "#shared/company-index/encoding.ts";
-import type { Consistency } from "#shared/db/batch.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { type Condition, equals, missing } from "#shared/db/expression.ts";
+import { type Condition, equals, type Item, missing, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Reads } from "#shared/db/reads.ts";
+import type { Consistency, Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 

@@ -28,6 +28,10 @@ export interface IndexRow {
   readonly phoneDigits: string;
 }
 
+/** Distinguishes an empty source id from a missing one. */
+export const markedSource = (sourceId: string | null): string => (sourceId === null ? "" : `=${sourceId}`);
+export const sourceIn = (marked: string): string | null => (marked === "" ? null : marked.slice(1));
+
 /** Hides all lower versions of the deleted prospect. */
 export interface Tombstone {
   readonly id: number;

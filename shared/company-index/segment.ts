@@ -1,6 +1,7 @@
 /**
  * The binary format of a segment, which never changes. Its columns are in three groups, so that a read loads only what its filters need.
  */
+
 import { doubleAt, uint32At } from "#shared/at.ts";
 import {
   ByteReader,
@@ -8,6 +9,7 @@ import {
   type Coded,
   compress,
   decompress,
+  idOrZero,
   readCoded,
   readDegrees,
   readNumbers,
@@ -16,7 +18,7 @@ import {
   writeDegrees,
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
-import type { IndexRow, NoteText } from "#shared/company-index/record.ts";
+import { type IndexRow, markedSource, type NoteText, sourceIn } from "#shared/company-index/record.ts";
 
 /** A row with those of its notes that are stored in the same segment. */
 export interface RowWithNotes {
@@ -83,7 +85,7 @@ export const columnsOf = (label: string, { main, geo, text }: Record<Group, Uint
 
 function encodeMain(rows: readonly IndexRow[]): Uint8Array {
   const into = new ByteWriter();
-  const idOrNull = (id: number | null): void => into.integer(id ?? 0);
+  const idOrNull = (id: number | null): void => into.integer(idOrZero(id));
   into.integer(rows.length);
   writeNumbers(into, column(rows, "id"));
   writeNumbers(into, column(rows, "version"));
@@ -209,10 +211,6 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     const own = { bytes: texts, starts, rowOf, noteIds, noteVersions, sourceId };
     return { ...own, digits: digits.bytes, digitStarts: digits.starts };
   });
-
-/** Distinguishes an empty source id from a missing one. */
-export const markedSource = (sourceId: string | null): string => (sourceId === null ? "" : `=${sourceId}`);
-export const sourceIn = (marked: string): string | null => (marked === "" ? null : marked.slice(1));
 
 /** A line break follows each text. Search words contain none, so no match extends over two texts. */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {

@@ -191,20 +191,25 @@ export function newestUnflushed(
   entries: Iterable<IndexEntry>,
   noteEntries: Iterable<NoteEntry>,
 ): Delta {
-  const prospects = new Map<number, IndexEntry>();
-  for (const entry of entries) {
-    const { id, version } = entry;
-    if (prospectVersions.supersedes(id, version, UNFLUSHED)) continue;
-    if ((prospects.get(id)?.version ?? 0) < version) prospects.set(id, entry);
-  }
-  const notes = new Map<number, NoteEntry>();
-  for (const note of noteEntries) {
-    const { noteId, version } = note;
-    if (noteVersions.supersedes(noteId, version, UNFLUSHED)) continue;
-    if ((notes.get(noteId)?.version ?? 0) < version) notes.set(noteId, note);
-  }
-  return { prospects, notes };
+  return {
+    prospects: newestOf(entries, ({ id }) => id, prospectVersions),
+    notes: newestOf(noteEntries, ({ noteId }) => noteId, noteVersions),
+  };
 }
 
 /** An unflushed entry is newer than every part. */
 const UNFLUSHED = Number.POSITIVE_INFINITY;
+
+function newestOf<Entry extends { readonly version: number }>(
+  entries: Iterable<Entry>,
+  idOf: (entry: Entry) => number,
+  flushed: NewestVersions,
+): Map<number, Entry> {
+  const newest = new Map<number, Entry>();
+  for (const entry of entries) {
+    const [id, known] = [idOf(entry), newest.get(idOf(entry))];
+    const isNewer = known === undefined || known.version < entry.version;
+    if (isNewer && !flushed.supersedes(id, entry.version, UNFLUSHED)) newest.set(id, entry);
+  }
+  return newest;
+}

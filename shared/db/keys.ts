@@ -227,6 +227,19 @@ export const indexItem = (companyId: number, owner: string, piece: string, numbe
 /** `owner` is the id of the segment or part. */
 export const indexItems = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
+const changeLogPartition = (companyId: number): string => `C#${companyId}#XL`;
+/** The chunks of the change log (sets of changes that one flush has moved) with versions above `after` and up to `upTo`. */
+export const chunks = (companyId: number, after: number, upTo: number) => ({
+  pk: changeLogPartition(companyId),
+  from: `C#${padded(after + 1)}`,
+  upTo: `C#${padded(upTo)}~`,
+});
+/** One row of a chunk. Readers use the chunk as soon as the head row of the search index has the version `version`. */
+export const chunk = (companyId: number, version: number, number: number): Key => ({
+  pk: changeLogPartition(companyId),
+  sk: `C#${padded(version)}#${String(number).padStart(3, "0")}`,
+});
+
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
 /** A condition on this row enforces the maximum number of webhooks. */
 export const webhookCount = (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" });

@@ -46,9 +46,9 @@ export async function count<T extends { ConsumedCapacity?: ConsumedCapacity | Co
   try {
     const answer = await sent();
     const consumed = answer.ConsumedCapacity ?? [];
-    for (const part of Array.isArray(consumed) ? consumed : [consumed]) {
-      if (kind === "read") usage.readUnits += part.CapacityUnits ?? 0;
-      else usage.writeUnits += part.CapacityUnits ?? 0;
+    for (const { CapacityUnits = 0 } of Array.isArray(consumed) ? consumed : [consumed]) {
+      if (kind === "read") usage.readUnits += CapacityUnits;
+      else usage.writeUnits += CapacityUnits;
     }
     return answer;
   } finally {

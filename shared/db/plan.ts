@@ -1,7 +1,7 @@
 /** The writes and the answer of a request. A verb only reads and returns its plan. The caller of the verb commits the plan once. */
-import { optimistic } from "#shared/db/conditional-writes.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
 /** A record that a plan creates or changes. Its version grows with each write. */
 export interface Written {
@@ -49,5 +49,27 @@ async function committed<Answer>(
     if (instead !== undefined) return committed(instead, commit);
     const errors = error.failed.map(({ index, item }) => plan.writes[index]?.orThrow?.(item));
     throw errors.includes(undefined) ? error : (errors[0] ?? error);
+  }
+}
+
+/** Attempts. 60 are enough for about fifty concurrent writers of one record. Usually the deadline comes first. */
+const TRIES = 60;
+
+/**
+ * Calls `work` again when a condition fails (optimistic concurrency). Each call must read the record, and write only if it has not changed
+ * since. Other errors than `isConflict` are thrown.
+ */
+export async function optimistic<T>(
+  work: () => Promise<T>,
+  isConflict: (error: ConditionFailed) => boolean = () => true,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof ConditionFailed) || !isConflict(error)) throw error;
+      if (attempt === TRIES) throw new TableBusy("the record kept changing", { cause: error });
+      await sleep(Math.random() * Math.min(200, 5 * 2 ** attempt));
+    }
   }
 }

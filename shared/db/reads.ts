@@ -2,18 +2,27 @@
  * Reads the DynamoDB table, strongly consistent by default. Separate from table.ts, because writes would add 10 KB to the bundle of a
  * function that only reads.
  */
-import { type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { BatchGetCommand, type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { Pace } from "#shared/aws/pace.ts";
-import { batchGet, type Consistency, type HowToGet, keyOf } from "#shared/db/batch.ts";
-import type { Item } from "#shared/db/expression.ts";
-import { Placeholders } from "#shared/db/expression.ts";
+import { type Item, Placeholders } from "#shared/db/expression.ts";
 import { DUE_INDEX, type Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
 import { readable, withShape } from "#shared/db/shapes.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-export interface QuerySpec {
+/** An eventually consistent read may miss recent writes. */
+export type Consistency = "strong" | "eventual";
+
+export interface HowToGet {
+  readonly consistency?: Consistency;
+  /** DynamoDB still charges for the whole item. */
+  readonly fields?: readonly string[];
+  /** The type of all items, if known. Each read checks the shape of the items by their type, so `fields` need not contain `type` then. */
+  readonly type?: string;
+}
+
+export interface QuerySpec extends HowToGet {
   readonly pk: string;
   readonly begins?: string;
   /** The last sort key of the range, included. */
@@ -24,13 +33,8 @@ export interface QuerySpec {
   /** Items per page. The result still contains all pages. */
   readonly pageItems?: number;
   readonly limit?: number;
-  /** DynamoDB still charges for the whole item. */
-  readonly fields?: readonly string[];
-  /** The type of all items, if known. Each read checks the shape of the items by their type, so `fields` need not contain `type` then. */
-  readonly type?: string;
-  readonly index?: typeof DUE_INDEX.name;
   /** A secondary index supports only eventually consistent reads. */
-  readonly consistency?: Consistency;
+  readonly index?: typeof DUE_INDEX.name;
 }
 
 export interface Reads {
@@ -39,6 +43,8 @@ export interface Reads {
   batchGet(keys: readonly Key[], how?: HowToGet): Promise<Item[]>;
   query(spec: QuerySpec): AsyncGenerator<Item, void, undefined>;
 }
+
+const GET_KEYS = 100;
 
 /** All batches of a table must share one `pace`, which adapts their number to the rate that the table accepts. */
 export function openReads(
@@ -54,6 +60,25 @@ export function openReads(
     return item && readable(item);
   }
 
+  async function batchGet(
+    wanted: readonly Key[],
+    { consistency = "strong", fields, type }: HowToGet = {},
+  ): Promise<Item[]> {
+    const items: Item[] = [];
+    const placeholders = new Placeholders();
+    const projection = { ...projectionOf(fields, type, placeholders), ...placeholders.attributes() };
+    await pace.send<Item>(wanted.map(keyOf), GET_KEYS, async (pending) => {
+      const request = { Keys: [...pending], ConsistentRead: consistency === "strong", ...projection };
+      const input = { RequestItems: { [tableName]: request }, ReturnConsumedCapacity: "TOTAL" } as const;
+      const { Responses, UnprocessedKeys } = await count("read", (options) =>
+        client.send(new BatchGetCommand(input), options),
+      );
+      for (const item of Responses?.[tableName] ?? []) items.push(readable(item, type));
+      return UnprocessedKeys?.[tableName]?.Keys ?? [];
+    });
+    return items;
+  }
+
   async function* query(spec: QuerySpec): AsyncGenerator<Item, void, undefined> {
     const placeholders = new Placeholders();
     const [partition, sort] = spec.index === undefined ? ["pk", "sk"] : [DUE_INDEX.partitionKey, DUE_INDEX.sortKey];
@@ -67,11 +92,7 @@ export function openReads(
     } else if (spec.upTo !== undefined) {
       parts.push(`${placeholders.name(sort)} <= ${placeholders.value(spec.upTo)}`);
     }
-    const ProjectionExpression =
-      spec.fields &&
-      withShape(spec.fields, spec.type)
-        .map((field) => placeholders.name(field))
-        .join();
+    const projection = projectionOf(spec.fields, spec.type, placeholders);
     let from: Item | undefined;
     let left = spec.limit;
     do {
@@ -79,18 +100,27 @@ export function openReads(
         ...asked,
         KeyConditionExpression: parts.join(" AND "),
         ...placeholders.attributes(),
-        ProjectionExpression,
+        ...projection,
         ...(spec.index === undefined ? { ConsistentRead: spec.consistency !== "eventual" } : { IndexName: spec.index }),
         ScanIndexForward: spec.newestFirst !== true,
         Limit: left === undefined ? spec.pageItems : Math.min(left, spec.pageItems ?? left),
         ExclusiveStartKey: from,
       });
       const answer = await count("read", (options) => client.send(command, options));
-      for (const item of answer.Items ?? []) yield readable(item, spec.type);
-      from = answer.LastEvaluatedKey;
-      if (left !== undefined) left -= answer.Items?.length ?? 0;
+      const { Items = [], LastEvaluatedKey } = answer;
+      for (const item of Items) yield readable(item, spec.type);
+      from = LastEvaluatedKey;
+      if (left !== undefined) left -= Items.length;
     } while (from !== undefined && left !== 0);
   }
 
-  return { get, batchGet: (keys, how) => batchGet({ client, tableName, pace }, keys, how), query };
+  return { get, batchGet, query };
 }
+
+function projectionOf(fields: readonly string[] | undefined, type: string | undefined, into: Placeholders) {
+  if (fields === undefined) return {};
+  const names = withShape(fields, type).map((field) => into.name(field));
+  return { ProjectionExpression: names.join() };
+}
+
+export const keyOf = ({ pk, sk }: Key): Item => ({ pk, sk });

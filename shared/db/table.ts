@@ -11,16 +11,22 @@ import {
   TransactionConflictException,
   TransactionInProgressException,
 } from "@aws-sdk/client-dynamodb";
-import { type DynamoDBDocumentClient, PutCommand, TransactWriteCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import {
+  BatchExecuteStatementCommand,
+  BatchWriteCommand,
+  type BatchWriteCommandInput,
+  type DynamoDBDocumentClient,
+  PutCommand,
+  TransactWriteCommand,
+  UpdateCommand,
+} from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { Pace } from "#shared/aws/pace.ts";
-import { batchInsert, batchPut, batchRemove, keyOf } from "#shared/db/batch.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { compileChange, compileCondition, Placeholders } from "#shared/db/expression.ts";
+import { compileChange, compileCondition, type Item, Placeholders, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { count } from "#shared/db/meter.ts";
-import { openReads, type Reads } from "#shared/db/reads.ts";
+import { keyOf, openReads, type Reads } from "#shared/db/reads.ts";
 import { readable } from "#shared/db/shapes.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
@@ -176,4 +182,75 @@ const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefi
 /** Waits for a random time that grows with each attempt, at most 800 ms (exponential backoff with full jitter). */
 function backoff(attempt: number): Promise<void> {
   return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
+}
+
+const WRITE_ITEMS = 25;
+const INSERT_STATEMENTS = 25;
+
+interface BatchTarget {
+  readonly client: DynamoDBDocumentClient;
+  readonly tableName: string;
+  readonly pace: Pace;
+}
+
+/** Writes the items without conditions and without a transaction. A concurrent reader may therefore see some items without the others. */
+const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
+  batchWrite(
+    target,
+    items.map((Item) => ({ PutRequest: { Item } })),
+  );
+
+const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<void> =>
+  batchWrite(
+    target,
+    keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
+  );
+
+/** A retry can help. */
+const temporary =
+  /^(?:ProvisionedThroughputExceeded|RequestLimitExceeded|ThrottlingError|TransactionConflict|InternalServerError)$/;
+
+/**
+ * Writes each item whose key is not in use, and returns the others, and perhaps its own items if a response was lost. PartiQL, because
+ * `BatchWriteItem` accepts no conditions and a transaction costs twice as much.
+ */
+async function batchInsert<T extends Item>(
+  { client, tableName, pace }: BatchTarget,
+  items: readonly T[],
+): Promise<T[]> {
+  const taken: T[] = [];
+  await pace.send(items, INSERT_STATEMENTS, async (pending) => {
+    const Statements = pending.map((item) => insertStatement(tableName, item));
+    const input = { Statements, ReturnConsumedCapacity: "TOTAL" } as const;
+    const { Responses } = await count("write", (options) =>
+      client.send(new BatchExecuteStatementCommand(input), options),
+    );
+    return pending.filter((item, i) => {
+      const { Code, Message } = Responses?.[i]?.Error ?? {};
+      if (Code === "DuplicateItem") taken.push(item);
+      else if (Code !== undefined && !temporary.test(Code))
+        throw new Error(`an item was not written: ${Code}: ${Message}`);
+      return Code !== undefined && Code !== "DuplicateItem";
+    });
+  });
+  return taken;
+}
+
+function insertStatement(tableName: string, item: Item) {
+  const fields = Object.entries(item).filter(([, value]) => value !== undefined);
+  return {
+    Statement: `INSERT INTO "${tableName}" VALUE {${fields.map(([name]) => `'${name}': ?`).join(", ")}}`,
+    Parameters: fields.map(([, value]) => value),
+  };
+}
+
+type WriteRequest = NonNullable<BatchWriteCommandInput["RequestItems"]>[string][number];
+
+function batchWrite({ client, tableName, pace }: BatchTarget, requests: readonly WriteRequest[]): Promise<void> {
+  return pace.send<WriteRequest>(requests, WRITE_ITEMS, async (pending) => {
+    const RequestItems = { [tableName]: [...pending] };
+    const input = { RequestItems, ReturnConsumedCapacity: "TOTAL" } as const;
+    const { UnprocessedItems } = await count("write", (options) => client.send(new BatchWriteCommand(input), options));
+    return UnprocessedItems?.[tableName] ?? [];
+  });
 }

@@ -93,12 +93,13 @@ function serverTiming(status: number): Record<string, string> {
   return { "Server-Timing": metrics.map(([name, value, text]) => `${name};dur=${value};desc="${text}"`).join(", ") };
 }
 
-export const allowsOrigins = (): boolean => (process.env.ALLOWED_ORIGINS ?? "") !== "";
+const allowedOrigins = (): string[] => (process.env.ALLOWED_ORIGINS?.split(",") ?? []).map((entry) => entry.trim());
+export const allowsOrigins = (): boolean => allowedOrigins().some((origin) => origin !== "");
 
 /** Browsers hide most response headers from scripts, so this exposes those that an app needs. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];
-  const allowed = (process.env.ALLOWED_ORIGINS ?? "").split(",").map((entry) => entry.trim());
+  const allowed = allowedOrigins();
   if (origin === undefined || origin === "" || !(allowed.includes(origin) || allowed.includes("*"))) return {};
   return {
     "Access-Control-Allow-Origin": origin,

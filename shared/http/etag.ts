@@ -17,7 +17,7 @@ export const ANSWER_FORMAT = 1;
  */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
-    .update(JSON.stringify([ANSWER_FORMAT, process.env.TABLE_NAME ?? "", ...parts]))
+    .update(JSON.stringify([ANSWER_FORMAT, process.env.TABLE_NAME, ...parts]))
     .digest("base64url")
     .slice(0, 22);
 }

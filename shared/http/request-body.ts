@@ -5,7 +5,7 @@ import type { MiddlewareObj } from "@middy/core";
 import httpJsonBodyParser from "@middy/http-json-body-parser";
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
-import type { ApiEvent } from "#shared/http/request.ts";
+import { type ApiEvent, bodyBytes } from "#shared/http/request.ts";
 import { readJson } from "#shared/json.ts";
 import * as limits from "#shared/limits.ts";
 
@@ -48,7 +48,7 @@ const messageIn = (error: unknown): string =>
 
 function readableText({ request, ...event }: ApiEvent, other: string | undefined): string {
   const { body, headers } = request;
-  const bytes = event.isBase64Encoded ? Buffer.from(event.body ?? "", "base64") : Buffer.from(body);
+  const bytes = bodyBytes(event);
   if (bytes.length > limits.bodyBytes) {
     throw new ApiError("payload_too_large", `The body may hold at most ${limits.bodyBytes} bytes.`);
   }
@@ -75,12 +75,11 @@ const FIELD = "file";
 export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
   before: async ({ event }) => {
     const { headers, method, path } = event.request;
-    const type = headers.get("content-type")?.[0] ?? "";
+    const type = String(headers.get("content-type")?.[0]);
     if (!/^multipart\/form-data\s*(?:;|$)/i.test(type)) {
       throw new ApiError("unsupported_media_type", "Send the file as multipart/form-data.");
     }
-    const body = Buffer.from(event.body ?? "", event.isBase64Encoded ? "base64" : "utf8");
-    const file = await fileIn(body, type, upload);
+    const file = await fileIn(bodyBytes(event), type, upload);
     event.payload = { file };
     // The idempotency fingerprint uses `body`. Form boundaries differ in each attempt, so a hash of the file replaces it.
     event.request = {

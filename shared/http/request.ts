@@ -32,7 +32,6 @@ export interface ApiEvent extends APIGatewayProxyEvent {
 const FORWARDED_PREFIX = "x-forwarded-prefix";
 
 export function readRequest(event: APIGatewayProxyEvent): Request {
-  const body = event.body ?? "";
   const headers = multiMap(event.multiValueHeaders, (name) => name.toLowerCase());
   const sent = event.requestContext.path;
   const stage = prefixOf(sent, event.resource);
@@ -46,9 +45,12 @@ export function readRequest(event: APIGatewayProxyEvent): Request {
     headers,
     pathParameters: definedOnly(event.pathParameters ?? {}),
     queryParameters: multiMap(event.multiValueQueryStringParameters ?? {}, (name) => name),
-    body: event.isBase64Encoded ? Buffer.from(body, "base64").toString("utf8") : body,
+    body: event.isBase64Encoded ? bodyBytes(event).toString("utf8") : (event.body ?? ""),
   };
 }
+
+export const bodyBytes = ({ body, isBase64Encoded }: Pick<ApiEvent, "body" | "isBase64Encoded">): Buffer =>
+  Buffer.from(body ?? "", isBase64Encoded ? "base64" : "utf8");
 
 function prefixOf(path: string, resource: string): string {
   const steps = path.replace(/\/$/, "").split("/");

@@ -32,7 +32,7 @@ function detailOf(part: Part, faults: readonly Fault[]): string {
 function fault(part: Part, issue: z.core.$ZodIssue): Fault {
   const { code, message } = issue;
   if (part === "body") return { pointer: pointer(issue.path), code, message };
-  return { parameter: String(issue.path[0] ?? ""), code, message };
+  return { parameter: issue.path.slice(0, 1).join(), code, message };
 }
 
 /** RFC 6901. An empty pointer means the whole body. */

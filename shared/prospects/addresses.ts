@@ -6,12 +6,10 @@
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { absent, all, equals, present } from "#shared/db/expression.ts";
+import { absent, all, equals, present, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
-import type { Plan } from "#shared/db/plan.ts";
+import { optimistic, type Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";

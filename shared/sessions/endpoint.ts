@@ -9,7 +9,7 @@ import { type ApiContext, apiContext } from "#shared/context.ts";
 import { stoppedAt } from "#shared/deadline.ts";
 import { ApiError } from "#shared/errors.ts";
 import { commonHeaders, problemAnswer } from "#shared/http/answer.ts";
-import { answering } from "#shared/http/chain.ts";
+import { answering } from "#shared/http/endpoint.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import type { ConsoleClient } from "#shared/sessions/issuer.ts";

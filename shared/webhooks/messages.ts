@@ -1,10 +1,14 @@
 /** The messages of the delivery queue. They contain only ids. */
+
 import * as z from "zod/mini";
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import type { EventContext } from "#shared/context.ts";
+import { absent, type Write } from "#shared/db/expression.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import type { FanOutLane } from "#shared/db/webhook-keys.ts";
 import { Id } from "#shared/schema.ts";
-import { DeliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { DeliveryId, deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { expectedPut } from "#shared/webhooks/expected-deliveries.ts";
 
 const ofWebhook = { v: z.literal(1), companyId: Id, webhookId: Id };
 
@@ -63,4 +67,18 @@ export async function enqueue(
   }));
   if (messages.length > 0) await queue.send(messages);
   return [];
+}
+
+/** The plan of a delivery that a user asks for. `others` are the first writes of its transaction. */
+export function askedDelivery(
+  sender: Pick<EventContext, "queue" | "clock">,
+  delivery: StoredDelivery,
+  others: readonly Write[],
+): Plan<{ readonly deliveryId: string }> {
+  return {
+    writes: [...others, { put: deliveryItem(delivery), when: absent }, expectedPut(delivery)],
+    answer: { deliveryId: delivery.id },
+    // The sweeper sends a message for the delivery later, if the queue fails.
+    after: () => enqueue(sender, [delivery]).catch(() => undefined),
+  };
 }

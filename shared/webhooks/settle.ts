@@ -1,10 +1,9 @@
 /** Conditional writes that change the states of deliveries, and what is left of a batch of deliveries. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { updateEach } from "#shared/db/conditional-writes.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { all, type Change, equals } from "#shared/db/expression.ts";
+import { all, type Change, equals, type Item, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
@@ -58,4 +57,40 @@ export async function cancel({ table, clock }: EventContext, deliveries: readonl
     deliveries.map((delivery) => whilePending(delivery, change)),
   );
   return [];
+}
+
+type Update = Extract<Write, { update: unknown }>;
+
+/** The maximum of DynamoDB. */
+const TRANSACTION_WRITES = 100;
+
+/**
+ * Returns the updates whose conditions have failed. Up to 100 updates are one transaction, which needs only one request but costs more
+ * write units.
+ */
+export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
+  const refused: T[] = [];
+  for (let from = 0; from < updates.length; from += TRANSACTION_WRITES) {
+    refused.push(...(await updateTogether(table, updates.slice(from, from + TRANSACTION_WRITES))));
+  }
+  return refused;
+}
+
+async function updateTogether<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
+  const refused: T[] = [];
+  let left = [...updates];
+  while (left.length > 0) {
+    try {
+      const [first, ...more] = left;
+      if (first !== undefined && more.length === 0) await table.write(first);
+      else await table.transact(left);
+      break;
+    } catch (error) {
+      if (!(error instanceof ConditionFailed)) throw error;
+      const failed = new Set(error.failed.map(({ index }) => index));
+      refused.push(...left.filter((_, i) => failed.has(i)));
+      left = left.filter((_, i) => !failed.has(i));
+    }
+  }
+  return refused;
 }

@@ -1,11 +1,12 @@
 /**
- * Tests that a function decodes the caller exactly as the authorizer encoded it. Also tests which Authorization headers match the pattern
- * that API Gateway checks before it calls the authorizer.
+ * Tests that a function decodes the caller exactly as the authorizer encoded it, which Authorization headers match the pattern that API
+ * Gateway checks before it calls the authorizer, and which throttle key a company gets.
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { CallerContext, contextOf } from "#shared/auth/caller.ts";
+import { REFUSED, THROTTLE_KEYS, throttleKey, throttleSlot } from "#shared/auth/throttle-key.ts";
 import { BEARER_PATTERN, bearerToken } from "#shared/auth/token.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { handler } from "../../functions/me.ts";
@@ -101,4 +102,33 @@ describe("the pattern that the gateway checks", () => {
     for (const part of ["a", "Bearer ", "a.", ".", " "])
       expect(pattern.test(`Bearer ${part.repeat(200_000)}`)).toBe(false);
   });
+});
+
+/**
+ * Typical company ids. A company that a command creates gets the first id of a block of 128 ids, so company ids are often multiples of 128.
+ */
+const ids = Array.from({ length: 3_200 }, (_, i) => (i + 1) * 128);
+
+test("companies are spread evenly over all keys, and none has the key of refused tokens", () => {
+  const counts = new Map<number, number>();
+  for (const id of ids) counts.set(throttleSlot(id), (counts.get(throttleSlot(id)) ?? 0) + 1);
+  expect([...counts.keys()].toSorted((a, b) => a - b)).toEqual(Array.from({ length: THROTTLE_KEYS }, (_, i) => i + 1));
+  expect(counts.has(REFUSED)).toBe(false);
+  for (const count of counts.values()) {
+    expect(count).toBeGreaterThan(50);
+    expect(count).toBeLessThan(150);
+  }
+});
+
+test("a company has the same key in each process, also if its id has more than 32 bits", () => {
+  expect(throttleSlot(128)).toBe(throttleSlot(128));
+  const large = [2 ** 40, 2 ** 41, 2 ** 42, 2 ** 43].map((id) => throttleSlot(id + 5));
+  expect(new Set(large).size).toBeGreaterThan(1);
+  for (const slot of large) expect(slot).toBeGreaterThan(0);
+});
+
+test("a key consists of 20 to 128 letters and digits", () => {
+  for (const slot of [REFUSED, 7, THROTTLE_KEYS]) {
+    expect(throttleKey("canvassing0a1b2c3dthrottle", slot)).toMatch(/^[A-Za-z0-9]{20,128}$/);
+  }
 });

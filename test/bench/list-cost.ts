@@ -6,7 +6,7 @@ import { Agent, get } from "node:http";
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import * as keys from "#shared/db/keys.ts";
-import { checked } from "#shared/http/chain.ts";
+import { checked } from "#shared/http/endpoint.ts";
 import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { forgetRows } from "../harness/forget-rows.ts";

@@ -3,8 +3,7 @@
  * polygons of 5 000 points. The number of comparisons is the same in each run. Times depend on the machine.
  */
 import { RingArea } from "#shared/geometry/ring.ts";
-import { shapeOf } from "#shared/map/shapes.ts";
-import { tileOfShapes } from "#shared/map/territory-tile.ts";
+import { shapeOf, tileOfShapes } from "#shared/map/territory-tile.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { packPolygon } from "#shared/reference/polygon.ts";
 import { byTerritory } from "#shared/reports/territories.ts";

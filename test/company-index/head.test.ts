@@ -5,7 +5,7 @@ import {
   releaseCompactionLock,
   renewCompactionLock,
   takeCompactionLock,
-} from "#shared/company-index/repair/compaction-lock.ts";
+} from "#shared/company-index/repair/rebuild.ts";
 import { flushStream, sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
 import * as keys from "#shared/db/keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -4,8 +4,12 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { HEAD_TYPE, readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
 import { piecesOf } from "#shared/company-index/pieces.ts";
-import { COMPACTION_LOCK_MS } from "#shared/company-index/repair/compaction-lock.ts";
-import { type RebuildOptions, RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
+import {
+  COMPACTION_LOCK_MS,
+  type RebuildOptions,
+  RebuildRefused,
+  rebuild,
+} from "#shared/company-index/repair/rebuild.ts";
 import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { Item } from "#shared/db/expression.ts";

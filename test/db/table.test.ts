@@ -1,12 +1,12 @@
 /** Tests the client of the table while DynamoDB executes only a part of a batch, throttles, fails or loses replies. */
 import { describe, expect, test } from "vitest";
-import { optimistic, updateEach } from "#shared/db/conditional-writes.ts";
-import type { Item } from "#shared/db/expression.ts";
-import { absent, equals, present } from "#shared/db/expression.ts";
+import { absent, equals, type Item, present } from "#shared/db/expression.ts";
 import { leaseIds } from "#shared/db/ids.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
+import { optimistic } from "#shared/db/plan.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
+import { updateEach } from "#shared/webhooks/settle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
 

@@ -52,7 +52,7 @@ const rare: readonly RareGrants[] = [
     files: ["deliveries/get", "events/publish"],
     grants: { deliveries: ["BatchGetItem"] },
     reason:
-      "The data of an event has a row of its own, or a delivery already exists: test/webhooks/{event-body,events}.test.ts.",
+      "The data of an event has a row of its own, or a delivery already exists: test/webhooks/{event-data,events}.test.ts.",
   },
   {
     files: ["events/deliver"],

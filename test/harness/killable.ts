@@ -5,6 +5,22 @@ import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
 
+/** Ignores the error of a planned kill, and throws any other error. */
+export function unlessKilled(error: unknown): undefined {
+  if (!(error instanceof Killed)) throw error;
+}
+
+/** Repeats the work after each kill, as Lambda does with a stream record, and a client with a request. */
+export async function untilDone<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      unlessKilled(error);
+    }
+  }
+}
+
 /**
  * Wraps the context of one execution. After one of its calls has thrown `Killed`, every further call throws `Killed` too, as if the process
  * had ended.

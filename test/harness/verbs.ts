@@ -24,10 +24,10 @@ import * as territories from "#shared/territories/territories.ts";
 import * as redelivery from "#shared/webhooks/deliver/redeliver.ts";
 import * as replays from "#shared/webhooks/deliver/replay.ts";
 import * as triggers from "#shared/webhooks/events/manual-trigger.ts";
-import * as tests from "#shared/webhooks/events/test-delivery.ts";
-import * as pausing from "#shared/webhooks/subscriptions/pausing.ts";
+import * as tests from "#shared/webhooks/events/samples.ts";
 import * as registrations from "#shared/webhooks/subscriptions/registrations.ts";
 import * as webhookRows from "#shared/webhooks/subscriptions/webhooks.ts";
+import * as pausing from "#shared/webhooks/subscriptions/write.ts";
 import * as webhooks from "#shared/webhooks/subscriptions/write.ts";
 
 type Verb<Context, Given extends readonly unknown[], Answer> = (

@@ -1,7 +1,9 @@
 /** Fills a company with the maximum number of records, which have the maximum size. */
+
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
@@ -89,15 +91,8 @@ async function addRegistrations(
   }
 }
 
-async function inLanes<T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> {
-  const results: T[] = [];
-  let next = 0;
-  const lane = async (): Promise<void> => {
-    while (next < count) results.push(await work(next++));
-  };
-  await Promise.all(Array.from({ length: 4 }, lane));
-  return results;
-}
+const inLanes = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
+  mapConcurrently([...Array(count).keys()], 4, work);
 
 /** The company that gets the records. */
 interface Target {

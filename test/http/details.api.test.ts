@@ -1,7 +1,10 @@
 /** Tests that the detail of an error says what is wrong with the request, and what the service accepts instead. */
+
+import { createConnection } from "node:net";
+import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { demo, send, tokenOf } from "../harness/client.ts";
+import { baseUrl, demo, send, tokenOf } from "../harness/client.ts";
 
 const Detailed = z.object({ status: z.number(), code: z.string(), detail: z.string() });
 
@@ -55,4 +58,29 @@ test("a method that the path does not have", async () => {
     detail: expect.stringMatching(/^PUT is not available here\. The methods of this path are GET, .*POST/),
   });
   expect(answer.headers.get("allow")).toContain("POST");
+});
+
+/** Sends the first line of a request that an HTTP client would refuse to send. Returns the whole answer. */
+async function rawAnswer(line: string): Promise<string> {
+  const { hostname, port } = new URL(baseUrl());
+  const socket = createConnection({ host: hostname, port: Number(port) });
+  socket.end(`${line} HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n\r\n`);
+  return text(socket);
+}
+
+test.each(["GET /api/%ZZ", "GET /api/prospects?search=%ff", "BREW /api/prospects", "get /api/prospects"])(
+  "a request that cannot be read: %s",
+  async (line) => {
+    const answer = await rawAnswer(line);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(answer).toMatch(/^content-type: application\/problem\+json/im);
+    const detail = z.parse(Detailed, JSON.parse(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1))).detail;
+    expect(detail).toContain("Use a method of HTTP, such as GET");
+    expect(detail).toContain("two hexadecimal digits");
+  },
+);
+
+test("the local service names the query parameter", async () => {
+  const answer = await rawAnswer("GET /api/prospects?page=1&search=%ff");
+  expect(answer).toContain('"errors":[{"parameter":"search","code":"invalid_encoding"');
 });

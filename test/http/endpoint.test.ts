@@ -1,16 +1,110 @@
-/** Tests an endpoint whose answer is larger than Lambda's limit. */
-import { beforeAll, expect, test } from "vitest";
+/**
+ * Tests what an endpoint does at its limits: it answers before Lambda stops it, it answers a problem if its answer would be too large, and
+ * it logs only requests that failed or used many table units.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
-import { command } from "#shared/http/endpoint.ts";
+import { count } from "#shared/db/meter.ts";
+import { stoppedAt } from "#shared/deadline.ts";
+import { ApiError, DeadlinePassed } from "#shared/errors.ts";
+import { command, endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
+import { tableOn } from "../db/throttled-import.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
+import { startThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";
+
+const db = faultyDynamoDb();
+beforeAll(async () => {
+  process.env.TABLE_NAME = "t";
+});
+
+const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
+const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
+
+test("after its answer, an endpoint writes nothing more", async () => {
+  const answered = Promise.withResolvers<void>();
+  let working: Promise<unknown> = Promise.resolve();
+  const handler = endpoint(contract, () => {
+    working = answered.promise.then(() => db.sdk.write({ put: { pk: "late", sk: "1" } }));
+    return working;
+  });
+  // The endpoint answers one second before the time-out, so in this test it answers after 50 ms.
+  const { statusCode, body } = await handler(event(), {
+    ...lambdaContext,
+    getRemainingTimeInMillis: () => 1_050,
+  });
+  expect([statusCode, JSON.parse(body)]).toMatchObject([503, { detail: "The request took too long." }]);
+  answered.resolve();
+  await expect(working).rejects.toThrow(DeadlinePassed);
+  expect(await db.direct.get({ pk: "late", sk: "1" })).toBeUndefined();
+});
+
+test("at the deadline, a running call of the table is aborted and its retries do not follow", async () => {
+  db.plan(() => ({ kind: "hang" }));
+  const reading = stoppedAt(
+    () => 50,
+    () => db.sdk.get({ pk: "x", sk: "1" }),
+  );
+  await expect(reading).rejects.toThrow(DeadlinePassed);
+  expect(db.calls.length).toBeLessThanOrEqual(1);
+});
+
+test("an endpoint gives up a throttled batch before it answers, and does not call the table afterwards", async () => {
+  const throttled = await startThrottledDynamoDb(db.directEndpoint, 1, 0);
+  // The endpoint answers one second before the time-out, and the batch gives up two seconds earlier. When the table has refused two calls,
+  // only 2.9 seconds are left until the time-out, so the batch gives up then, however slow the machine is.
+  const remainingMs = (): number => (throttled.counts.refusedCalls < 2 ? 60_000 : 2_900);
+  const handler = endpoint(contract, () => tableOn(throttled, 1).batchPut([{ pk: "throttled", sk: "1" }]));
+  try {
+    const context = { ...lambdaContext, getRemainingTimeInMillis: remainingMs };
+    const { statusCode, headers, body } = await handler(event(), context);
+    expect([statusCode, JSON.parse(body)]).toMatchObject([503, { code: "unavailable" }]);
+    expect(headers).toMatchObject({ "Retry-After": "1" });
+    const { refusedCalls } = throttled.counts;
+    expect(refusedCalls).toBe(2);
+    await wait(2_500);
+    expect(throttled.counts.refusedCalls).toBe(refusedCalls);
+  } finally {
+    throttled.stop();
+  }
+});
+
+const written: string[] = [];
+beforeAll(() => {
+  vi.stubEnv("TABLE_NAME", "t");
+  vi.stubEnv("LOG_LEVEL", "info");
+  vi.spyOn(process.stderr, "write").mockImplementation((text) => written.push(String(text)) > 0);
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+test.each([
+  ["a usual request", 499, 200, 0],
+  ["a request that used many table units", 500, 200, 1],
+  ["a request that failed", 0, 404, 1],
+])("%s has its number of lines", async (_, units, status, lines) => {
+  const handler = endpoint(contract, async () => {
+    await count("read", async () => ({ ConsumedCapacity: { CapacityUnits: units } }));
+    if (status === 404) throw new ApiError("not_found", "There is none.");
+    return {};
+  });
+  written.length = 0;
+  const { statusCode } = await handler(proxyEvent({ companyId: "7", userId: "8", rights: "sales" }), lambdaContext);
+  expect(statusCode).toBe(status);
+  const requests = written.map((line) => JSON.parse(line)).filter(({ message }) => message.event === "request");
+  expect(requests).toHaveLength(lines);
+  for (const { message } of requests)
+    expect(message).toMatchObject({ companyId: 7, userId: 8, status, readUnits: units });
+});
 
 beforeAll(() => {
   // The code needs a table name. It may be any text, because no request reaches the table.
   process.env.TABLE_NAME = "t";
 });
-
-const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.string() } as const;
 
 test("a too large answer becomes a problem body", async () => {
   const answers = async (length: number) => {

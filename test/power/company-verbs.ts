@@ -6,7 +6,7 @@ import {
   releaseCompactionLock,
   renewCompactionLock,
   takeCompactionLock,
-} from "#shared/company-index/repair/compaction-lock.ts";
+} from "#shared/company-index/repair/rebuild.ts";
 import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
 import { shapeOf } from "#shared/db/shapes.ts";
-import { checked } from "#shared/http/chain.ts";
+import { checked } from "#shared/http/endpoint.ts";
 import { ListedProspect } from "#shared/prospects/list/list.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { presentProspect } from "#shared/prospects/present.ts";

@@ -1,25 +1,31 @@
 /** Tests that clients of `GET /api/changes` hold exactly what the lists show, after random writes and background work. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
 import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
-import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
+import type { ChangeItem } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
 import {
+  createAppointment,
   createNote,
   createProspect,
   createStatus,
   createTag,
+  deleteProspect,
   deleteTag,
   updateProspect,
   updateStatus,
 } from "../harness/verbs.ts";
 import { everyWrite, longScripts, Run } from "./changes-law.ts";
+import { Device } from "./device.ts";
 import { newStage, newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -218,7 +224,7 @@ test("a client whose next changes are missing from the change log must begin ane
     await flush(context, companyId, { least: 1, settleMs: 0 });
   }
   const chunks: Key[] = [];
-  for await (const { pk, sk } of context.table.query(changeLogKeys.chunks(companyId, 0, 1_000)))
+  for await (const { pk, sk } of context.table.query(keys.chunks(companyId, 0, 1_000)))
     chunks.push({ pk: String(pk), sk: String(sk) });
   expect(chunks.length).toBeGreaterThan(1);
   await context.table.batchRemove(chunks);
@@ -226,4 +232,75 @@ test("a client whose next changes are missing from the change log must begin ane
     code: "sync_reset_required",
     members: { reason: "log_restarted" },
   });
+});
+
+test.each([
+  { loss: "assigned to another rep", withNotes: true },
+  { loss: "assigned to another rep", withNotes: false },
+  { loss: "deleted", withNotes: true },
+])("a prospect that was $loss is not shown any more (with notes: $withNotes)", async ({ loss, withNotes }) => {
+  const { context, owner, reps, time } = await newTimedStage(db);
+  const [rep = expect.fail(), other = expect.fail()] = reps;
+  const settle = async () => {
+    time.nowMs += 1_000;
+    await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  };
+  const pull = (caller: Caller, cursor: string | undefined, limit: number) =>
+    readChanges(context, caller, { cursor, limit, types: undefined });
+  let cursor: string | undefined;
+  for (let hasMore = true; hasMore; ) ({ cursor, hasMore } = await pull(rep, cursor, 500));
+
+  const { id } = await createProspect(context, owner, { name: "Maria" });
+  if (withNotes) await createNote(context, owner, id, { body: "first" });
+  await updateProspect(context, owner, id, { assignedToUserId: rep.userId });
+  for (let i = 0; i < 5; i++) await createProspect(context, owner, { assignedToUserId: rep.userId });
+  await settle();
+  // Another device of the rep reads the prospect. The function then has its row in memory.
+  let second = cursor;
+  for (let hasMore = true; hasMore; ) ({ cursor: second, hasMore } = await pull(rep, second, 1));
+  if (loss === "deleted") await deleteProspect(context, owner, id);
+  else await updateProspect(context, owner, id, { assignedToUserId: other.userId });
+  // A device of the rep can have no copy of a note that was written so much later.
+  time.nowMs += 120_000;
+  if (loss !== "deleted") await createNote(context, other, id, { body: "secret" });
+  await settle();
+
+  const shown: ChangeItem[] = [];
+  for (let hasMore = true; hasMore; ) {
+    const page = await pull(rep, cursor, 1);
+    ({ cursor, hasMore } = page);
+    shown.push(...page.items.filter(({ op }) => op === "upsert"));
+  }
+  const ofProspect = shown.filter((item) => item.id === id || Object(item.data).prospectId === id);
+  expect(ofProspect).toEqual([]);
+});
+
+test("if a prospect is deleted during a request, a device gets no two items with the same version of its appointment", async () => {
+  const { context: direct, owner, time } = await newTimedStage(db);
+  const context = { ...direct, table: db.table };
+  for (let call = 1, isReached = true; isReached; call++) {
+    const device = new Device(owner.userId, ["prospects", "appointments"], [500]);
+    const pull = async (by: Pick<typeof direct, "table" | "clock" | "secrets">): Promise<void> => {
+      const { cursor, limit, types } = device;
+      device.apply(
+        await readChanges(by, owner, { cursor, limit, types: cursor === undefined ? [...types] : undefined }),
+      );
+    };
+    await pull(direct);
+    time.nowMs += 1_000;
+    const { id } = await createProspect(direct, owner, { name: "Maria" });
+    await createAppointment(direct, owner, id, { title: "visit", startAt: "2030-01-01T10:00:00.000Z" });
+    isReached = false;
+    db.plan((_operation, number) => {
+      if (number !== call) return pass;
+      isReached = true;
+      return { kind: "early", meanwhile: () => deleteProspect(direct, owner, id) };
+    });
+    await pull(context);
+    db.plan(() => pass);
+    // The law is in `Device.apply`.
+    await pull(direct);
+    if (isReached)
+      expect([...device.copies((_, data) => data).values()].filter((one) => one.prospectId === id)).toEqual([]);
+  }
 });

@@ -1,9 +1,11 @@
-/** Tests the encryption of the cursors of `GET /api/changes`. */
-import { expect, test } from "vitest";
+/** Tests the cursors of `GET /api/changes`: their data key, and that they end with a restore of the table. */
+import { expect, test, vi } from "vitest";
 import { NotSealed } from "#shared/secrets/secrets.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
+import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 
@@ -22,4 +24,16 @@ test("cursors have a data key of their own: that of webhook secrets decrypts no 
     const sent = Buffer.from(wrong).toString("base64url");
     await expect(pull(sent)).rejects.toMatchObject({ code: "validation_failed" });
   }
+});
+
+test("a cursor from before the restore of the whole table must begin anew", async () => {
+  const { context, owner } = await newStage(db);
+  await createProspect(context, owner, { name: "Ann" });
+  const pull = (cursor?: string) => readChanges(context, owner, { limit: 500, types: undefined, cursor });
+  vi.stubEnv("TABLE_NAME", "Canvassing");
+  const { cursor } = await pull();
+  expect((await pull(cursor)).phase).toBe("changes");
+  vi.stubEnv("TABLE_NAME", "Canvassing-restored");
+  await expect(pull(cursor)).rejects.toMatchObject({ code: "sync_reset_required" });
+  vi.unstubAllEnvs();
 });

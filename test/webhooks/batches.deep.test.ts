@@ -20,12 +20,12 @@ import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { calledBy, Killed } from "../harness/killable.ts";
+import { calledBy, untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
 import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-pipeline.ts";
-import { createdItem, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
+import { automatic, createdItem, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 const IDS = [1, 2, 3, 4];
@@ -39,17 +39,6 @@ async function expectReconciled(at: Pipeline, matched: number): Promise<void> {
   expect(report).toMatchObject({ matched, delivered: matched, faults: [] });
 }
 
-/** Publishes the whole batch again after each kill, as Lambda does with a batch of stream records. */
-async function publishUntilDone(at: Pipeline, ids: readonly number[]): Promise<void> {
-  for (;;) {
-    try {
-      return await publishIds(at, ids);
-    } catch (error) {
-      if (!(error instanceof Killed)) throw error;
-    }
-  }
-}
-
 describe("killed at each call of a batch, before and after it takes effect", () => {
   const cases = [true, false].flatMap((isQuick) => (["before", "after"] as const).map((when) => ({ isQuick, when })));
   test.each(cases)(
@@ -58,7 +47,7 @@ describe("killed at each call of a batch, before and after it takes effect", () 
     async ({ isQuick, when }) => {
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
-        await publishUntilDone(at, IDS);
+        await untilDone(() => publishIds(at, IDS));
         // The publisher may have been killed after it wrote deliveries and before it sent their queue messages. The sweeper, which runs
         // every minute, sends the missing messages.
         await settleFor(at, 2, drainBatches);
@@ -146,8 +135,7 @@ describe("a receiver that hangs during one post does not delay", () => {
     for (const i of TEN) {
       const url = `http://127.0.0.1:1/${i === 5 ? "hangs" : i}`;
       const { id } = await createWebhook(plain, at.companyId, { name: "x", url, registrations: [] });
-      const given = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
-      await createRegistration(plain, at.companyId, id, { ...given, triggerMode: "automatic" });
+      await createRegistration(plain, at.companyId, id, automatic("prospect.created"));
       hooks.push(id);
     }
     await publishIds(at, [1]);

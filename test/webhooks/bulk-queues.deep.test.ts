@@ -14,6 +14,8 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { killable, untilDone } from "../harness/killable.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import { bulkChange, deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
@@ -276,4 +278,43 @@ describe("beside the events of a bulk job", () => {
     expect(JSON.parse(at.posts[0]?.body ?? "")).toMatchObject({ eventCount: 3 });
     await expectReconciled(at);
   });
+});
+
+const CHANGES = 7;
+
+const publishAgain = (at: Pipeline): Promise<void> =>
+  untilDone(() => {
+    const changes = Array.from({ length: CHANGES }, (_, i) => bulkChange(at.companyId, i + 1));
+    return publish({ context: killable(at.context) }, ...changes);
+  });
+
+async function callsOf(delayMinutes: number): Promise<number> {
+  const at = await newPipeline(db, "prospect.updated", delayMinutes);
+  await publishAgain(at);
+  await expandAll(at);
+  return at.calls.length;
+}
+
+describe.each([
+  ["without a delay", 0],
+  ["with a debounce window", 10],
+])("a kill at each call %s", (_, delayMinutes) => {
+  test.each(["before", "after"] as const)(
+    "%s it takes effect leaves one delivery for each change, with a message for each",
+    { tags: "sized" },
+    async (when) => {
+      for (const number of killPointsOf(await callsOf(delayMinutes), when === "before" ? 0 : 1)) {
+        const label = `${when} call ${number}`;
+        const at = await newPipeline(db, "prospect.updated", delayMinutes);
+        at.kill = { at: number, when };
+        await publishAgain(at);
+        const queued = await expandAll(at);
+        const made = await deliveries(at);
+        expect(made, label).toHaveLength(CHANGES);
+        expect(new Set(queued), label).toEqual(new Set(made.map(({ id }) => id)));
+        const whole = { matched: CHANGES, waiting: CHANGES, expanding: 0 };
+        expect(await expectReconciled(at, label)).toMatchObject(whole);
+      }
+    },
+  );
 });

@@ -1,11 +1,13 @@
 /** The stage of the tests of debounce windows: a pipeline with a delay, changes of a prospect, and what the receiver got. */
+
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { EventContext } from "#shared/context.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
-import { createdProspect, Killed, type Pipeline, START } from "./delivery-pipeline.ts";
+import { untilDone } from "../harness/killable.ts";
+import { createdProspect, type Pipeline, START } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 export const MINUTE = 60_000;
@@ -25,18 +27,8 @@ export function change({ companyId }: Pipeline, version: number, minutes: number
 
 export const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
-/** Publishes each stream record. After each kill, it publishes the record again, as Lambda does. */
 export async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void> {
-  for (const row of rows) {
-    for (;;) {
-      try {
-        await publishIn(at.context, row);
-        break;
-      } catch (error) {
-        if (!(error instanceof Killed)) throw error;
-      }
-    }
-  }
+  for (const row of rows) await untilDone(() => publishIn(at.context, row));
 }
 
 export const Body = z.object({

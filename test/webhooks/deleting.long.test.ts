@@ -2,6 +2,7 @@
  * Tests that deleting a webhook or one of its registrations cancels each waiting delivery once, and that the delivery log shows the
  * cancellation immediately.
  */
+
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -12,6 +13,7 @@ import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
@@ -23,11 +25,11 @@ import {
   resumeWebhook,
 } from "../harness/verbs.ts";
 import {
+  automatic,
   consume,
   createdItem,
   deliveries,
   drain,
-  Killed,
   newPipeline,
   type Pipeline,
   START,
@@ -109,16 +111,12 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
     what === "webhook"
       ? deleteWebhook(context, companyId, webhookId)
       : deleteRegistration(context, companyId, webhookId, registration);
-  async function remove(): Promise<unknown> {
-    for (;;) {
-      try {
-        return await ask();
-      } catch (error) {
-        if (error instanceof ApiError && error.code === "not_found") return;
-        if (!(error instanceof Killed)) throw error;
-      }
-    }
-  }
+  const remove = () =>
+    untilDone(() =>
+      ask().catch((error: unknown) => {
+        if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+      }),
+    );
   at.posts.length = 0;
   at.calls.length = 0;
   return { at, remove };
@@ -231,8 +229,7 @@ describe("a deleted registration", () => {
   test("has only its own deliveries cancelled, within a quarter of an hour and without the sweeper", async () => {
     const at = await newPipeline(db, "prospect.created", 24 * 60);
     const { companyId, webhookId } = at;
-    const input = { event: "prospect.created", filter: null, delayMinutes: 60, manualTriggerButtonText: null } as const;
-    const other = await createRegistration(api(at), companyId, webhookId, { ...input, triggerMode: "automatic" });
+    const other = await createRegistration(api(at), companyId, webhookId, automatic("prospect.created", 60));
     await publish(at);
     // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages. This loop processes the
     // first message of each delivery.

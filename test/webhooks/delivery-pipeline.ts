@@ -22,7 +22,7 @@ import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { calledBy, Killed, killable } from "../harness/killable.ts";
+import { calledBy, Killed, killable, unlessKilled, untilDone } from "../harness/killable.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
@@ -191,15 +191,7 @@ export async function publish(at: Pipeline): Promise<void> {
 }
 
 /** Publishes the change again after each kill, as Lambda does with a stream record. */
-export async function publishUntilDone(at: Pipeline): Promise<void> {
-  for (;;) {
-    try {
-      return await publish(at);
-    } catch (error) {
-      if (!(error instanceof Killed)) throw error;
-    }
-  }
-}
+export const publishUntilDone = (at: Pipeline): Promise<void> => untilDone(() => publish(at));
 
 export async function consume(at: Pick<Pipeline, "context">, message: QueueMessage, isRepeat: boolean): Promise<void> {
   const [end] = await consumeBatch(killable(at.context), [{ message, isRepeat }]);
@@ -266,9 +258,7 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
   for (let minute = 0; minute < minutes; minute++) {
     await empty(at);
     at.clock += 60_000;
-    await sweepOwn(at).catch((error: unknown) => {
-      if (!(error instanceof Killed)) throw error;
-    });
+    await sweepOwn(at).catch(unlessKilled);
     if (at.kill === undefined) expect(sweptIn(at), `minute ${minute}: deliveries without a message`).toEqual([]);
   }
   await empty(at);

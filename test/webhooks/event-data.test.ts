@@ -1,11 +1,31 @@
-/** Tests that a warm function reads the stored data of an event only once, and that its cache of this data is bounded. */
+/**
+ * Tests the data of events: a warm function reads it only once, its cache is bounded, and the body of a delivery does not change after the
+ * event's first publication, although a repeated publication may read newer rows.
+ */
 import { randomUUID } from "node:crypto";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
+import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
+import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
+import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
+import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { START } from "./delivery-pipeline.ts";
+import {
+  createAppointment,
+  createProspect,
+  createWebhook,
+  updateAppointment,
+  updateProspect,
+} from "../harness/verbs.ts";
+import { newOwner } from "../harness/warm-function.ts";
+import { automatic, START } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 
@@ -62,4 +82,73 @@ test("a missing row is an error each time, and is found once it exists", async (
   for (let i = 0; i < 2; i++) await expect(readEventData(table, COMPANY, [id])).rejects.toThrow("is gone");
   await keepEventData(db.direct, { companyId: COMPANY, id, createdAt: iso(START) }, "{}", START);
   expect((await readEventData(table, COMPANY, [id])).get(id)).toBe("{}");
+});
+
+beforeAll(async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+});
+
+const NOW = Date.UTC(2030, 0, 1);
+const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
+
+/** Renames a prospect that has an appointment, and returns this change as a stream record. */
+async function renamedProspect() {
+  let now = NOW;
+  const context: ApiContext = contextOn(db.direct, { now: () => now });
+  const caller = await newOwner(context);
+  const { companyId } = caller;
+  const registrations = [automatic("prospect.updated")];
+  await createWebhook(context, companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
+  const { id } = await createProspect(context, caller, { name: "Ada" });
+  const appointment = await createAppointment(context, caller, id, { title: "first", startAt: hour(2) });
+  const before = await db.direct.get(keys.prospect(companyId, id));
+  now += 60_000;
+  await updateProspect(context, caller, id, { name: "Bea" });
+  const after = await db.direct.get(keys.prospect(companyId, id));
+  now += 60_000;
+  return { context, caller, id, appointmentId: appointment.id, change: { before, after } };
+}
+
+async function deliveriesOf({ companyId }: Caller): Promise<StoredDelivery[]> {
+  const items: Item[] = [];
+  for await (const item of db.direct.query(keys.webhooks(companyId))) {
+    if (item.type !== "webhook") continue;
+    for (let shard = 0; shard < DELIVERY_SHARDS; shard++) {
+      for await (const row of db.direct.query(keys.deliveryShard(companyId, Number(item.id), shard))) items.push(row);
+    }
+  }
+  return items.map((item) => z.parse(StoredDelivery, item));
+}
+
+test("neither the first nor a repeated publication of an event contains a later change of an appointment", async () => {
+  const { context, caller, id, appointmentId, change } = await renamedProspect();
+  const events: EventContext = {
+    table: db.direct,
+    clock: context.clock,
+    timeScale: 1,
+    senders: 10,
+    secrets: { open: () => Promise.reject(new Error("this test signs nothing")) },
+    wait: async () => undefined,
+    queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("this test receives no message")) },
+    post: () => Promise.reject(new Error("this test posts nothing")),
+    savePoisonRecord: () => Promise.reject(new Error("this test has no poison record")),
+  };
+  // This appointment is created between the change and its publication. It starts before the other appointment. It would therefore be the
+  // next appointment in a body that is made from newer rows.
+  await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
+  const reads = batchReads(events);
+  await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
+  const { usage } = await metered(() => publishChanges(events, reads, [change]));
+  // One request writes the row that names the delivery for reconciliation, and one writes the delivery. No request reads, because the
+  // changed row contains all data for the body.
+  expect(usage.requests).toBe(2);
+  const [delivery, ...more] = await deliveriesOf(caller);
+  expect(more).toEqual([]);
+  expect(JSON.parse(delivery?.body ?? "")).toMatchObject({
+    data: { prospect: { appointments: [{ title: "first" }] } },
+  });
+
+  await updateAppointment(context, caller, appointmentId, { title: "changed" });
+  await publishChanges(events, batchReads(events), [change]);
+  expect(await deliveriesOf(caller)).toEqual([delivery]);
 });

@@ -36,33 +36,25 @@ function expectSame(posts: readonly Post[]): void {
  * Returns the names of the calls that are made to publish and to send one event if no fault occurs. A test then kills the process at each
  * of these calls.
  */
-async function callsOf(prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
+async function callsOf(attempts: number, prepare: (at: Pipeline) => void = () => undefined): Promise<string[]> {
   const at = await pipeline();
   prepare(at);
   await publish(at);
   await drain(at);
+  expect(at.posts).toHaveLength(attempts);
+  const rows = await deliveries(at);
+  expect(rows).toMatchObject([{ state: "delivered", attempt: attempts }]);
+  expect(rows[0]?.dueShard).toBeUndefined();
+  expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, attempts });
   return at.calls;
 }
-
-test("without a kill there are one delivery and one post", async () => {
-  const at = await pipeline();
-  await publish(at);
-  await drain(at);
-  expect(at.posts).toHaveLength(1);
-  const [delivery, ...more] = await deliveries(at);
-  expect(more).toEqual([]);
-  expect(delivery).toMatchObject({ state: "delivered", attempt: 1 });
-  expect(delivery?.dueShard).toBeUndefined();
-  expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
-});
 
 describe("a kill at each call", () => {
   test.each(["before", "after"] as const)(
     "%s it takes effect loses no delivery, and repeats the post only if its result was not recorded before the kill",
     { tags: "sized" },
     async (when) => {
-      const calls = await callsOf();
-      expect(calls.filter((name) => name === "post")).toHaveLength(1);
+      const calls = await callsOf(1);
       for (const number of killPointsOf(calls.length, when === "before" ? 0 : 2)) {
         const at = await pipeline();
         at.kill = { at: number, when };
@@ -90,7 +82,7 @@ describe("a kill at each call", () => {
       const failTwice = (at: Pipeline): void => {
         at.answers = (post) => ({ status: Number(post.headers["X-Service-Attempt"]) < 3 ? 500 : 204 });
       };
-      const calls = await callsOf(failTwice);
+      const calls = await callsOf(3, failTwice);
       for (const number of killPointsOf(calls.length, when === "before" ? 1 : 3)) {
         const at = await pipeline();
         failTwice(at);
@@ -165,15 +157,6 @@ describe("repeats and reordering", () => {
 });
 
 describe("time", () => {
-  test("a delay longer than the queue's limit needs several messages and never ends early", async () => {
-    const at = await pipeline("prospect.created", 100);
-    await publish(at);
-    await drain(at);
-    expect(at.posts).toHaveLength(1);
-    expect(at.clock).toBeGreaterThanOrEqual(START + 100 * 60_000);
-    expect(at.clock).toBeLessThan(START + 100 * 60_000 + 2_000);
-  });
-
   test("a receiver that never recovers gets ten attempts over three days, then the delivery is exhausted", async () => {
     const at = await pipeline();
     at.answers = () => ({ status: 500 });

@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { Killed, killable } from "../harness/killable.ts";
+import { killable, unlessKilled, untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
@@ -30,18 +30,12 @@ const MATCHES = WEBHOOKS * EACH;
 const pipeline = (delayMinutes = 0): Promise<FanOutPipeline> =>
   newFanOutPipeline(db, { webhooks: WEBHOOKS, each: EACH, delayMinutes });
 
-/** Publishes each change again after each kill, as Lambda does with a stream record. */
 async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void> {
   for (const version of versions) {
-    for (;;) {
-      try {
-        const context = killable(at.context);
-        await publishChanges(context, batchReads(context), [territoryChange(at.companyId, version, 3, version)]);
-        break;
-      } catch (error) {
-        if (!(error instanceof Killed)) throw error;
-      }
-    }
+    await untilDone(() => {
+      const context = killable(at.context);
+      return publishChanges(context, batchReads(context), [territoryChange(at.companyId, version, 3, version)]);
+    });
   }
 }
 
@@ -125,7 +119,7 @@ async function expandOnce(at: FanOutPipeline): Promise<string[]> {
     if ("deliveryId" in next.message) queued.push(next.message.deliveryId);
     else {
       await consume(at, next.message, next.isRepeat).catch((error: unknown) => {
-        if (!(error instanceof Killed)) throw error;
+        unlessKilled(error);
         at.queue.length = 0;
       });
     }

@@ -2,15 +2,24 @@
  * Tests that a manual trigger makes exactly one delivery, and that this delivery arrives. The test kills the request at any call and then
  * repeats it.
  */
+
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { createRegistration, pauseWebhook, resumeWebhook, triggerAction } from "../harness/verbs.ts";
-import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import {
+  createdProspect,
+  deliveries,
+  drain,
+  newPipeline,
+  type Pipeline,
+  START,
+  settleFor,
+} from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -43,21 +52,8 @@ test.each(["before", "after"] as const)(
   { tags: "sized" },
   async (when) => {
     const run = async ({ at, trigger }: Action): Promise<string> => {
-      let deliveryId: string | undefined;
-      while (deliveryId === undefined) {
-        deliveryId = await trigger().catch((error: unknown) => {
-          if (!(error instanceof Killed)) throw error;
-          return undefined;
-        });
-      }
-      for (let minute = 0; minute < 2; minute++) {
-        await drain(at);
-        at.clock += 60_000;
-        await sweep({ ...at.context, table: db.direct }, { assume: "messages-kept" });
-        at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
-        if (at.kill === undefined) expect(at.queue, "messages that only the sweeper sends").toEqual([]);
-      }
-      await drain(at);
+      const deliveryId = await untilDone(trigger);
+      await settleFor(at, 2);
       return deliveryId;
     };
     const calm = await newAction();

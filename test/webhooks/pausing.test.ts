@@ -2,6 +2,7 @@
  * Tests that a paused webhook sends nothing and loses nothing. After it is resumed, its backlog must be sent from the oldest event to the
  * newest.
  */
+
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -9,13 +10,13 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { unlessKilled } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { deleteWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import {
   createdProspect,
   deliveries,
   drain,
-  Killed,
   newPipeline,
   type Pipeline,
   publishUntilDone,
@@ -111,9 +112,7 @@ describe("killed at each call, before and after it takes effect", () => {
       await pause(at);
       await publishUntilDone(at);
       await drain(at);
-      await resume(at).catch((error: unknown) => {
-        if (!(error instanceof Killed)) throw error;
-      });
+      await resume(at).catch(unlessKilled);
       await settle(at);
     };
     const calm = await newPipeline(db);

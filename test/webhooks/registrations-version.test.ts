@@ -2,6 +2,7 @@
  * Tests that each write of a webhook registration raises the company's version number, and that no other write raises it. By this number,
  * functions notice that their cached registrations are out of date.
  */
+
 import { beforeAll, describe, expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -20,6 +21,7 @@ import {
   updateWebhook,
 } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
+import { automatic } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
@@ -29,13 +31,7 @@ beforeAll(async () => {
 const START = Date.UTC(2026, 5, 1);
 const CHANGED = START + 1_000;
 const url = "http://127.0.0.1:1/";
-const input: NewRegistration = {
-  event: "prospect.created",
-  filter: null,
-  delayMinutes: 0,
-  triggerMode: "automatic",
-  manualTriggerButtonText: null,
-};
+const input = automatic("prospect.created");
 
 interface Setup {
   readonly companyId: number;

@@ -2,6 +2,7 @@
  * Tests that a replay sends each failed delivery once, from the oldest to the newest and at a bounded rate. A kill must neither lose nor
  * repeat a delivery.
  */
+
 import { describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -11,12 +12,20 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import type { ReplayRange } from "#shared/webhooks/deliver/replay.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { deleteRegistration, pauseWebhook, resumeWebhook, startReplay } from "../harness/verbs.ts";
-import { createdProspect, deliveries, drain, Killed, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import {
+  createdProspect,
+  deliveries,
+  drain,
+  newPipeline,
+  type Pipeline,
+  START,
+  settleFor,
+} from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -154,22 +163,12 @@ test("a replay skips deliveries that had no attempt, are in a paused backlog, or
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** Ignores the error of a planned kill. The next run of the sweeper continues the work. */
-function unlessKilled(error: unknown): void {
-  if (!(error instanceof Killed)) throw error;
-}
-
-/** Repeats the request for a replay until it is answered, as a client does. */
-async function startUntilAnswered(at: Pipeline): Promise<void> {
+/** Starts a replay through the table that the test kills, and lets three minutes pass. */
+async function run(at: Pipeline): Promise<void> {
   const context = { ...api(at), table: at.context.table };
-  for (;;) {
-    try {
-      await startReplay(context, at.context.queue, at.companyId, at.webhookId, { ...everything, deliveries: "all" });
-      return;
-    } catch (error) {
-      if (!(error instanceof Killed)) throw error;
-    }
-  }
+  const range = { ...everything, deliveries: "all" } as const;
+  await untilDone(() => startReplay(context, at.context.queue, at.companyId, at.webhookId, range));
+  await settleFor(at, 3);
 }
 
 describe("killed at each call, before and after it takes effect", () => {
@@ -178,16 +177,6 @@ describe("killed at each call, before and after it takes effect", () => {
     { tags: "sized" },
     async (when) => {
       const fates: Fate[] = ["delivered", "failing"];
-      const run = async (at: Pipeline): Promise<void> => {
-        await startUntilAnswered(at);
-        for (let minute = 0; minute < 3; minute++) {
-          await drain(at);
-          at.clock += 60_000;
-          await sweep({ ...at.context, table: db.direct }, { assume: "messages-kept" }).catch(unlessKilled);
-          at.queue.splice(0, at.queue.length, ...at.queue.filter(({ message }) => message.companyId === at.companyId));
-        }
-        await drain(at);
-      };
       const calm = await sceneOf(fates);
       await run(calm);
       expect(sent(calm)).toEqual([1, 2]);

@@ -21,7 +21,7 @@ import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { createRegistration, triggerAction } from "../harness/verbs.ts";
-import { createdProspect, deliveries, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { automatic, createdProspect, deliveries, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 import { reconcileNow } from "./reconciled.ts";
 
 const PROSPECTS = 100;
@@ -95,8 +95,7 @@ export async function soak(db: FaultyDynamoDb, given: Soak): Promise<Outcome> {
 const range = (first: number, count: number): number[] => Array.from({ length: count }, (_, i) => first + i);
 
 async function register(context: ApiContext, at: Pipeline, given: Partial<NewRegistration>): Promise<number> {
-  const input = { event: "prospect.updated", filter: null, delayMinutes: 0, manualTriggerButtonText: null } as const;
-  const registration = { ...input, triggerMode: "automatic" as const, ...given };
+  const registration = { ...automatic("prospect.updated"), ...given };
   return (await createRegistration(context, at.companyId, at.webhookId, registration)).id;
 }
 

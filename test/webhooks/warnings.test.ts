@@ -1,8 +1,15 @@
-/** Tests the warnings of registrations against the JSON Schemas of the events that the API shows. */
+/** Tests the warnings of registrations against the JSON Schemas of the events, and how the publisher's cache of registrations counts its bytes. */
+
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
+import { iso } from "#shared/clock.ts";
+import * as limits from "#shared/limits.ts";
 import { eventTypes } from "#shared/webhooks/catalogue.ts";
+import { bytesOf, subscriptionsOf } from "#shared/webhooks/events/matching.ts";
+import type { NewRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { warningsOf } from "#shared/webhooks/subscriptions/warnings.ts";
+import { storedRegistration } from "#shared/webhooks/subscriptions/webhooks.ts";
+import { automatic } from "./delivery-pipeline.ts";
 
 const warned = (event: string, filter: Record<string, z.infer<ReturnType<typeof z.json>>> | null = null) =>
   warningsOf({ event, filter, triggerMode: "automatic" });
@@ -58,4 +65,34 @@ test("a name that no event has is a warning, which says what is sent and which e
   expect(warningsOf({ event: "anything", filter: null, triggerMode: "manual" })).toEqual([
     "No event has the name anything, so only its button sends something.",
   ]);
+});
+
+const START = Date.UTC(2026, 5, 1);
+const registration = automatic("prospect.created");
+
+const webhook = {
+  type: "webhook",
+  id: 1,
+  companyId: 1,
+  name: "x",
+  url: "http://127.0.0.1:1/",
+  sealedSecret: new Uint8Array(),
+  secretMask: "",
+  status: "active",
+  registrationCount: 0,
+  createdAt: iso(START),
+  updatedAt: iso(START),
+} as const;
+const bytesWith = (count: number, filter: NewRegistration["filter"] = null): number => {
+  const registrations = Array.from({ length: count }, (_, i) =>
+    storedRegistration(1, 1, i + 1, { ...registration, filter }, iso(START)),
+  );
+  return bytesOf(subscriptionsOf([{ webhook, registrations }]));
+};
+
+test("the cache counts the bytes of filters, and counts 400 bytes for a company without registrations", () => {
+  expect(bytesWith(0)).toBe(400);
+  const filter = { "territory.totalProperties": Array.from({ length: 1_000 }, (_, i) => i) };
+  expect(bytesWith(100, filter)).toBeGreaterThan(100 * 6 * JSON.stringify(filter).length);
+  expect(bytesWith(limits.webhooksPerCompany * limits.registrationsPerWebhook)).toBeLessThan(1_000_000);
 });

@@ -8,7 +8,7 @@ import * as z from "zod/mini";
 import { copyFile, type FileStore, filesAt, readFile, removeFiles, writeFile } from "#shared/aws/s3-folders.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { unloggedFacts } from "#shared/company-index/activity/read.ts";
-import { readableActivity } from "#shared/company-index/activity/readable.ts";
+import { readableActivity } from "#shared/company-index/repair/activity.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { isPacked, unpacked } from "#shared/db/packed.ts";
 import { messageOf } from "../../command/error.ts";

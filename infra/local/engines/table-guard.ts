@@ -131,7 +131,7 @@ const transactionActions = {
   ConditionCheck: "ConditionCheckItem",
 } as const;
 const Transaction = z.object({ TransactItems: z.array(z.record(z.string(), z.unknown())) });
-/** A batch of PartiQL statements in the form that shared/db/batch.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
+/** A batch of PartiQL statements in the form that shared/db/table.ts writes: `INSERT INTO "table" VALUE {'pk': ?, …}`. */
 const Statements = z.object({
   Statements: z.array(
     z.object({

@@ -61,7 +61,7 @@ export const logRow = (item: Item): LogRow =>
       version: Number(rowKey.exec(sk)?.[1]),
       facts: facts === undefined ? [] : decodeFacts(facts),
       imported: imported === undefined ? undefined : decodeImported(imported),
-      bytes: (facts?.length ?? 0) + (imported?.length ?? 0),
+      bytes: [facts, imported].reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0),
     };
   });
 

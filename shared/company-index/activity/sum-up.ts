@@ -14,6 +14,7 @@ import {
 } from "#shared/company-index/activity/log.ts";
 import { type Cell, decodeCells, encodeCells, Sums } from "#shared/company-index/activity/sums.ts";
 import type { Unflushed } from "#shared/company-index/delta.ts";
+import { idOrZero } from "#shared/company-index/encoding.ts";
 import { encodeFacts, encodeImported, type Fact, type ImportedFacts, identityOf } from "#shared/company-index/facts.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
@@ -221,7 +222,7 @@ class Batch {
   }
 }
 
-const byUser = (a: Cell, b: Cell): number => a.userId - b.userId || (a.statusId ?? 0) - (b.statusId ?? 0);
+const byUser = (a: Cell, b: Cell): number => a.userId - b.userId || idOrZero(a.statusId) - idOrZero(b.statusId);
 
 const inParts = <T>(values: readonly T[], size: number): T[][] =>
   Array.from({ length: Math.ceil(values.length / size) }, (_, part) => values.slice(part * size, (part + 1) * size));

@@ -5,6 +5,7 @@ import {
   ByteWriter,
   compress,
   decompress,
+  idOrZero,
   readNumbers,
   writeNumbers,
 } from "#shared/company-index/encoding.ts";
@@ -62,7 +63,7 @@ export function encodeCells(cells: readonly Cell[]): Uint8Array {
   );
   writeNumbers(
     into,
-    cells.map(({ statusId }) => statusId ?? 0),
+    cells.map(({ statusId }) => idOrZero(statusId)),
   );
   for (const kind of factKinds.keys()) for (const { counts } of cells) into.integer(at(counts, kind));
   return compress(into.finish());

@@ -5,8 +5,8 @@ import { Change, type Chunk } from "#shared/company-index/change-log.ts";
 import { readUnflushed, type Unflushed } from "#shared/company-index/delta.ts";
 import { decompress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
-import * as changeLogKeys from "#shared/db/change-log-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
 /** The stored JSON omits fields that are false or unknown. */
@@ -74,7 +74,7 @@ export async function readLog(table: Reads, companyId: number, after: number, ro
 }
 
 async function firstRows(table: Reads, companyId: number, after: number, limit: number): Promise<Item[]> {
-  const range = changeLogKeys.chunks(companyId, after, Number.MAX_SAFE_INTEGER);
+  const range = keys.chunks(companyId, after, Number.MAX_SAFE_INTEGER);
   const items: Item[] = [];
   let bytes = 0;
   for await (const item of table.query({ ...range, limit, consistency: "eventual" })) {
@@ -107,7 +107,7 @@ async function* chunksAfter(
   for (let attempt = 0; attempt <= TRIES; attempt++) {
     if (seen >= head.lastChunk) return;
     if (attempt > 1) await sleep(10 * attempt);
-    const range = { ...changeLogKeys.chunks(companyId, seen, head.version), pageItems };
+    const range = { ...keys.chunks(companyId, seen, head.version), pageItems };
     const consistency = attempt === 1 ? "eventual" : "strong";
     let waiting: Chunk[] = [];
     for await (const item of attempt === 0 ? first : table.query({ ...range, consistency })) {

@@ -1,4 +1,4 @@
-/** Removes the damaged rows of a company's activity, so that reports work again. */
+/** Removes the damaged rows of a company's activity, so that reports work again, and converts the others to plain JSON for exports. */
 import * as z from "zod/mini";
 import {
   ActivityUnreadable,
@@ -8,14 +8,15 @@ import {
   logRow,
   nextState,
 } from "#shared/company-index/activity/log.ts";
-import { readableActivity } from "#shared/company-index/activity/readable.ts";
+import { decodeCells } from "#shared/company-index/activity/sums.ts";
+import { decodeFacts, decodeImported } from "#shared/company-index/facts.ts";
 import { isUnmoved, readHead } from "#shared/company-index/manifest.ts";
 import type { AppContext } from "#shared/context.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/plan.ts";
 
 const Stored = z.object({ pk: z.string(), sk: z.string() });
 
@@ -68,4 +69,32 @@ async function tryRepair({ table, clock }: Pick<AppContext, "table" | "clock">, 
 
 function requireReadable(item: Item): void {
   if (readableActivity(item) === undefined) throw new Error("unknown type");
+}
+
+/** Returns the row with its binary fields decoded. Returns undefined if the row does not belong to a company's activity. */
+export function readableActivity({ facts, imported, bytes, ...row }: Item): Item | undefined {
+  if (row.type === "loggedFacts") {
+    return {
+      ...row,
+      ...(facts instanceof Uint8Array && { facts: decodeFacts(facts) }),
+      ...(imported instanceof Uint8Array && { imported: plainImport(imported) }),
+    };
+  }
+  if (!(bytes instanceof Uint8Array)) return undefined;
+  if (row.type === "daySum") return { ...row, cells: decodeCells(bytes) };
+  if (row.type === "dayFacts") return { ...row, facts: decodeFacts(bytes) };
+  return row.type === "dayImport" ? { ...row, imported: plainImport(bytes) } : undefined;
+}
+
+/** Bitmaps become base64. Bit i belongs to the prospect with the id `first` + i. */
+function plainImport(bytes: Uint8Array): Item {
+  const { byStatus, created, withStatus, withNote, ...rest } = decodeImported(bytes);
+  const base64 = (bits: Uint8Array): string => Buffer.from(bits).toString("base64");
+  return {
+    ...rest,
+    byStatus: [...byStatus].map(([statusId, count]) => ({ statusId, count })),
+    created: base64(created),
+    withStatus: base64(withStatus),
+    withNote: base64(withNote),
+  };
 }

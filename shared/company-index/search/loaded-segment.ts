@@ -232,7 +232,8 @@ export interface IndexView {
 
 /** `age` is the position of the note's part in the list of parts. */
 export function isReplaced({ noteVersions, delta }: IndexView, noteId: number, version: number, age: number): boolean {
-  return (delta.notes.get(noteId)?.version ?? 0) >= version || noteVersions.supersedes(noteId, version, age);
+  const unflushed = delta.notes.get(noteId);
+  return (unflushed !== undefined && unflushed.version >= version) || noteVersions.supersedes(noteId, version, age);
 }
 
 export function* liveRows({ prospects }: Delta): Generator<IndexRow> {

@@ -47,8 +47,8 @@ export class Patterns {
     this.#patterns = words.map((patterns) => patterns.map((pattern) => Buffer.from(pattern)));
     for (const [word, patterns] of this.#patterns.entries()) {
       for (const [first = 0, second] of patterns) {
-        const pairs = first << 8;
-        for (let at = pairs + (second ?? 0); at <= pairs + (second ?? 0xff); at++) {
+        const [from, to] = second === undefined ? [0, 0xff] : [second, second];
+        for (let at = (first << 8) + from; at <= (first << 8) + to; at++) {
           this.#begun[at] = uint32At(this.#begun, at) | (1 << word);
         }
       }

@@ -2,8 +2,7 @@
 import type { AppointmentChange, SharedChange } from "#shared/company-index/change-log.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
-import { type IndexEntry, isTombstone, type NoteEntry } from "#shared/company-index/record.ts";
-import { markedSource } from "#shared/company-index/segment.ts";
+import { type IndexEntry, isTombstone, markedSource, type NoteEntry } from "#shared/company-index/record.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 

@@ -1,6 +1,8 @@
 /** Starts flushes of the companies that have new delta entries, from the stream records of the table. */
+
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
 import { DELTA_TYPE, weightOf } from "#shared/company-index/delta.ts";
 import { FLUSH_ENTRIES, flush, OLD_MS } from "#shared/company-index/write/flush.ts";
@@ -52,7 +54,7 @@ export function flushStream(
         await withLogContext({ companyId }, () => handle(companyId, records));
       } catch (error) {
         log.error("index not flushed", { companyId, ...errorFields(error) });
-        failed.push(records[0]?.dynamodb?.SequenceNumber ?? "");
+        failed.push(String(at(records, 0).dynamodb?.SequenceNumber));
       }
     }
     return { batchItemFailures: failed.map((itemIdentifier) => ({ itemIdentifier })) };
@@ -72,12 +74,12 @@ const isRequest = ({ type }: Item): boolean => type === FLUSH_REQUEST_TYPE;
 
 /** Returns false for a flush request whose time has not come. */
 const concernsFlush = ({ dynamodb }: DynamoDBRecord): boolean =>
-  flushedKey.test(dynamodb?.Keys?.pk?.S ?? "") && dynamodb?.NewImage?.dueShard === undefined;
+  flushedKey.test(String(dynamodb?.Keys?.pk?.S)) && dynamodb?.NewImage?.dueShard === undefined;
 
 const flushedKey = /^C#(\d+)#XF?$/;
 
 function companyOf({ dynamodb }: DynamoDBRecord): number {
-  const [, companyId] = flushedKey.exec(dynamodb?.Keys?.pk?.S ?? "") ?? [];
+  const [, companyId] = flushedKey.exec(String(dynamodb?.Keys?.pk?.S)) ?? [];
   if (companyId === undefined) throw new Error("the stream record belongs neither to an entry nor to a flush request");
   return Number(companyId);
 }

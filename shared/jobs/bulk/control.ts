@@ -3,9 +3,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/plan.ts";
 import { ApiError } from "#shared/errors.ts";
 import {
   type BulkContext,

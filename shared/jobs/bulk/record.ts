@@ -1,10 +1,10 @@
 /** Handles one record of a bulk job. The written row contains the id of the job, so that a later invocation recognises it. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { LeaseLost } from "#shared/db/lease.ts";
+import { optimistic } from "#shared/db/plan.ts";
 import { ApiError, isDeploymentFault, isTransient } from "#shared/errors.ts";
 import type { Kind, Member } from "#shared/jobs/bulk/kinds.ts";
 import type { StoredBulk, StoredResult } from "#shared/jobs/bulk/stored.ts";

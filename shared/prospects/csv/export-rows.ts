@@ -6,11 +6,11 @@ import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
-import type { QuerySpec, Reads } from "#shared/db/reads.ts";
+import type { Consistency, QuerySpec, Reads } from "#shared/db/reads.ts";
+import { newestFirst } from "#shared/prospects/present.ts";
 import { pageProspect, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 

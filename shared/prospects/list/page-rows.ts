@@ -3,11 +3,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { cachePerTable, VersionedCache } from "#shared/cache.ts";
 import type { StaleSnapshot } from "#shared/company-index/read/company-index.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
-import type { Consistency } from "#shared/db/batch.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
-import type { Reads } from "#shared/db/reads.ts";
+import type { Consistency, Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 import { type ListedRow, pageProspect } from "#shared/prospects/stored.ts";
 

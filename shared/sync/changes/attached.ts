@@ -3,6 +3,7 @@
  * caller who sees all prospects, the appointments come from the company's calendar. For any other caller, they come from the agendas of the
  * prospects that are assigned to this caller.
  */
+import { at } from "#shared/at.ts";
 import type { Change } from "#shared/company-index/change-log.ts";
 import { readLog } from "#shared/company-index/read/chunks.ts";
 import type { NewestVersions } from "#shared/company-index/versions.ts";
@@ -89,9 +90,11 @@ export async function notesOf(
   };
   const spans = [...Map.groupBy(prospects, ([id]) => blockOf(id)).values()].flatMap((own) => {
     const few = own.filter(([, notes]) => notes.length <= MANY_NOTES);
+    if (few.length < WORTH_A_QUERY) return own.map((one) => [one]);
     const [first, last] = endsOf(few);
-    const isDense = few.length >= WORTH_A_QUERY && last - first < 3 * few.length;
-    return isDense ? [few, ...own.filter((one) => !few.includes(one)).map((one) => [one])] : own.map((one) => [one]);
+    return last - first < 3 * few.length
+      ? [few, ...own.filter((one) => !few.includes(one)).map((one) => [one])]
+      : own.map((one) => [one]);
   });
   await Promise.all(spans.map(readSpan));
   for (const [id, notes] of prospects) {
@@ -101,9 +104,10 @@ export async function notesOf(
   return found;
 }
 
+/** `prospects` must not be empty. */
 const endsOf = (prospects: KnownNotes): [first: number, last: number] => [
-  prospects[0]?.[0] ?? 0,
-  prospects.at(-1)?.[0] ?? 0,
+  at(prospects, 0)[0],
+  at(prospects, prospects.length - 1)[0],
 ];
 
 interface PlacedEntry extends AgendaEntry {

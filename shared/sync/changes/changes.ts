@@ -180,7 +180,7 @@ async function addBulk(making: Making, partial: Cursor["partial"], { key, stages
  */
 const logOf = ({ logId }: Head): string =>
   createHash("sha256")
-    .update(JSON.stringify([process.env.TABLE_NAME ?? "", logId]))
+    .update(JSON.stringify([process.env.TABLE_NAME, logId]))
     .digest("base64url")
     .slice(0, 16);
 

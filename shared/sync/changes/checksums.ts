@@ -2,6 +2,7 @@
  * The checksums of a caller's records, with which a client finds out whether its copies are complete and current. A warm function has all
  * versions in memory, in the company index and in its caches, so the checksums need no further read.
  */
+import { at, doubleAt, uint16At } from "#shared/at.ts";
 import type { Unflushed } from "#shared/company-index/delta.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
@@ -57,7 +58,7 @@ function* prospectsIn({ segments, unflushed }: Matches, names: Dictionary, nowMs
     for (const row of rows) {
       let low = 0;
       for (const lowAt of lows) low += lowAt(row);
-      yield { id: ids[row] ?? 0, version: shownVersion(versions[row] ?? 0, low) };
+      yield { id: doubleAt(ids, row), version: shownVersion(doubleAt(versions, row), low) };
     }
   }
   for (const row of unflushed) yield { id: row.id, version: shownVersion(row.version, prospectLow(row, parts)) };
@@ -65,7 +66,7 @@ function* prospectsIn({ segments, unflushed }: Matches, names: Dictionary, nowMs
 
 function lowBy<T>({ values, codes }: Coded<T>, lowOf: (value: T) => number): (row: number) => number {
   const lows = values.map(lowOf);
-  return (row) => lows[codes[row] ?? 0] ?? 0;
+  return (row) => at(lows, uint16At(codes, row));
 }
 
 function* shown(rows: Iterable<ChangeKey>): Generator<ChangeKey> {
@@ -74,7 +75,10 @@ function* shown(rows: Iterable<ChangeKey>): Generator<ChangeKey> {
 
 function* copies(records: Iterable<ChangeKey>, items: readonly ChangeItem[]): Generator<ChangeKey> {
   const newest = new Map<number, ChangeItem>();
-  for (const item of items) if (item.version >= (newest.get(item.id)?.version ?? 0)) newest.set(item.id, item);
+  for (const item of items) {
+    const known = newest.get(item.id);
+    if (known === undefined || item.version >= known.version) newest.set(item.id, item);
+  }
   for (const record of records) if (!newest.has(record.id)) yield record;
   for (const item of newest.values()) if (item.op === "upsert") yield item;
 }

@@ -146,7 +146,11 @@ const readKey = (from: ByteReader): ChangeKey => ({ id: from.integer(), version:
 /** The ids must not decrease. */
 function writeList(into: ByteWriter, list: readonly ChangeKey[]): void {
   into.integer(list.length);
-  for (const [i, { id, version }] of list.entries()) write(into, id - (list[i - 1]?.id ?? 0), version);
+  let previous = 0;
+  for (const { id, version } of list) {
+    write(into, id - previous, version);
+    previous = id;
+  }
 }
 
 function readList(from: ByteReader): ChangeKey[] {

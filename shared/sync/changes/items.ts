@@ -3,7 +3,7 @@ import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { Change } from "#shared/company-index/change-log.ts";
 import type { ApiContext } from "#shared/context.ts";
-import { checked } from "#shared/http/chain.ts";
+import { checked } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";

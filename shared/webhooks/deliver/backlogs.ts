@@ -5,14 +5,13 @@
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { updateEach } from "#shared/db/conditional-writes.ts";
 import { any, equals, exists, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { backlogMark, FULL_MS, type Limiter, type Refusal, readLimiter } from "#shared/webhooks/limiter/limiter.ts";
 import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
-import { updateIf, whilePending } from "#shared/webhooks/settle.ts";
+import { updateEach, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
 /**

@@ -5,7 +5,6 @@
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import { updateEach } from "#shared/db/conditional-writes.ts";
 import { all, type Change, type Condition, equals, exists, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
@@ -25,7 +24,7 @@ import {
 } from "#shared/webhooks/limiter/limiter.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { nextGapMs, UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
-import { guarded, type Left, settled, updateIf, whilePending } from "#shared/webhooks/settle.ts";
+import { guarded, type Left, settled, updateEach, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import type { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 

@@ -5,10 +5,10 @@
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
-import { optimistic } from "#shared/db/conditional-writes.ts";
 import { absent, all, type Condition, equals, present, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { debounceKeys, type RegisteredRecord } from "#shared/db/webhook-keys.ts";

@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, AppContext } from "#shared/context.ts";
-import { absent, any, atMost, missing, present } from "#shared/db/expression.ts";
+import { any, atMost, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { debounceKeys } from "#shared/db/webhook-keys.ts";
@@ -18,10 +18,9 @@ import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts
 import { userSummary } from "#shared/reference/users.ts";
 import { Id } from "#shared/schema.ts";
 import { manualData } from "#shared/webhooks/catalogue.ts";
-import { deliveryId, deliveryItem, newDelivery } from "#shared/webhooks/delivery.ts";
+import { deliveryId, newDelivery } from "#shared/webhooks/delivery.ts";
 import type { Queued } from "#shared/webhooks/delivery-schema.ts";
-import { expectedPut } from "#shared/webhooks/expected-deliveries.ts";
-import { enqueue } from "#shared/webhooks/messages.ts";
+import { askedDelivery } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 import { matchesFilter } from "#shared/webhooks/subscriptions/filter-match.ts";
 import type { Action, StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
@@ -80,18 +79,14 @@ export async function triggerAction(
   const triggerKey = debounceKeys.manualTrigger({ companyId, webhookId, registrationId, recordId: prospectId });
   // It is enough to check the registration, because deleting a webhook deletes its registrations in the same transaction.
   const registrationKey = keys.registration(companyId, webhookId, registrationId);
+  const plan = askedDelivery({ queue, clock: context.clock }, delivery, [
+    { put: { ...triggerKey, ...trigger }, when: isFirst },
+    { check: registrationKey, when: present, orThrow: () => notFound("action") },
+  ]);
   return {
-    writes: [
-      { put: { ...triggerKey, ...trigger }, when: isFirst },
-      { put: deliveryItem(delivery), when: absent },
-      expectedPut(delivery),
-      { check: registrationKey, when: present, orThrow: () => notFound("action") },
-    ],
-    answer: { deliveryId: id },
+    ...plan,
     refused: ({ failed: [first, ...others] }) =>
       first?.index === 0 && others.length === 0 ? earlierTrigger(first.item) : undefined,
-    // The sweeper sends a message for the delivery later, if the queue fails.
-    after: () => enqueue({ queue, clock: context.clock }, [delivery]).catch(() => undefined),
   };
 }
 

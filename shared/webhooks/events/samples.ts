@@ -1,15 +1,29 @@
-/** Samples of events: the request for one, sample records, and sample data for each event, for test deliveries and for the examples of the OpenAPI document. */
+/** Samples of events: the request for one, sample records, sample data for each event, for the OpenAPI document too, and test deliveries. */
+import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import type { UserSummary } from "#shared/auth/user-schema.ts";
+import type { DeliveryQueue } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import { present } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Plan } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
+import { notFound } from "#shared/errors.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
 import type { ImportResult } from "#shared/jobs/import/schema.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import type { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import type { StatusSummary, Tag } from "#shared/reference/schema.ts";
+import { getUser, userSummary } from "#shared/reference/users.ts";
 import { named } from "#shared/schema.ts";
 import type { Territory } from "#shared/territories/territories.ts";
 import { catalogue, EventName } from "#shared/webhooks/catalogue.ts";
+import { deliveryId, newDelivery } from "#shared/webhooks/delivery.ts";
+import type { Queued } from "#shared/webhooks/delivery-schema.ts";
+import { askedDelivery } from "#shared/webhooks/messages.ts";
+import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const times = { createdAt: "2026-06-01T15:04:05.678Z", updatedAt: "2026-06-01T15:04:05.678Z" };
 
@@ -148,3 +162,33 @@ export const TestRequest = named(
   fields: { event: "Name of an event of `GET /api/webhooks/event-types`." },
   example: { event: "prospect.status_changed" },
 }));
+
+/**
+ * Sends a sample of an event to one webhook, whatever its registrations are. The delivery belongs to the first registration that names the
+ * event. Throws `not_found` if the webhook does not exist.
+ */
+export async function sendTestDelivery(
+  context: ApiContext,
+  queue: DeliveryQueue,
+  caller: Caller,
+  webhookId: number,
+  event: EventName,
+): Promise<Plan<Queued>> {
+  const { companyId, userId } = caller;
+  const [{ webhook, registrations }, user] = await Promise.all([
+    readWebhook(context, companyId, webhookId),
+    getUser(context, companyId, userId),
+  ]);
+  const now = context.clock.now();
+  const eventId = `test-${randomUUID()}`;
+  const id = deliveryId(eventId, webhookId, iso(now));
+  const registrationId = registrations.find((registration) => registration.event === event)?.id ?? null;
+  const about = { id, companyId, webhookId, registrationId, event, eventId, createdAt: iso(now), dueMs: now };
+  const delivery = newDelivery(
+    { ...about, trigger: "manual", triggeredBy: userSummary(user) },
+    JSON.stringify(sampleData(event, webhook)),
+    { test: true },
+  );
+  const isThere = { check: keys.webhook(companyId, webhookId), when: present, orThrow: () => notFound("webhook") };
+  return askedDelivery({ queue, clock: context.clock }, delivery, [isThere]);
+}

@@ -29,7 +29,11 @@ function addTo(waiting: Waiting, { pk, dueAt }: DueEntry): void {
   const companyId = companyOf({ pk });
   waiting.count++;
   waiting.oldestMs = Math.min(waiting.oldestMs, Date.parse(dueAt));
-  waiting.byCompany.set(companyId, (waiting.byCompany.get(companyId) ?? 0) + 1);
+  raise(waiting.byCompany, companyId, 1);
+}
+
+function raise(counts: Map<number, number>, companyId: number, by: number): void {
+  counts.set(companyId, (counts.get(companyId) ?? 0) + by);
 }
 
 /** If there are more, `Overdue.again` reads them a second time. */
@@ -101,10 +105,9 @@ export async function reportLag(
     fanOuts,
     ...(notCounted > 0 && { webhooksNotCounted: notCounted }),
   });
-  for (const companyId of new Set([...due.byCompany.keys(), ...inBacklogs.byCompany.keys()])) {
-    const waiting = (due.byCompany.get(companyId) ?? 0) + (inBacklogs.byCompany.get(companyId) ?? 0);
-    log.info("company waiting", { companyId, waiting });
-  }
+  const byCompany = new Map(due.byCompany);
+  for (const [companyId, count] of inBacklogs.byCompany) raise(byCompany, companyId, count);
+  for (const [companyId, waiting] of byCompany) log.info("company waiting", { companyId, waiting });
 }
 
 const secondsSince = (oldestMs: number, now: number): number => Math.max(0, Math.floor((now - oldestMs) / 1_000));

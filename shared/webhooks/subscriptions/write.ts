@@ -1,14 +1,18 @@
-/** Creates and changes webhooks. Separate from webhooks.ts, so that other functions have no code for URLs and secrets in their bundles. */
+/**
+ * Creates, changes, pauses and resumes webhooks. Separate from webhooks.ts, so that other functions have no code for URLs and secrets in
+ * their bundles.
+ */
+import type { DeliveryQueue } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { ApiContext } from "#shared/context.ts";
-import type { Write } from "#shared/db/expression.ts";
-import { absent, any, below, equals, missing, present } from "#shared/db/expression.ts";
+import { absent, any, below, equals, missing, present, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
+import { drainMessage } from "#shared/webhooks/messages.ts";
 import type {
   NewWebhook,
   SecretChoice,
@@ -24,6 +28,7 @@ import {
   registrationsChange,
   registrationWrite,
   storedRegistration,
+  type WebhookRows,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 /** Creates a webhook. Only the answer to this request contains the full secret. */
@@ -101,5 +106,42 @@ export async function rotateSecret(
   return {
     writes: [{ update: keys.webhook(companyId, id), change: { set }, when }],
     answer: presentWebhook({ ...rows, webhook: { ...webhook, ...set } }, secretKey),
+  };
+}
+
+/** Pauses a webhook. Attempts that are already running continue. */
+export async function pauseWebhook(context: ApiContext, companyId: number, id: number): Promise<Plan<Webhook>> {
+  const rows = await readWebhook(context, companyId, id);
+  if (rows.webhook.status === "paused") return unchanged(maskedWebhook(rows));
+  const now = iso(context.clock.now());
+  const set = { status: "paused", updatedAt: now, dueShard: keys.pausedWebhooksShard(), dueAt: now } as const;
+  return changed(rows, { set, remove: [] });
+}
+
+/** Resumes a webhook. Its paused backlog is then sent from the oldest to the newest, ten per second, deliveries of bulk jobs last. */
+export async function resumeWebhook(
+  context: ApiContext,
+  queue: DeliveryQueue,
+  companyId: number,
+  id: number,
+): Promise<Plan<Webhook>> {
+  const rows = await readWebhook(context, companyId, id);
+  const message = drainMessage({ companyId, webhookId: id }, "paused");
+  const after = () => queue.send([{ message, delaySeconds: 0 }]).catch(() => undefined);
+  if (rows.webhook.status === "active") return { ...unchanged(maskedWebhook(rows)), after };
+  const now = iso(context.clock.now());
+  const due = { dueShard: keys.dueShard(`webhook-${id}`), dueAt: now };
+  const change = { set: { status: "active", updatedAt: now, ...due }, remove: ["failingSince"] } as const;
+  return { ...changed(rows, change), after };
+}
+
+function changed(
+  { webhook, registrations }: WebhookRows,
+  change: { set: Pick<StoredWebhook, "status" | "updatedAt">; remove: readonly string[] },
+): Plan<Webhook> {
+  const { companyId, id, status } = webhook;
+  return {
+    writes: [{ update: keys.webhook(companyId, id), change, when: equals("status", status) }],
+    answer: maskedWebhook({ webhook: { ...webhook, ...change.set }, registrations }),
   };
 }

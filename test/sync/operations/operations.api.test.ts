@@ -83,24 +83,6 @@ describe("a batch", () => {
     const shown = await prospectOf(as.rep, id);
     expect([shown.name, shown.notes.length]).toEqual(["c", 1]);
   });
-
-  test("that is sent five times at once has one effect", async () => {
-    const clientRecordId = randomUUID();
-    const name = uniqueName();
-    const batch = [
-      create({ name }, clientRecordId),
-      operation("note.create", { clientRecordId, fields: { body: "once" } }),
-    ];
-    const answers = await Promise.all(Array.from({ length: 5 }, () => results(as.rep, batch)));
-    const last = await results(as.rep, batch);
-    for (const answer of [...answers, last]) {
-      for (const { outcome } of answer) expect(["applied", "duplicate", "retry"]).toContain(outcome);
-    }
-    expect(last.map(({ outcome }) => outcome)).toEqual(["duplicate", "duplicate"]);
-    const found = dataOf(await as.admin.GET("/api/prospects", { params: { query: { search: name } } }));
-    expect(found.total).toBe(1);
-    expect((await prospectOf(as.rep, last[0]?.id ?? null)).notes).toHaveLength(1);
-  });
 });
 
 describe("an operation is", () => {
