@@ -9,9 +9,9 @@ import { contextOn } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { textUpTo } from "../command/accepted.ts";
-import { argumentsOf, checked, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { canaryParameter, stackNameOf } from "../settings/names.ts";
+import { textUpTo } from "./command/accepted.ts";
+import { argumentsOf, checked, runCommand, unknownCommand, WrongUsage } from "./command/options.ts";
 import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create

@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { CompanyId } from "../command/accepted.ts";
-import { argumentsOf, checked, runCommand, unknownCommand } from "../command/options.ts";
+import { CompanyId } from "./command/accepted.ts";
+import { argumentsOf, checked, runCommand, unknownCommand } from "./command/options.ts";
 import { chosenStack, stackOptions, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** Resolves with the exit code: 0, or 1 if it has found faults in the company's data. */

@@ -1,8 +1,8 @@
 /** Implements `npm run csv -- import FILE | export FILE` with jobs of a running service, and resumes interrupted transfers. */
 import { setTimeout as wait } from "node:timers/promises";
-import { messageOf } from "../command/error.ts";
-import { answerHelp, nameTarget, runCommand } from "../command/options.ts";
-import { onSignal } from "../command/signals.ts";
+import { messageOf } from "./command/error.ts";
+import { answerHelp, nameTarget, runCommand } from "./command/options.ts";
+import { onSignal } from "./command/signals.ts";
 import { exportFile } from "./csv/export.ts";
 import { importFile } from "./csv/import.ts";
 import { readOptions, usage } from "./csv/options.ts";

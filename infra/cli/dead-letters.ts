@@ -12,8 +12,8 @@ import { flushStream, flushTypes } from "#shared/company-index/write/flush-strea
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
-import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { streamsClient } from "./clients.ts";
+import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "./command/options.ts";
 import { type Message, type Redrive, redrive } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
 import { chosenStack, stackOptions, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";

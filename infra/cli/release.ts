@@ -5,12 +5,12 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/bundle.ts";
-import { argumentsOf, runCommand, unknownCommand } from "../command/options.ts";
 import { contractOf } from "../openapi/breaking.ts";
 import { openApiDocument } from "../openapi/generate.ts";
 import { gradualRights, RightsByFile, removedRights } from "../release/gradual-rights.ts";
 import { lastRelease, packageVersion, RELEASES, recorded } from "../release/releases.ts";
 import { schemasOfRelease } from "../release/stored-schemas.ts";
+import { argumentsOf, runCommand, unknownCommand } from "./command/options.ts";
 import { recordCompany } from "./release/record.ts";
 
 const usage = `npm run release -- check|record

@@ -13,10 +13,10 @@ import {
   UpdateEventSourceMappingCommand,
 } from "@aws-sdk/client-lambda";
 import * as z from "zod/mini";
-import { argumentsOf, runCommand, unknownCommand } from "../command/options.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient, lambdaClient } from "./clients.ts";
+import { argumentsOf, runCommand, unknownCommand } from "./command/options.ts";
 import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run senders -- stop

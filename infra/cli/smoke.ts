@@ -6,11 +6,11 @@ import { apiAt, assert } from "#shared/smoke/api.ts";
 import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
-import { HttpUrl, wholeNumber } from "../command/accepted.ts";
-import { messageOf } from "../command/error.ts";
-import { checked, nameTarget, optionsOf, runCommand, texts, WrongUsage } from "../command/options.ts";
 import { requestToken } from "../local/request-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
+import { HttpUrl, wholeNumber } from "./command/accepted.ts";
+import { messageOf } from "./command/error.ts";
+import { checked, nameTarget, optionsOf, runCommand, texts, WrongUsage } from "./command/options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]

@@ -1,8 +1,8 @@
 /** Implements `npm run --silent token -- EMAIL`, which prints only an access token of the running local service to stdout, for scripts. */
 
-import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "../command/options.ts";
 import { requestToken } from "../local/request-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
+import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "./command/options.ts";
 
 const usage = `npm run --silent token -- EMAIL
     prints an access token of this user of the running local service, and nothing else

@@ -1,6 +1,6 @@
 /** Reads the options of `npm start` from flags and environment variables. Also creates the CDK templates for a local start. */
 import * as z from "zod/mini";
-import { optionsOf } from "../command/options.ts";
+import { optionsOf } from "../cli/command/options.ts";
 import type { Basemap } from "../edge/console-site.ts";
 import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";

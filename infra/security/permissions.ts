@@ -7,7 +7,7 @@ import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { families } from "#shared/db/keys.ts";
 import { filled, row, writeGenerated } from "../build/generated.ts";
-import { runCommand } from "../command/options.ts";
+import { runCommand } from "../cli/command/options.ts";
 import { OneOrMany, Statement } from "../release/rights.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";

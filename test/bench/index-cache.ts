@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
-import { optionsOrExit } from "../../infra/command/options.ts";
+import { optionsOrExit } from "../../infra/cli/command/options.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
 import { prices } from "../../infra/settings/prices.ts";
 import { setStage } from "./stage.ts";

@@ -5,7 +5,7 @@ import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import type { ExportJob } from "../../../docs/client/api.ts";
-import { exitCodes } from "../../command/options.ts";
+import { exitCodes } from "../command/options.ts";
 import { download, openJournal, replace } from "./files.ts";
 import type { ExportOptions } from "./options.ts";
 import { dataOf, digits, Failed, followed, type Service } from "./service.ts";

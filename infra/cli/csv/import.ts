@@ -4,7 +4,7 @@ import { createReadStream } from "node:fs";
 import { realpath, stat, writeFile } from "node:fs/promises";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import type { ImportJob } from "../../../docs/client/api.ts";
-import { exitCodes } from "../../command/options.ts";
+import { exitCodes } from "../command/options.ts";
 import { contentOf, download, openJournal, replace } from "./files.ts";
 import type { ImportOptions } from "./options.ts";
 import { dataOf, digits, Failed, followed, isOpen, retried, retryAfterMs, type Service } from "./service.ts";

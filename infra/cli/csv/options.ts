@@ -4,9 +4,9 @@ import { NewExport } from "#shared/jobs/export/schema.ts";
 import { type Column, exportColumns, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
 import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/csv/key.ts";
-import { HttpUrl, must } from "../../command/accepted.ts";
-import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
 import { serviceUrl } from "../../local/servers/address.ts";
+import { HttpUrl, must } from "../command/accepted.ts";
+import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../command/options.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
 const filters = Object.keys(NewExport.shape)

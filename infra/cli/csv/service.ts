@@ -4,8 +4,8 @@ import yoctoSpinner from "yocto-spinner";
 import * as z from "zod/mini";
 import { Problem } from "#shared/problem.ts";
 import { apiClient } from "../../../docs/client/client.ts";
-import { codeOf, messageOf, pathOf } from "../../command/error.ts";
 import { requestToken } from "../../local/request-token.ts";
+import { codeOf, messageOf, pathOf } from "../command/error.ts";
 import type { Options } from "./options.ts";
 
 /**
