@@ -49,15 +49,20 @@ function conditionsIn(file: string): Condition[] {
   };
   const enter = ({ start }: { start: number }) => void begins.push(start);
   const leave = () => void begins.pop();
+  /** The beginnings of names in destructuring patterns, which are no conditions. */
+  const names = new Set<number>();
   new Visitor({
+    ObjectPattern: ({ properties }) => {
+      for (const { start } of properties) names.add(start);
+    },
     ObjectExpression: enter,
     "ObjectExpression:exit": leave,
     VariableDeclaration: enter,
     "VariableDeclaration:exit": leave,
     ReturnStatement: enter,
     "ReturnStatement:exit": leave,
-    Property({ key, value, shorthand }) {
-      if (key.type !== "Identifier" || key.name !== "when" || value.type.endsWith("Pattern")) return;
+    Property({ key, value, shorthand, start }) {
+      if (key.type !== "Identifier" || key.name !== "when" || names.has(start)) return;
       add(value.start, value.end, { before: shorthand ? "when: " : "" });
     },
     CallExpression({ callee, arguments: parts }) {
@@ -76,7 +81,8 @@ export const conditions = (): Condition[] =>
     .flatMap(conditionsIn);
 
 /** The module of the copy that says which condition is dropped, and stores which ones the running test has reached. */
-const SWITCH = `export const reached = new Set();
+const SWITCH = `/** Chooses the condition that is dropped. */
+export const reached = new Set();
 export const isDropped = (id) => reached.add(id) && id === process.env.DROPPED;
 `;
 /** Is added to a setup file of the copy. Writes a line for each test. */
@@ -92,6 +98,10 @@ afterEachOne(({ task: { name, file } }) => {
 `;
 /** The file of the copy with all laws of conditional writes. In the checkout, some of them are deep tests. */
 const LAWS = "test/power/all-laws.test.ts";
+const ALL_LAWS = `/** Runs all laws. */
+import { laws, testLaws } from "./laws.ts";
+testLaws("writes", laws);
+`;
 
 /** Returns the source with a choice at each of its conditions. A condition may contain others. */
 function withChoices(source: string, all: readonly Condition[]): string {
@@ -114,7 +124,7 @@ function copyWithChoices(): string {
   const directory = copyOfService();
   writeFileSync(join(directory, "shared/dropped.ts"), SWITCH);
   writeFileSync(join(directory, "test/harness/seed.ts"), RECORDER, { flag: "a" });
-  writeFileSync(join(directory, LAWS), 'import { laws, testLaws } from "./laws.ts";\ntestLaws("writes", laws);\n');
+  writeFileSync(join(directory, LAWS), ALL_LAWS);
   for (const [file, all] of Map.groupBy(conditions(), (condition) => condition.file)) {
     writeFileSync(join(directory, file), withChoices(readFileSync(join(ROOT, file), "utf8"), all));
   }

@@ -68,7 +68,8 @@ export async function firstFailure(
     const pattern = names.map((name) => name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
     const chosen = pattern === "" ? [] : ["--testNamePattern", `(?:${pattern})$`];
     const options = ["--project", "unit", "--project", "api", "--maxWorkers", "1", "--bail", "1", ...chosen];
-    const { code, output } = await vitest(cwd, [...options, "--reporter", "tap-flat", ...files], variables);
+    const timeout = HANGS_MS + FILE_MS * files.length;
+    const { code, output } = await vitest(cwd, [...options, "--reporter", "tap-flat", ...files], variables, timeout);
     if (code === 0) continue;
     // Tests that did not run, because another one failed before, have no error.
     const [, name] = /^not ok \d+ - (.*?)(?: # .*)?\n +---\n +error:/m.exec(output) ?? [];
@@ -77,13 +78,22 @@ export async function firstFailure(
   return undefined;
 }
 
-/** Resolves when the tests have run. The arguments that are no options are names of test files. */
-export async function vitest(cwd: string, args: readonly string[], variables: Readonly<Record<string, string>>) {
+/**
+ * Resolves when the tests have run.
+ * @param args options and names of test files
+ * @param timeout milliseconds after which the run is killed
+ */
+export async function vitest(
+  cwd: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  timeout?: number,
+) {
   const program = join(ROOT, "node_modules/vitest/vitest.mjs");
   const child = spawn(process.execPath, [program, "run", ...args], {
     cwd,
     env: { ...process.env, ...variables },
-    timeout: HANGS_MS + FILE_MS * args.length,
+    timeout,
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
