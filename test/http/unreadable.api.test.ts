@@ -26,8 +26,3 @@ test.each(["GET /api/%ZZ", "GET /api/prospects?search=%ff", "BREW /api/prospects
     expect(detail).toContain("two hexadecimal digits");
   },
 );
-
-test("the local service names the query parameter", async () => {
-  const answer = await rawAnswer("GET /api/prospects?page=1&search=%ff");
-  expect(answer).toContain('"errors":[{"parameter":"search","code":"invalid_encoding"');
-});
