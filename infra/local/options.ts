@@ -51,7 +51,7 @@ export interface LocalOptions extends TemplateOptions {
   readonly enforceRights?: boolean;
   /**
    * Limits how long execution environments of functions stay idle, and how many may be idle. By default, an environment ends after two idle
-   * minutes, and all idle environments together use about an eighth of this machine's memory.
+   * minutes.
    */
   readonly warmth?: Warmth;
   /** Maximum number of environments of a function that serves requests. Further requests to the function wait. */
