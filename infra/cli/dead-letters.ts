@@ -65,7 +65,7 @@ function readInput(): { queue: string | undefined; stack: string | undefined } {
   const [command, queue, ...more] = positionals;
   const stack = chosenStack(values);
   if (command === "list" && queue === undefined) return { queue, stack };
-  if (command !== "redrive" || more.length > 0) throw unknownCommand(positionals, usage);
+  if (command !== "redrive" || more.length > 0) throw unknownCommand(positionals.join(" "), usage);
   if (queue === undefined) throw new WrongUsage(`QUEUE: is required\nusage: ${usage}`);
   if (!Object.hasOwn(queues, queue)) throw new WrongUsage(`${queue}: no queue has this name\nusage: ${usage}`);
   return { queue, stack };
