@@ -16,7 +16,7 @@ import {
   removeOldEntries,
 } from "./build/bundle-cache.ts";
 import { inOwnProcess } from "./build/own-process.ts";
-import { codeOf, pathOf } from "./command/error.ts";
+import { codeOf, pathOf } from "./cli/command/error.ts";
 import type { DeployConfig } from "./settings/config.ts";
 import type { SynthInput } from "./synth-process.ts";
 

@@ -81,7 +81,7 @@ const rooms = [
   "shared/smoke",
   "functions",
   "infra/routes",
-  "infra/command",
+  "infra/cli/command",
   "infra/build",
   "infra/edge",
   "infra/settings",

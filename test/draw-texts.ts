@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../infra/build/bundle.ts";
-import { optionsOrExit } from "../infra/command/options.ts";
+import { optionsOrExit } from "../infra/cli/command/options.ts";
 
 const COMMENTS = 40;
 const PARAGRAPHS = 10;

@@ -17,7 +17,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, realpathSync, r
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { optionsOrExit } from "../infra/command/options.ts";
+import { optionsOrExit } from "../infra/cli/command/options.ts";
 
 const usage = `npm run newcomer
     does in a fresh clone what the documents tell a newcomer, compares the results with the documents, and runs the smoke test

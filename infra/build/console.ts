@@ -3,9 +3,9 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { doneAtExit } from "../command/at-exit.ts";
-import { codeOf } from "../command/error.ts";
-import { optionsOf, runCommand } from "../command/options.ts";
+import { doneAtExit } from "../cli/command/at-exit.ts";
+import { codeOf } from "../cli/command/error.ts";
+import { optionsOf, runCommand } from "../cli/command/options.ts";
 import { root } from "./bundle.ts";
 
 const folder = join(root, "console");

@@ -1,7 +1,7 @@
 /** Writes the committed files that a command generates. With `--check`, it fails if one of them is out of date. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
-import { exitCodes, optionsOf } from "../command/options.ts";
+import { exitCodes, optionsOf } from "../cli/command/options.ts";
 import { root } from "./bundle.ts";
 
 export interface Generated {

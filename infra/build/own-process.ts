@@ -4,8 +4,8 @@
  */
 import { fork } from "node:child_process";
 import * as z from "zod/mini";
-import { doneAtExit } from "../command/at-exit.ts";
-import { codeOf, messageOf, pathOf } from "../command/error.ts";
+import { doneAtExit } from "../cli/command/at-exit.ts";
+import { codeOf, messageOf, pathOf } from "../cli/command/error.ts";
 
 const FromBuild = z.union([
   z.object({ step: z.string() }),

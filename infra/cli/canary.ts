@@ -9,9 +9,9 @@ import { contextOn } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { textUpTo } from "../command/accepted.ts";
-import { argumentsOf, checked, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { canaryParameter, stackNameOf } from "../settings/names.ts";
+import { textUpTo } from "./command/accepted.ts";
+import { argumentsOf, checked, commandNamed, runCommand, WrongUsage } from "./command/options.ts";
 import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run canary -- create
@@ -72,7 +72,7 @@ async function userOf(pool: UserPool) {
 
 function readInput() {
   const { positionals, values } = argumentsOf({ ...stackOptions, sub: { type: "string" } }, usage);
-  if (positionals.join(" ") !== "create") throw unknownCommand(positionals, usage);
+  commandNamed(positionals, { create: true }, usage);
   const stackName = chosenStack(values) ?? stackNameOf(undefined);
   const { sub } = checked(z.object({ sub: z.optional(textUpTo(255)) }), { sub: values.sub }, usage);
   return { stackName, ...(sub !== undefined && { client: { sub, credentials: credentialsIn(process.env) } }) };

@@ -2,8 +2,8 @@
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { CompanyId } from "../command/accepted.ts";
-import { argumentsOf, checked, runCommand, unknownCommand } from "../command/options.ts";
+import { CompanyId } from "./command/accepted.ts";
+import { argumentsOf, checked, commandNamed, runCommand } from "./command/options.ts";
 import { chosenStack, stackOptions, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** Resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
@@ -27,9 +27,7 @@ export const companyCommand = (usage: string, commands: Readonly<Record<string, 
 
 function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {
   const { positionals, values } = argumentsOf({ company: { type: "string" }, ...stackOptions }, usage);
-  const name = positionals.join(" ");
-  const work = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (work === undefined) throw unknownCommand(positionals, usage);
+  const work = commandNamed(positionals, commands, usage);
   const input = checked(Input, values, usage);
   return { company: input.company, stack: chosenStack(input), work };
 }

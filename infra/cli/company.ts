@@ -16,10 +16,10 @@ import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
-import { CompanyId, must, TableName, textUpTo, wholeNumber } from "../command/accepted.ts";
-import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { type DeployedRetention, readRetention } from "../settings/retention.ts";
+import { CompanyId, must, TableName, textUpTo, wholeNumber } from "./command/accepted.ts";
+import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from "./command/options.ts";
 import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
 import { poolAt } from "./company/pool.ts";
@@ -221,8 +221,7 @@ async function create(args: readonly string[]): Promise<number> {
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
   answerHelp([name], usage);
   if (name === "create") return create(args);
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) throw unknownCommand([name], usage);
+  const command = commandNamed([name], commands, usage);
   const input = readInput(args);
   return command(await contextOf(await tableInUse(chosenStack(input)), input), input);
 }

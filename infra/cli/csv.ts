@@ -1,12 +1,14 @@
 /** Implements `npm run csv -- import FILE | export FILE` with jobs of a running service, and resumes interrupted transfers. */
 import { setTimeout as wait } from "node:timers/promises";
-import { messageOf } from "../command/error.ts";
-import { answerHelp, nameTarget, runCommand } from "../command/options.ts";
-import { onSignal } from "../command/signals.ts";
+import yoctoSpinner from "yocto-spinner";
+import { NoLocalService } from "../local/local-token.ts";
+import { messageOf } from "./command/error.ts";
+import { answerHelp, nameTarget, runCommand } from "./command/options.ts";
+import { onSignal } from "./command/signals.ts";
 import { exportFile } from "./csv/export.ts";
 import { importFile } from "./csv/import.ts";
 import { readOptions, usage } from "./csv/options.ts";
-import { Failed, openProgress, openService } from "./csv/service.ts";
+import { Failed, openService } from "./csv/service.ts";
 
 /** The same command then resumes the transfer. */
 const RESUMABLE = 3;
@@ -24,14 +26,15 @@ await runCommand(async () => {
   answerHelp(process.argv, usage);
   const options = readOptions(process.argv.slice(2), process.env);
   nameTarget(`service at ${options.base}`);
-  const progress = openProgress();
+  const spinner = yoctoSpinner({ stream: process.stderr, handleSignals: false });
   try {
-    const service = await openService(options, { signal, progress });
+    const service = await openService(options, { signal, spinner });
     return await (options.command === "import" ? importFile(service, options) : exportFile(service, options));
   } catch (error) {
-    progress.end();
-    if (!signal.aborted && !(error instanceof Failed && error.kind === "resumable")) throw error;
-    console.error(signal.aborted ? progress.hint : `${messageOf(error)}\n${progress.hint}`);
+    spinner.stop();
+    const isAway = error instanceof NoLocalService || (error instanceof Failed && error.kind === "busy");
+    if (!signal.aborted && !isAway) throw error;
+    console.error(`${signal.aborted ? "interrupted" : messageOf(error)}: run the same command to resume`);
     if (signal.aborted && process.env.npm_lifecycle_event !== undefined) await wait(FORWARDED_MS);
     return RESUMABLE;
   }

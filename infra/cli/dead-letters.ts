@@ -12,8 +12,8 @@ import { flushStream, flushTypes } from "#shared/company-index/write/flush-strea
 import type { EventContext } from "#shared/context.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { publishedTypes } from "#shared/webhooks/events/row-events.ts";
-import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "../command/options.ts";
 import { streamsClient } from "./clients.ts";
+import { argumentsOf, exitCodes, runCommand, unknownCommand, WrongUsage } from "./command/options.ts";
 import { type Message, type Redrive, redrive } from "./redrive.ts";
 import { streamRecords } from "./stream-records.ts";
 import { chosenStack, stackOptions, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
@@ -65,7 +65,7 @@ function readInput(): { queue: string | undefined; stack: string | undefined } {
   const [command, queue, ...more] = positionals;
   const stack = chosenStack(values);
   if (command === "list" && queue === undefined) return { queue, stack };
-  if (command !== "redrive" || more.length > 0) throw unknownCommand(positionals, usage);
+  if (command !== "redrive" || more.length > 0) throw unknownCommand(positionals.join(" "), usage);
   if (queue === undefined) throw new WrongUsage(`QUEUE: is required\nusage: ${usage}`);
   if (!Object.hasOwn(queues, queue)) throw new WrongUsage(`${queue}: no queue has this name\nusage: ${usage}`);
   return { queue, stack };

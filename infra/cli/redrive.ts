@@ -2,7 +2,7 @@
 
 import { DeleteMessageCommand, ReceiveMessageCommand, type SQSClient } from "@aws-sdk/client-sqs";
 import * as z from "zod/mini";
-import { messageOf } from "../command/error.ts";
+import { messageOf } from "./command/error.ts";
 
 const Message = z.object({
   MessageId: z.string(),

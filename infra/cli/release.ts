@@ -5,12 +5,12 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../build/bundle.ts";
-import { argumentsOf, runCommand, unknownCommand } from "../command/options.ts";
 import { contractOf } from "../openapi/breaking.ts";
 import { openApiDocument } from "../openapi/generate.ts";
 import { gradualRights, RightsByFile, removedRights } from "../release/gradual-rights.ts";
 import { lastRelease, packageVersion, RELEASES, recorded } from "../release/releases.ts";
 import { schemasOfRelease } from "../release/stored-schemas.ts";
+import { argumentsOf, commandNamed, runCommand } from "./command/options.ts";
 import { recordCompany } from "./release/record.ts";
 
 const usage = `npm run release -- check|record
@@ -51,7 +51,5 @@ async function record(): Promise<number> {
 
 await runCommand(async () => {
   const { positionals } = argumentsOf({}, usage);
-  const [name, ...more] = positionals;
-  if (more.length > 0 || (name !== "check" && name !== "record")) throw unknownCommand(positionals, usage);
-  return name === "check" ? check() : record();
+  return commandNamed(positionals, { check, record }, usage)();
 });

@@ -6,8 +6,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
-import { CompanyId, must, TableName, wholeNumber } from "../command/accepted.ts";
-import { answerHelp, checked, optionsOf, runCommand, texts, unknownCommand } from "../command/options.ts";
+import { CompanyId, must, TableName, wholeNumber } from "./command/accepted.ts";
+import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from "./command/options.ts";
 import { READ_UNITS, storesAt, WRITE_UNITS } from "./company/rows.ts";
 import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
@@ -147,9 +147,7 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<num
 
 async function main([name = "", ...args]: readonly string[]): Promise<number> {
   answerHelp([name], usage);
-  const run = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (run === undefined) throw unknownCommand([name], usage);
-  return run(args);
+  return commandNamed([name], commands, usage)(args);
 }
 
 await runCommand(() => main(process.argv.slice(2)));

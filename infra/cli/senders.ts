@@ -13,10 +13,10 @@ import {
   UpdateEventSourceMappingCommand,
 } from "@aws-sdk/client-lambda";
 import * as z from "zod/mini";
-import { argumentsOf, runCommand, unknownCommand } from "../command/options.ts";
 import { eventFunctions } from "../routes/routes.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient, lambdaClient } from "./clients.ts";
+import { argumentsOf, commandNamed, runCommand } from "./command/options.ts";
 import { chosenStack, deployedTable, stackOptions, stackUsage } from "./table-in-use.ts";
 
 const usage = `npm run senders -- stop
@@ -78,9 +78,8 @@ async function mappingOf({ lambda }: SendersContext, name: string): Promise<stri
 
 function readInput() {
   const { positionals, values } = argumentsOf(stackOptions, usage);
-  const command = z.safeParse(z.tuple([z.enum(["stop", "start"])]), positionals);
-  if (!command.success) throw unknownCommand(positionals, usage);
-  return { isOn: command.data[0] === "start", stack: chosenStack(values) ?? stackNameOf(undefined) };
+  const isOn = commandNamed(positionals, { stop: false, start: true }, usage);
+  return { isOn, stack: chosenStack(values) ?? stackNameOf(undefined) };
 }
 
 async function main(): Promise<undefined> {

@@ -2,15 +2,15 @@
 
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import { apiAt, assert } from "#shared/smoke/api.ts";
+import { apiAt } from "#shared/smoke/api.ts";
 import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { accessToken, Credentials } from "#shared/smoke/sign-in.ts";
 import { type Receiver, runSmoke } from "#shared/smoke/story.ts";
-import { HttpUrl, wholeNumber } from "../command/accepted.ts";
-import { messageOf } from "../command/error.ts";
-import { checked, nameTarget, optionsOf, runCommand, texts, WrongUsage } from "../command/options.ts";
-import { requestToken } from "../local/request-token.ts";
+import { localToken } from "../local/local-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
+import { HttpUrl, wholeNumber } from "./command/accepted.ts";
+import { messageOf } from "./command/error.ts";
+import { checked, nameTarget, optionsOf, runCommand, texts, WrongUsage } from "./command/options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
@@ -52,20 +52,11 @@ interface Users {
 }
 
 async function demoUsers(base: string): Promise<Users> {
-  const tokenOf = async (email: string): Promise<string> => {
-    const answer = await requestToken(base, email).catch(() => undefined);
-    assert(
-      answer !== undefined,
-      `nothing answers at ${base}: start the local service with npm start, or name a deployed one with --base`,
-    );
-    assert(answer.status !== 503, `the local service at ${base} is starting: wait for the line "ready"`);
-    assert(answer.ok, `${base} is no local service, and there are no credentials: see npm run smoke -- --help`);
-    return answer.text;
-  };
-  const [admin, rep, stranger] = await Promise.all(
-    ["admin@acme.test", "rep@acme.test", "owner@globex.test"].map(tokenOf),
-  );
-  assert(admin !== undefined && rep !== undefined, "no demo users");
+  const [admin, rep, stranger] = await Promise.all([
+    localToken(base, "admin@acme.test"),
+    localToken(base, "rep@acme.test"),
+    localToken(base, "owner@globex.test"),
+  ]);
   return { admin, rep, stranger };
 }
 

@@ -8,12 +8,11 @@ import {
   GetShardIteratorCommand,
   ListStreamsCommand,
   ResourceNotFoundException,
-  type _Record as SdkRecord,
   TrimmedDataAccessException,
 } from "@aws-sdk/client-dynamodb-streams";
 import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
-import { imageOf } from "../local/sources/stream-image.ts";
+import { lambdaRecord } from "../local/sources/stream-record.ts";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const PoisonRecord = z.object({ v: z.literal(1), record: AnyRecord });
@@ -80,15 +79,4 @@ async function readPositions(
     ShardIterator = NextShardIterator;
   }
   return found;
-}
-
-/** The form in which Lambda passes a record to functions. */
-export function lambdaRecord({ dynamodb: { OldImage, NewImage, SequenceNumber } = {} }: SdkRecord): DynamoDBRecord {
-  return {
-    dynamodb: {
-      ...(SequenceNumber !== undefined && { SequenceNumber }),
-      ...(OldImage !== undefined && { OldImage: imageOf(OldImage) }),
-      ...(NewImage !== undefined && { NewImage: imageOf(NewImage) }),
-    },
-  };
 }

@@ -14,11 +14,11 @@ import { openKms } from "#shared/aws/kms.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
-import { shown } from "../command/accepted.ts";
-import { nameTarget, WrongUsage } from "../command/options.ts";
 import { serviceUrl } from "../local/servers/address.ts";
 import { STAGE, STAGE_NAME, stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient } from "./clients.ts";
+import { shown } from "./command/accepted.ts";
+import { nameTarget, WrongUsage } from "./command/options.ts";
 
 export interface TableInUse {
   readonly label: string;

@@ -1,8 +1,8 @@
 /** Implements `npm run --silent token -- EMAIL`, which prints only an access token of the running local service to stdout, for scripts. */
 
-import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "../command/options.ts";
-import { requestToken } from "../local/request-token.ts";
+import { localToken } from "../local/local-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
+import { argumentsOf, exitCodes, nameTarget, runCommand, WrongUsage } from "./command/options.ts";
 
 const usage = `npm run --silent token -- EMAIL
     prints an access token of this user of the running local service, and nothing else
@@ -16,9 +16,6 @@ await runCommand(async () => {
   if (more.length > 0) throw new WrongUsage(`${positionals.join(" ")}: give one e-mail address\nusage: ${usage}`);
   const base = serviceUrl();
   nameTarget(`local service at ${base}`);
-  const answer = await requestToken(base, email).catch(() => undefined);
-  if (answer === undefined) throw new Error(`no local service answers at ${base}: start it with npm start`);
-  if (!answer.ok) throw new Error(`${email}: ${answer.text}`);
-  console.log(answer.text);
+  console.log(await localToken(base, email));
   return exitCodes.done;
 });

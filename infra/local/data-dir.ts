@@ -14,8 +14,8 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { doneAtExit } from "../command/at-exit.ts";
-import { codeOf, messageOf } from "../command/error.ts";
+import { doneAtExit } from "../cli/command/at-exit.ts";
+import { codeOf, messageOf } from "../cli/command/error.ts";
 import { LocalError } from "./servers/error.ts";
 
 export interface DataDir {

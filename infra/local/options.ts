@@ -1,6 +1,6 @@
 /** Reads the options of `npm start` from flags and environment variables. Also creates the CDK templates for a local start. */
 import * as z from "zod/mini";
-import { optionsOf } from "../command/options.ts";
+import { optionsOf } from "../cli/command/options.ts";
 import type { Basemap } from "../edge/console-site.ts";
 import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";
@@ -51,7 +51,7 @@ export interface LocalOptions extends TemplateOptions {
   readonly enforceRights?: boolean;
   /**
    * Limits how long execution environments of functions stay idle, and how many may be idle. By default, an environment ends after two idle
-   * minutes, and all idle environments together use about an eighth of this machine's memory.
+   * minutes.
    */
   readonly warmth?: Warmth;
   /** Maximum number of environments of a function that serves requests. Further requests to the function wait. */

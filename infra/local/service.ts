@@ -5,7 +5,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { bothEnded } from "#shared/all-ended.ts";
 import { openTable } from "#shared/db/table.ts";
-import { messageOf } from "../command/error.ts";
+import { messageOf } from "../cli/command/error.ts";
 import { createEdge, type Edge } from "../edge/local-edge.ts";
 import { CONTROL_PREFIX, type Control, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";

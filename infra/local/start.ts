@@ -1,7 +1,7 @@
 /** Implements `npm start`: it runs the whole service on this machine until a signal ends it. */
-import { messageOf } from "../command/error.ts";
-import { exitCodes, WrongUsage } from "../command/options.ts";
-import { onSignal } from "../command/signals.ts";
+import { messageOf } from "../cli/command/error.ts";
+import { exitCodes, WrongUsage } from "../cli/command/options.ts";
+import { onSignal } from "../cli/command/signals.ts";
 import { addDemoWebhooks } from "./demo/webhooks.ts";
 import { readOptions } from "./options.ts";
 import { LocalError, unwritable } from "./servers/error.ts";

@@ -9,7 +9,7 @@ import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE, root } from "../build/bundle.ts";
 import { writeGenerated } from "../build/generated.ts";
-import { runCommand } from "../command/options.ts";
+import { runCommand } from "../cli/command/options.ts";
 import { lastRelease, packageVersion, recorded } from "../release/releases.ts";
 import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";

@@ -16,7 +16,10 @@ export const Statement = z.looseObject({
 export type Statement = z.infer<typeof Statement>;
 
 /** The property `Policies` of an IAM role. Its values may be strings or expressions of CloudFormation such as `Fn::GetAtt`. */
-const Policies = z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []);
+export const Policies = z._default(
+  z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })),
+  [],
+);
 
 /** An action that a role may perform on a resource. */
 export const Right = z.object({

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
-import { exitCodes, optionsOf, runCommand } from "../command/options.ts";
+import { exitCodes, optionsOf, runCommand } from "../cli/command/options.ts";
 
 /** SPDX identifiers. They permit commercial use without publishing the user's own code. */
 const allowed = [

@@ -7,8 +7,8 @@ import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { families } from "#shared/db/keys.ts";
 import { filled, row, writeGenerated } from "../build/generated.ts";
-import { runCommand } from "../command/options.ts";
-import { OneOrMany, Statement } from "../release/rights.ts";
+import { runCommand } from "../cli/command/options.ts";
+import { OneOrMany, Policies, type Statement } from "../release/rights.ts";
 import { folderNames } from "../routes/route.ts";
 import { type DeployConfig, readConfig } from "../settings/config.ts";
 import { type CloudFormationTemplate, roleOfFunction, templatesWithoutCode } from "../synth.ts";
@@ -21,7 +21,7 @@ const Role = z.looseObject({
   AssumeRolePolicyDocument: z.object({
     Statement: z.array(z.looseObject({ Principal: z.record(z.string(), z.unknown()) })),
   }),
-  Policies: z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []),
+  Policies,
   ManagedPolicyArns: z._default(z.array(z.unknown()), []),
 });
 
@@ -42,9 +42,9 @@ function rolesOf(resources: Resources) {
   return all
     .filter(([, { Type }]) => Type === "AWS::IAM::Role")
     .map(([id, { Properties }]) => {
-      const { AssumeRolePolicyDocument, Policies, ManagedPolicyArns } = z.parse(Role, Properties);
+      const { AssumeRolePolicyDocument, Policies: own, ManagedPolicyArns } = z.parse(Role, Properties);
       const principals = AssumeRolePolicyDocument.Statement.flatMap(({ Principal }) => Object.values(Principal));
-      const statements = Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
+      const statements = own.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
       return {
         id,
         service: principals.map(String).join(", "),

@@ -203,30 +203,17 @@ const sumOf = (executions: Capacity["reserved"]): number =>
  * causes the excess.
  */
 function assertUnreserved(
-  { preset, ...given }: CapacityChoice,
+  given: CapacityChoice,
   account: number,
   { reserved, provisioned }: Readonly<Record<"reserved" | "provisioned", number>>,
 ): void {
   const sum = reserved + provisioned;
   const least = sum + UNRESERVED;
   if (sum === 0 || least <= account) return;
-  const unreserved = `and Lambda requires ${UNRESERVED} unreserved`;
-  const raise = `set accountConcurrency to the account's quota if it is at least ${least}`;
-  if (reserved === 0 || reserved + UNRESERVED <= account) {
-    const others = reserved === 0 ? "" : `, with ${reserved} of preset ${preset},`;
-    throw new Error(
-      `context key warmEnvironments: ${given.warmEnvironments} for each of ${PROVISIONED.length} functions${others} reserves ${sum} of the ` +
-        `account's ${account} concurrent executions, ${unreserved}; leave out warmEnvironments, or ${raise}`,
-    );
-  }
-  if (given.accountConcurrency === undefined) {
-    throw new Error(
-      `context key deliverySenders: preset ${preset} with ${given.deliverySenders} senders reserves ${sum} of ${account}, ${unreserved}; ` +
-        `set fewer senders, or ${raise}`,
-    );
-  }
+  const other = given.accountConcurrency === undefined ? "deliverySenders" : "accountConcurrency";
+  const key = reserved === 0 || reserved + UNRESERVED <= account ? "warmEnvironments" : other;
   throw new Error(
-    `context key accountConcurrency: preset ${preset} reserves ${sum} of ${account}, ${unreserved}; ` +
-      `ask AWS for a quota of at least ${least}, or deploy with -c preset=small`,
+    `context key ${key}: the settings reserve ${sum} of the account's ${account} concurrent executions, and Lambda requires ` +
+      `${UNRESERVED} unreserved; reserve fewer, or set accountConcurrency to the account's quota if it is at least ${least}`,
   );
 }

@@ -1,6 +1,6 @@
 /** Defines the settings of the console, which are a topic of `context.ts`. */
 import * as z from "zod/mini";
-import { HttpUrl } from "../command/accepted.ts";
+import { HttpUrl } from "../cli/command/accepted.ts";
 import type { Basemap } from "../edge/console-site.ts";
 import { settingTexts } from "./setting-texts.ts";
 import { BasemapOrigins, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";

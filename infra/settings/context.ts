@@ -3,7 +3,7 @@
  * descriptions.
  */
 import * as z from "zod/mini";
-import { HttpUrl, must, numeric, wholeNumber } from "../command/accepted.ts";
+import { HttpUrl, must, numeric, wholeNumber } from "../cli/command/accepted.ts";
 import { presets } from "./capacity.ts";
 import { consoleSettings } from "./console-settings.ts";
 import { STAGE, STAGE_NAME } from "./names.ts";

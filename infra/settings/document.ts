@@ -1,7 +1,7 @@
 /** Writes the tables of docs/settings.md (`npm run settings`). */
 import * as z from "zod/mini";
 import { filled, row, writeGenerated } from "../build/generated.ts";
-import { runCommand } from "../command/options.ts";
+import { runCommand } from "../cli/command/options.ts";
 import { topics } from "./context.ts";
 import { settingTexts } from "./setting-texts.ts";
 

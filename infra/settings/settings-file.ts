@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { messageOf } from "../command/error.ts";
+import { messageOf } from "../cli/command/error.ts";
 import { CDK_KEY, type DeployConfig, readConfig } from "./config.ts";
 import type { Place } from "./place.ts";
 

@@ -1,6 +1,6 @@
 /** Defines schemas of values that several settings have. */
 import * as z from "zod/mini";
-import { must } from "../command/accepted.ts";
+import { must } from "../cli/command/accepted.ts";
 
 export const matching = (pattern: RegExp, what: string) =>
   z.optional(z.string(must(what)).check(z.regex(pattern, must(what))));

@@ -3,7 +3,7 @@
  * comparison with Postgres, and `--write` writes the tables into docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it measures
  * only the parts with these names. The exit code is 1 if a measurement exceeds its budget.
  */
-import { optionsOrExit } from "../../infra/command/options.ts";
+import { optionsOrExit } from "../../infra/cli/command/options.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { bulkSpeed } from "./bulk-speed.ts";
 import { csvBudgets, csvRatios } from "./csv-budgets.ts";

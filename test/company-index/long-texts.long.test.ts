@@ -11,7 +11,7 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { imageOf } from "../../infra/local/sources/stream-image.ts";
+import { imageOf } from "../../infra/local/sources/stream-record.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";

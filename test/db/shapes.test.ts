@@ -9,7 +9,7 @@ import * as keys from "#shared/db/keys.ts";
 import { readable, shapeOf, shapes } from "#shared/db/shapes.ts";
 import { itemOfImage } from "#shared/db/stream-image.ts";
 import { isTransient, NewerShape } from "#shared/errors.ts";
-import { imageOf } from "../../infra/local/sources/stream-image.ts";
+import { imageOf } from "../../infra/local/sources/stream-record.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 
 const db = faultyDynamoDb();

@@ -10,7 +10,7 @@ import { expect, inject } from "vitest";
 import * as z from "zod/mini";
 import { isBlank } from "#shared/blank.ts";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
-import { requestToken } from "../../infra/local/request-token.ts";
+import { localToken } from "../../infra/local/local-token.ts";
 import { closedDocument } from "./closed-document.ts";
 
 const Described = z.object({
@@ -215,15 +215,9 @@ export async function flushAuthorizers(): Promise<void> {
 const tokens = new Map<string, Promise<string>>();
 
 export function tokenOf(email: string): Promise<string> {
-  const known = tokens.get(email) ?? fetchToken(email);
+  const known = tokens.get(email) ?? localToken(baseUrl(), email);
   tokens.set(email, known);
   return known;
-}
-
-async function fetchToken(email: string): Promise<string> {
-  const { ok, text, status } = await requestToken(baseUrl(), email);
-  if (!ok) throw new Error(`no token for ${email}: ${status}`);
-  return text;
 }
 
 /**

@@ -4,7 +4,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { codeOf } from "../../infra/command/error.ts";
+import { codeOf } from "../../infra/cli/command/error.ts";
 
 const WORK_MS = 240_000;
 

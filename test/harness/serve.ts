@@ -34,7 +34,7 @@ const service = await startLocal({
   // requests. The tests call all functions again and again, so the service keeps idle environments. Three environments of a function
   // suffice to run it concurrently with itself, because the streams of one company get two of them.
   requestEnvironments: 3,
-  warmth: { idleMs: 20 * 60_000, memoryShare: 1 / 4, most: 256 },
+  warmth: { idleMs: 20 * 60_000, most: 128 },
   onLogLine: ({ file, text }) => {
     logs.add(file, text);
     if (text.includes(`"message":"${UNCAUGHT}`)) crashes.push(`${file} has crashed: ${text}`);

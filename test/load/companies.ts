@@ -10,9 +10,9 @@ import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
-import { shown } from "../../infra/command/accepted.ts";
-import { WrongUsage } from "../../infra/command/options.ts";
-import { requestToken } from "../../infra/local/request-token.ts";
+import { shown } from "../../infra/cli/command/accepted.ts";
+import { WrongUsage } from "../../infra/cli/command/options.ts";
+import { localToken } from "../../infra/local/local-token.ts";
 import { documentsAt } from "../../infra/local/servers/clients.ts";
 import { each, patientCall } from "./calls.ts";
 
@@ -131,12 +131,6 @@ async function addReps(context: ApiContext, companyId: number, domain: string, c
     await context.table.transact(newUserWrites(user));
   }
   return emails;
-}
-
-async function localToken(base: string, email: string): Promise<string> {
-  const { ok, text, status } = await requestToken(base, email);
-  if (!ok) throw new Error(`no token for ${email}: ${status}`);
-  return text;
 }
 
 const Me = z.object({ company: z.object({ id: z.int() }) });

@@ -3,7 +3,7 @@
  * lost when the service refuses requests. It also measures whether too many requests of one company make the service slower for the others.
  */
 import { at } from "#shared/at.ts";
-import { exitCodes, runCommand } from "../../infra/command/options.ts";
+import { exitCodes, runCommand } from "../../infra/cli/command/options.ts";
 import { startService } from "../bench/started-service.ts";
 import { type Arrival, arrivals } from "./arrivals.ts";
 import { each, patientCall } from "./calls.ts";

@@ -1,7 +1,7 @@
 /** Reads the command-line options of the load test. */
 import * as z from "zod/mini";
-import { HttpUrl, must, numberFrom, wholeNumber } from "../../infra/command/accepted.ts";
-import { checked, optionsOf, texts, WrongUsage } from "../../infra/command/options.ts";
+import { HttpUrl, must, numberFrom, wholeNumber } from "../../infra/cli/command/accepted.ts";
+import { checked, optionsOf, texts, WrongUsage } from "../../infra/cli/command/options.ts";
 
 const usage = `npm run load -- [options]
     simulates the canvassing of many small companies and a large one, and checks that no write and no event is lost

@@ -3,28 +3,63 @@
  * proposed in the same way.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { type Fault, ROOT, sourcesIn } from "./mutants.ts";
+import { at } from "#shared/at.ts";
+import { copyOfService, countMissed, firstFailure, ROOT, sourcesIn, testsOfFiles } from "./mutants.ts";
 
 /** The line has no indentation and is unique in its file. */
 const LineFault = z.object({ file: z.string(), line: z.string(), becomes: z.string() });
 type LineFault = z.infer<typeof LineFault>;
 const Stored = z.object({ seed: z.int(), faults: z.array(LineFault) });
 
-/** Throws if the file has no such line, because the service has changed. */
-function placed({ file, line, becomes }: LineFault): Fault {
-  const source = readFileSync(join(ROOT, file), "utf8");
-  const found = [...source.matchAll(/^ *(.*)$/gm)].filter(([, text]) => text === line.trim());
-  const [only, second] = found;
-  if (only === undefined || second !== undefined) throw new Error(`${file} has ${found.length} lines "${line}"`);
+/** One fault: the text between `start` and `end` of a file becomes `to`. */
+interface Fault {
+  readonly name: string;
+  readonly file: string;
+  readonly start: number;
+  readonly end: number;
+  readonly to: string;
+}
+
+/** Returns undefined if the file does not have the line exactly once, because the service has changed. */
+function placed({ file, line, becomes }: LineFault): Fault | undefined {
+  const path = join(ROOT, file);
+  const source = existsSync(path) ? readFileSync(path, "utf8") : "";
+  const [only, second] = [...source.matchAll(/^ *(.*)$/gm)].filter(([, text]) => text === line.trim());
+  if (only === undefined || second !== undefined) return undefined;
   const { index: start } = only;
   return { name: `${file} | ${becomes.trim() || "(no line)"}`, file, start, end: start + only[0].length, to: becomes };
 }
 
-export const storedFaults = (): Fault[] =>
-  Stored.parse(JSON.parse(readFileSync(join(import.meta.dirname, "faults.json"), "utf8"))).faults.map(placed);
+/** `lost` has those whose line is not where the file says. */
+export function storedFaults(): { readonly faults: readonly Fault[]; readonly lost: readonly LineFault[] } {
+  const all = Stored.parse(JSON.parse(readFileSync(join(import.meta.dirname, "faults.json"), "utf8"))).faults;
+  return {
+    faults: all.map(placed).filter((fault) => fault !== undefined),
+    lost: all.filter((fault) => placed(fault) === undefined),
+  };
+}
+
+/** Number of test files that run first: those that import the changed file in the fewest steps. */
+const NEAREST = 15;
+
+/** Applies each fault in turn, and runs the tests that can notice it. Returns the number of faults that no test notices. */
+export async function missedFaults(faults: readonly Fault[]): Promise<number> {
+  const copies = [copyOfService(), copyOfService()];
+  const testsOf = testsOfFiles();
+  return countMissed(faults, async ({ file, start, end, to }, worker) => {
+    const directory = at(copies, worker);
+    const path = join(directory, file);
+    const whole = readFileSync(path, "utf8");
+    writeFileSync(path, whole.slice(0, start) + to + whole.slice(end));
+    const files = testsOf(file);
+    const by = await firstFailure(directory, [{ files: files.slice(0, NEAREST) }, { files: files.slice(NEAREST) }]);
+    writeFileSync(path, whole);
+    return by;
+  });
+}
 
 type Operator = (line: string) => string | undefined;
 const replaced =

@@ -3,86 +3,104 @@
  * as it is.
  */
 import { spawn } from "node:child_process";
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 
 export const ROOT = resolve(import.meta.dirname, "../..");
 
-/** One fault: the text between `start` and `end` of a file becomes `to`. */
-export interface Fault {
-  readonly name: string;
-  readonly file: string;
-  readonly start: number;
-  readonly end: number;
-  readonly to: string;
+/** Test files, and the names of tests in them. Without names, all tests of the files run. */
+export interface Tests {
+  readonly files: readonly string[];
+  readonly names?: readonly string[];
 }
 
-/** Number of test files that run first: those that import the changed file in the fewest steps. The others run only if these pass. */
-const NEAREST = 15;
-/** Time after which a run counts as failed, and time in addition for each file, because a fault may make the service wait for ever. */
+/** A run that takes longer counts as failed, because a fault may make the service wait for ever. */
 const HANGS_MS = 300_000;
 const FILE_MS = 30_000;
-/** The file of a copy that runs all laws of conditional writes, without those of the deep tests. */
-const LAWS = "test/power/all-laws.test.ts";
 
 /**
- * Runs for each fault the tests of `npm test` that can notice it: the unit tests that import the changed file, and all API tests. With
- * `laws`, the laws of conditional writes run first. Prints the test that notices each fault. Returns the faults that no test notices.
+ * Calls `failure` for each fault, for two faults at a time. Prints the test that notices each fault. Returns the number of faults that no
+ * test notices.
  */
-export async function missedFaults(faults: readonly Fault[], { laws }: { laws: boolean }): Promise<Fault[]> {
-  const directory = copyOfService();
-  const missed: Fault[] = [];
-  try {
-    const testsOf = testsByDistance();
-    const api = sourcesIn("test").filter((name) => name.endsWith(".api.test.ts"));
-    for (const fault of faults) {
-      const path = join(directory, fault.file);
-      const whole = readFileSync(path, "utf8");
-      writeFileSync(path, whole.slice(0, fault.start) + fault.to + whole.slice(fault.end));
-      const near = testsOf(fault.file);
-      const first = [...(laws ? [LAWS] : []), ...near.slice(0, NEAREST)];
-      const by = (await failureOf(directory, first)) ?? (await failureOf(directory, [...near.slice(NEAREST), ...api]));
-      writeFileSync(path, whole);
+export async function countMissed<F extends { readonly name: string }>(
+  faults: readonly F[],
+  failure: (fault: F, worker: number) => Promise<string | undefined>,
+): Promise<number> {
+  const left = [...faults];
+  let missed = 0;
+  async function work(worker: number): Promise<void> {
+    for (let fault = left.shift(); fault !== undefined; fault = left.shift()) {
+      const by = await failure(fault, worker);
       console.log(by === undefined ? `MISSED ${fault.name}` : `${fault.name}\n  caught by ${by}`);
-      if (by === undefined) missed.push(fault);
+      if (by === undefined) missed++;
     }
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
   }
-  console.log(`${faults.length} faults, ${missed.length} missed`);
+  await Promise.all([work(0), work(1)]);
+  console.log(`${faults.length} faults, ${missed} missed`);
   return missed;
 }
 
-function copyOfService(): string {
+/** Copies the service, and removes the copy when this process ends. */
+export function copyOfService(): string {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-mutants-"));
+  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
   for (const name of readdirSync(ROOT)) {
     const [from, to] = [join(ROOT, name), join(directory, name)];
     const filter = (path: string): boolean => basename(path) !== "node_modules";
     if (name === "node_modules") symlinkSync(from, to);
     else if (name !== ".git") cpSync(from, to, { recursive: true, filter });
   }
-  writeFileSync(join(directory, LAWS), 'import { laws, testLaws } from "./laws.ts";\ntestLaws("writes", laws);\n');
   return directory;
 }
 
-/** Returns the name of the first test that fails, or undefined if all pass. */
-async function failureOf(cwd: string, tests: readonly string[]): Promise<string | undefined> {
-  if (tests.length === 0) return undefined;
-  const options = ["run", "--project", "unit", "--project", "api", "--bail", "1", "--reporter", "tap-flat"];
-  const child = spawn(process.execPath, [join(ROOT, "node_modules/vitest/vitest.mjs"), ...options, ...tests], {
+/**
+ * Runs the steps one after the other until a test fails. Returns the name of this test, or undefined if all pass.
+ * @param variables the environment variables of the tests, in addition to those of this process
+ */
+export async function firstFailure(
+  cwd: string,
+  steps: readonly Tests[],
+  variables: Readonly<Record<string, string>> = {},
+): Promise<string | undefined> {
+  for (const { files, names = [] } of steps) {
+    if (files.length === 0) continue;
+    const pattern = names.map((name) => name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|");
+    const chosen = pattern === "" ? [] : ["--testNamePattern", `(?:${pattern})$`];
+    const options = ["--project", "unit", "--project", "api", "--maxWorkers", "1", "--bail", "1", ...chosen];
+    const timeout = HANGS_MS + FILE_MS * files.length;
+    const { code, output } = await vitest(cwd, [...options, "--reporter", "tap-flat", ...files], variables, timeout);
+    if (code === 0) continue;
+    // Tests that did not run, because another one failed before, have no error.
+    const [, name] = /^not ok \d+ - (.*?)(?: # .*)?\n +---\n +error:/m.exec(output) ?? [];
+    return name ?? `exit ${code}: ${output.slice(-300).replaceAll("\n", " ")}`;
+  }
+  return undefined;
+}
+
+/**
+ * Resolves when the tests have run.
+ * @param args options and names of test files
+ * @param timeout milliseconds after which the run is killed
+ */
+export async function vitest(
+  cwd: string,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  timeout?: number,
+) {
+  const program = join(ROOT, "node_modules/vitest/vitest.mjs");
+  const child = spawn(process.execPath, [program, "run", ...args], {
     cwd,
-    timeout: HANGS_MS + FILE_MS * tests.length,
+    env: { ...process.env, ...variables },
+    timeout,
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
   child.stdout.on("data", (bytes) => (output += bytes));
   child.stderr.on("data", (bytes) => (output += bytes));
   const code = await new Promise<number | null>((done) => child.once("close", done));
-  if (code === 0) return undefined;
-  // Tests that did not run, because another one failed before, have no error.
-  const [, name] = /^not ok \d+ - (.*?)(?: # .*)?\n +---\n +error:/m.exec(output) ?? [];
-  return name ?? `exit ${code}: ${output.slice(-300).replaceAll("\n", " ")}`;
+  return { code, output };
 }
 
 /** Returns the TypeScript files below a directory, as paths from the root. */
@@ -92,8 +110,11 @@ export const sourcesIn = (directory: string): string[] =>
     .map((name) => join(directory, name))
     .toSorted();
 
-/** Returns a function that lists the unit tests that import a file, directly or through other files, those with the fewest steps first. */
-function testsByDistance(): (file: string) => string[] {
+/**
+ * Returns a function that lists the tests of `npm test` that can notice a fault in a file: the unit tests that import the file, directly or
+ * through other files, those with the fewest steps first, and then all API tests.
+ */
+export function testsOfFiles(): (file: string) => string[] {
   const importers = new Map<string, Set<string>>();
   for (const file of ["shared", "functions", "infra", "test"].flatMap(sourcesIn)) {
     const source = readFileSync(join(ROOT, file), "utf8");
@@ -102,9 +123,10 @@ function testsByDistance(): (file: string) => string[] {
       importers.set(target, (importers.get(target) ?? new Set()).add(file));
     }
   }
+  const api = sourcesIn("test").filter((name) => name.endsWith(".api.test.ts"));
   return (file) => {
     const found = new Set([file]);
     for (const one of found) for (const importer of importers.get(one) ?? []) found.add(importer);
-    return [...found].filter((one) => one.endsWith(".test.ts") && !/\.(api|deep|long)\.test\.ts$/.test(one));
+    return [...[...found].filter((one) => /^[^.]+\.test\.ts$/.test(one)), ...api];
   };
 }

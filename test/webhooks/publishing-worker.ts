@@ -9,7 +9,7 @@ import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openTable } from "#shared/db/table.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
-import { imageOf } from "../../infra/local/sources/stream-image.ts";
+import { imageOf } from "../../infra/local/sources/stream-record.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { START } from "./delivery-pipeline.ts";
 import { territoryChange } from "./fan-out-pipeline.ts";

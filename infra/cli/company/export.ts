@@ -11,7 +11,7 @@ import { unloggedFacts } from "#shared/company-index/activity/read.ts";
 import { readableActivity } from "#shared/company-index/repair/activity.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { isPacked, unpacked } from "#shared/db/packed.ts";
-import { messageOf } from "../../command/error.ts";
+import { messageOf } from "../command/error.ts";
 import { exportsPrefix, filePrefixes } from "./file-prefixes.ts";
 import { companyPages, type RowStore, SEGMENTS, typeOf } from "./rows.ts";
 import { known } from "./suspension.ts";

@@ -1,56 +1,44 @@
 /** Implements `export FILE` with an export job. A repeated command resumes its interrupted job. */
-import { randomUUID } from "node:crypto";
-import { createReadStream, createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
-import { pipeline } from "node:stream/promises";
-import { createGunzip } from "node:zlib";
+import { createHash } from "node:crypto";
 import type { ExportJob } from "../../../docs/client/api.ts";
-import { exitCodes } from "../../command/options.ts";
-import { download, openJournal, replace } from "./files.ts";
+import { exitCodes } from "../command/options.ts";
+import { download, replace } from "./files.ts";
 import type { ExportOptions } from "./options.ts";
 import { dataOf, digits, Failed, followed, type Service } from "./service.ts";
 
 /** Returns the exit code. */
 export async function exportFile(service: Service, { file, filter }: ExportOptions): Promise<number> {
-  const { progress } = service;
-  const journal = `${file}.export.json`;
-  progress.hint = `${file} is unchanged: run the same command to resume`;
   await replace(file, async (fresh) => {
-    const packed = `${fresh}.gz`;
-    try {
-      const { id, processed } = await endedJob(service, journal, filter);
-      await download(service, async () => (await jobNow(service, id)).file?.url, packed);
-      // `createGunzip` fails if bytes are missing, because the checksum does not match.
-      await pipeline(createReadStream(packed), createGunzip(), createWriteStream(fresh, { flush: true }));
-      progress.end();
-      console.log(`${file}: ${digits(processed)} prospects`);
-    } catch (error) {
-      // The export has failed, or its file no longer exists. Without the journal, the same command begins a new export.
-      if (error instanceof Failed && error.kind === "gone") await rm(journal, { force: true });
-      throw error;
-    } finally {
-      await rm(packed, { force: true });
-    }
+    const { id } = await runningOrNew(service, filter);
+    const text = ({ processed, total }: ExportJob): string =>
+      `writing ${digits(processed)} of ${total === null ? "all" : digits(total)} rows`;
+    const { failure, processed } = await followed(service, () => jobNow(service, id), text);
+    if (failure !== null) throw new Failed(`export ${id} failed: ${failure}`);
+    await download(service, async () => (await jobNow(service, id)).file?.url, fresh);
+    service.spinner.stop();
+    console.log(`${file}: ${digits(processed)} prospects`);
   });
-  await rm(journal, { force: true });
   return exitCodes.done;
 }
 
 const jobNow = ({ client }: Service, id: number): Promise<ExportJob> =>
   dataOf(client.GET("/api/prospects/exports/{id}", { params: { path: { id } } }));
 
-async function endedJob(service: Service, journal: string, filter: ExportOptions["filter"]): Promise<ExportJob> {
-  const { client, progress } = service;
-  const asked = JSON.stringify(filter);
-  const { latestOf, add } = await openJournal(service, journal, (id) => jobNow(service, id));
-  const old = await latestOf(asked);
-  const isUsable = old?.state === "running" || (old?.state === "completed" && old.file !== null);
-  const params = { header: { "Idempotency-Key": randomUUID() } };
-  const begun = isUsable ? old : await dataOf(client.POST("/api/prospects/exports", { params, body: filter }));
-  if (isUsable) progress.say(`export ${begun.id} resumed`);
-  else await add(begun, asked);
-  const show = ({ processed, total }: ExportJob): void => progress.show("writing", processed, total, "rows");
-  const job = await followed(service, () => jobNow(service, begun.id), show);
-  if (job.failure !== null) throw new Failed(`export ${job.id} failed: ${job.failure}`, "gone");
-  return job;
+/** Within this time, the same command finds the export that it has begun. */
+const HOUR_MS = 3_600_000;
+
+/**
+ * Returns the running export of an interrupted command, or begins another export. The key depends only on the filter, the hour and an ended
+ * export of this hour.
+ */
+async function runningOrNew(service: Service, filter: ExportOptions["filter"], ended?: number): Promise<ExportJob> {
+  const key = createHash("sha256")
+    .update(JSON.stringify([filter, Math.floor(Date.now() / HOUR_MS), ended]))
+    .digest("base64url");
+  const params = { header: { "Idempotency-Key": key } };
+  const begun = service.client.POST("/api/prospects/exports", { params, body: filter });
+  const job = await dataOf(begun);
+  if (!(await begun).response.headers.has("Idempotency-Replayed")) return job;
+  const now = await jobNow(service, job.id);
+  return now.state === "running" ? now : runningOrNew(service, filter, now.id);
 }

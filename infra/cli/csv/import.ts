@@ -1,35 +1,27 @@
 /** Implements `import FILE` with an import job. A repeated command resumes its interrupted job. */
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { createReadStream, openAsBlob } from "node:fs";
 import { realpath, stat, writeFile } from "node:fs/promises";
+import { pipeline } from "node:stream/promises";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import type { ImportJob } from "../../../docs/client/api.ts";
-import { exitCodes } from "../../command/options.ts";
-import { contentOf, download, openJournal, replace } from "./files.ts";
+import { exitCodes } from "../command/options.ts";
+import { download, replace } from "./files.ts";
 import type { ImportOptions } from "./options.ts";
-import { dataOf, digits, Failed, followed, isOpen, retried, retryAfterMs, type Service } from "./service.ts";
+import { dataOf, digits, Failed, followed, isOpen, retried, type Service } from "./service.ts";
 
 /** Returns the exit code. */
 export async function importFile(service: Service, options: ImportOptions): Promise<number> {
-  const { progress } = service;
-  const { file, errors, dryRun } = options;
+  const { file, errors } = options;
   const content = await checksumOf(file);
   if (errors !== undefined && (await realpath(errors).catch(() => errors)) === (await realpath(file))) {
     throw new Failed(`${errors} is the file to be imported: save the errors elsewhere`);
   }
-  const begun = await (dryRun ? usable(service, options, content) : resumeOrBegin(service, options, content));
-  const { id, state, createdAt } = begun;
-  const dryHint = dryRun ? "the dry run changed nothing: run the same command to begin again" : undefined;
-  progress.hint = dryHint ?? `import ${id} waits for its file: run the same command to send it`;
-  if (state === "awaiting_upload") await upload(service, file, content.bytes, id);
-  progress.hint = dryHint ?? `import ${id} continues in the service: run the same command to follow it, or cancel it`;
-  const job = await followed(
-    service,
-    () => importNow(service, id),
-    (job) => show(service, job),
-  );
-  progress.end();
-  if (state === "completed") console.log(`imported before, on ${createdAt}; --again imports it once more`);
+  const begun = await openOrNew(service, options, content);
+  if (begun.state === "awaiting_upload") await upload(service, file, begun.id);
+  const job = await followed(service, () => importNow(service, begun.id), progressOf);
+  service.spinner.stop();
+  if (begun.state === "completed") console.log(`imported before, on ${begun.createdAt}; --again imports it once more`);
   report(options, job);
   if (errors !== undefined) await replace(errors, (fresh) => saveErrors(service, job, fresh));
   return job.skipped === 0 ? exitCodes.done : exitCodes.failed;
@@ -45,84 +37,61 @@ async function checksumOf(file: string) {
   if (!stats.isFile()) throw new Failed(`${file} is not a regular file`);
   if (stats.size === 0) throw new Failed(`${file} is empty`);
   const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file)) hash.update(chunk);
+  await pipeline(createReadStream(file), hash);
   return { bytes: stats.size, sha256: hash.digest("base64") };
 }
 
-/** Resumes the latest import of the same content by the same user with the same options, or begins a new import. */
-async function resumeOrBegin(service: Service, options: ImportOptions, content: Content): Promise<ImportJob> {
-  const look = (id: number) => importNow(service, id);
-  const journal = await openJournal(service, `${options.file}.imports.json`, look);
-  const asked = JSON.stringify([content.sha256, options.reading, service.userId]);
-  const [old, latest] = [await journal.latestOf(asked), await journal.latest()];
-  // A changed file probably contains many rows of the content that is still being imported, so a second import needs `--again`.
-  if (latest !== undefined && isOpen(latest) && latest.id !== old?.id && !options.again) {
-    const other = `import ${latest.id} with other content or options, or of another user, has not ended`;
-    throw new Failed(`${other}: wait, cancel it or add --again`);
-  }
-  const job = await usable(service, options, content, old);
-  if (job !== old) await journal.add(job, asked);
-  else if (isOpen(job)) service.progress.say(`import ${job.id} resumed`);
-  return job;
-}
-
-/** Returns `job` if the command can still send its file, follow it or print its result. Otherwise begins a new import. */
-async function usable(service: Service, options: ImportOptions, content: Content, job?: ImportJob): Promise<ImportJob> {
+/**
+ * Returns the import of this content with these options, or begins it. Its key depends only on them and on an earlier import that cannot be
+ * used, so the same command finds its import again, and concurrent commands share one import. Each dry run is a new one.
+ */
+async function openOrNew(service: Service, options: ImportOptions, content: Content, old?: number): Promise<ImportJob> {
   const { dryRun, reading, again } = options;
-  const canSend = job?.state === "awaiting_upload" && job.upload !== null;
-  if (canSend || job?.state === "running" || (job?.state === "completed" && !again)) return job;
-  // The key depends only on the content, the options and the earlier import, so concurrent commands share one import, even on two machines.
-  // Each dry run is a new one.
-  const identity = [content.sha256, reading, job?.id ?? (dryRun ? randomUUID() : null)];
+  const identity = [content.sha256, reading, old ?? (dryRun ? randomUUID() : null)];
   const key = createHash("sha256").update(JSON.stringify(identity)).digest("base64url");
   const body = { ...content, ...reading, dryRun };
   const params = { header: { "Idempotency-Key": key } };
   const { id } = await dataOf(service.client.POST("/api/prospects/imports", { params, body }));
   // If another command has used this key, POST repeats an old response, so read the present state.
-  return usable(service, options, content, await importNow(service, id));
+  const job = await importNow(service, id);
+  const canSend = job.state === "awaiting_upload" && job.upload !== null;
+  if (!canSend && job.state !== "running" && (again || job.state !== "completed")) {
+    return openOrNew(service, options, content, id);
+  }
+  if (isOpen(job)) console.error(`import ${id}`);
+  return job;
 }
 
 /** Uploads the file. After a broken connection, it sends the whole file again, because a presigned URL accepts it only in one request. */
-async function upload(service: Service, file: string, bytes: number, id: number): Promise<void> {
-  const show = (done: number): void => service.progress.show("sending", done / 1e6, bytes / 1e6, "MB");
-  await retried(service, { server: "the bucket", tries: 8, plan: "sending the file again" }, async () => {
+function upload(service: Service, file: string, id: number): Promise<void> {
+  return retried(service, "the bucket", async () => {
     const { state, upload: link } = await importNow(service, id);
     // If an earlier attempt has uploaded the file but its response was lost, the import no longer waits for the file.
     if (state !== "awaiting_upload") return;
-    if (link === null) throw new Failed(`import ${id} waited too long for its file`, "resumable");
-    const headers = { ...link.headers, "content-length": String(bytes) };
-    const body = contentOf(file, bytes, show);
-    const response = await fetch(link.url, { method: "PUT", headers, body, duplex: "half", signal: service.signal });
+    if (link === null) throw new Failed(`import ${id} waited too long for its file: run the same command again`);
+    const { url, headers } = link;
+    service.spinner.start("sending the file");
+    const response = await fetch(url, { method: "PUT", headers, body: await openAsBlob(file), signal: service.signal });
     // 412: an earlier request has uploaded a file. It is the same one, because the URL accepts no other content.
     if (response.ok || response.status === 412) return;
-    const [, code] = /<Code>([^<]+)</.exec(await response.text()) ?? [];
-    if (code !== undefined && /Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
-    const why = ["the bucket answered", response.status, code].filter(Boolean).join(" ");
-    throw new Failed(why, "busy", retryAfterMs(response.headers.get("retry-after")));
+    const [, code = ""] = /<Code>([^<]+)</.exec(await response.text()) ?? [];
+    if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
+    throw new Failed(`the bucket answered ${response.status} ${code}`, "busy", response.headers.get("retry-after"));
   });
 }
 
-function show({ progress }: Service, { state, processed, written, skipped }: ImportJob): void {
-  const errors = `${digits(skipped)} errors,`;
-  if (written > 0) progress.show(`writing, ${errors}`, written, processed - skipped, "rows");
-  else progress.show(state === "running" ? `checking, ${errors}` : "waiting,", processed, null, "rows");
+function progressOf({ state, processed, written, skipped }: ImportJob): string {
+  if (written > 0)
+    return `writing ${digits(written)} of ${digits(processed - skipped)} rows, ${digits(skipped)} errors`;
+  return `${state === "running" ? "checking" : "waiting"}, ${digits(processed)} rows, ${digits(skipped)} errors`;
 }
 
 /** Saves the errors of all rows. The job contains only the first errors, the report in the bucket all of them. */
-async function saveErrors(service: Service, { id, errors, errorReport }: ImportJob, fresh: string): Promise<void> {
+function saveErrors(service: Service, { id, errors, errorReport }: ImportJob, fresh: string): Promise<void> {
   if (errorReport !== null)
     return download(service, async () => (await importNow(service, id)).errorReport?.url, fresh);
   const rows = [["row", "message"], ...errors.map(({ row, message }) => [String(row), message])];
-  await writeFile(fresh, csvText(rows), { flush: true });
-}
-
-/** How to import the corrected rows of a file without creating the good rows again. */
-function correction({ matchBy, onMatch }: ImportOptions["reading"]): string {
-  if (matchBy !== undefined && onMatch !== "create") return "correct this file and run the same command";
-  return (
-    "write only the corrected rows into a new file and import it, or correct this file and add --match-by sourceId --on-match update " +
-    "(or --match-by emailAddress) if it has this column, so that the rows with this key are not created again"
-  );
+  return writeFile(fresh, csvText(rows), { flush: true });
 }
 
 function report({ dryRun, errors: file, reading }: ImportOptions, job: ImportJob): void {
@@ -144,6 +113,10 @@ function report({ dryRun, errors: file, reading }: ImportOptions, job: ImportJob
   for (const { row, message } of shown) console.log(`  row ${row}: ${message}`);
   const advice = file === undefined ? ": --errors FILE saves all" : "";
   if (skipped > shown.length) console.log(`  and ${digits(skipped - shown.length)} more${advice}`);
-  if (skipped > 0 && imported + updated > 0 && !dryRun)
-    console.log(`  the other rows are imported: ${correction(reading)}`);
+  // Another import of the whole file would create the good rows again.
+  const correct =
+    reading.onMatch === undefined || reading.onMatch === "create"
+      ? "import only the corrected rows, or all rows with --match-by sourceId (or emailAddress) and --on-match update"
+      : "correct this file and run the same command";
+  if (skipped > 0 && imported + updated > 0 && !dryRun) console.log(`  the other rows are imported: ${correct}`);
 }

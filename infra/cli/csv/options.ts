@@ -2,11 +2,11 @@
 import * as z from "zod/mini";
 import { NewExport } from "#shared/jobs/export/schema.ts";
 import { type Column, exportColumns, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
-import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
+import { columnNamed } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
-import { HttpUrl, must } from "../../command/accepted.ts";
-import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../../command/options.ts";
 import { serviceUrl } from "../../local/servers/address.ts";
+import { HttpUrl, must } from "../command/accepted.ts";
+import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../command/options.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
 const filters = Object.keys(NewExport.shape)
@@ -22,12 +22,12 @@ npm run csv -- export FILE [options]
     --base URL       the service, without /api (default: the local service)
     --token TOKEN    an access token; prefer the environment variable TOKEN
     --as EMAIL       the local service issues a token for this user
-  import, with a journal in FILE.imports.json:
+  import:
     --dry-run        only checks the file
     --mapping "HEADER=COLUMN"         reads cells below HEADER as COLUMN; "HEADER=" ignores them; may be repeated
     --match-by KEY --on-match ACTION  matches rows with prospects by id, sourceId or emailAddress, then update, skip or create
     --errors FILE    saves the errors of skipped rows as CSV
-    --again          imports a file again that was imported before
+    --again          imports a file again that was imported within a day
     The columns of a file, in any order: ${importColumns.join(", ")}.
   export:
     --all-columns    adds ${knownColumns.slice(exportColumns.length).join(", ")}
@@ -37,14 +37,11 @@ npm run csv -- export FILE [options]
 exit code 0: done, 1: rows were skipped, or failed, and the same command would fail again, 2: wrong usage,
 3: interrupted, or the service does not answer; the same command resumes`;
 
-const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run csv -- --help`);
-
 const string = { type: "string" } as const;
 const flag = { type: "boolean", default: false } as const;
 const access = { base: string, token: string, as: string } as const;
-const mapping = { type: "string", multiple: true } as const;
-const matching = { "match-by": string, "on-match": string } as const;
-const ofImport = { ...access, ...matching, mapping, errors: string, again: flag, "dry-run": flag } as const;
+const own = { "match-by": string, "on-match": string, errors: string, again: flag, "dry-run": flag } as const;
+const ofImport = { ...access, ...own, mapping: { type: "string", multiple: true } } as const;
 const ofExport = { ...access, "all-columns": flag, bom: flag, ...texts(filters) };
 
 const Access = z.object({
@@ -52,11 +49,7 @@ const Access = z.object({
   token: z.optional(z.string()),
   as: z.optional(z.string().check(z.regex(/^\S+@\S+$/, must("an e-mail address")))),
 });
-const Import = z.extend(Access, {
-  errors: z.optional(z.string()),
-  again: z.boolean(),
-  "dry-run": z.boolean(),
-  mapping: z._default(z.array(z.string()), []),
+const Matching = z.object({
   "match-by": z.optional(z.enum(MatchBy.options, must("id, sourceId or emailAddress"))),
   "on-match": z.optional(z.enum(OnMatch.options, must("update, skip or create"))),
 });
@@ -64,6 +57,8 @@ const Import = z.extend(Access, {
 export type Options = ReturnType<typeof readOptions>;
 export type ImportOptions = Extract<Options, { command: "import" }>;
 export type ExportOptions = Extract<Options, { command: "export" }>;
+
+const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run csv -- --help`);
 
 export function readOptions([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) {
   if (command === "export") {
@@ -74,10 +69,10 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
     return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
   }
   // The other words may contain an access token.
-  if (command !== "import") throw unknownCommand(command === undefined ? [] : [command], usage);
+  if (command !== "import") throw unknownCommand(command ?? "", usage);
   const { values, positionals } = argumentsOf(ofImport, usage, args);
-  const { errors, again, "dry-run": dryRun, mapping, ...given } = checked(Import, values, usage);
-  const { "match-by": matchBy, "on-match": onMatch } = given;
+  const { errors, again, "dry-run": dryRun, mapping = [], ...given } = values;
+  const { "match-by": matchBy, "on-match": onMatch } = checked(Matching, given, usage);
   if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
   const pairs = mapping.map(pairOf).toSorted(([one], [other]) => (one < other ? -1 : 1));
   /** The options that change how the service reads the file. They do not depend on the order of `--mapping`. */
@@ -86,14 +81,14 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
 }
 
 function accessOf(
-  values: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
   [file, ...more]: readonly string[],
   env: NodeJS.ProcessEnv,
 ) {
   if (file === undefined || more.length > 0) throw wrong("name one FILE, and put a name with blanks in quotes");
-  const { base = serviceUrl(env), as: email, ...given } = checked(Access, values, usage);
+  const { base = serviceUrl(env), as: email, token: own } = checked(Access, given, usage);
   // `--as` names a user of the local service, for whom it issues a token, so TOKEN is ignored.
-  const token = given.token ?? (email === undefined ? env.TOKEN : undefined);
+  const token = own ?? (email === undefined ? env.TOKEN : undefined);
   if (!token && email === undefined) {
     throw wrong("set the variable TOKEN or --token to an access token, or name a user of the local service by --as");
   }
@@ -102,9 +97,8 @@ function accessOf(
 
 /** The last `=` separates the header from the column, because a header may contain `=`. */
 function pairOf(pair: string): [string, Column | null] {
-  const [, header, name] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
-  if (header === undefined || name === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);
-  if (header === UNMAPPABLE) throw wrong(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
+  const [, header, name = ""] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
+  if (header === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);
   const column = columnNamed(name);
   if (column !== undefined || name.trim() === "") return [header, column ?? null];
   throw wrong(`--mapping: there is no column ${name}. The columns are ${knownColumns.join(", ")}`);

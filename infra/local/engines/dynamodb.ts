@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as wait } from "node:timers/promises";
 import { DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
-import { doneAtExit } from "../../command/at-exit.ts";
-import { messageOf } from "../../command/error.ts";
+import { doneAtExit } from "../../cli/command/at-exit.ts";
+import { messageOf } from "../../cli/command/error.ts";
 import { dynamoDbAt } from "../servers/clients.ts";
 import { LocalError } from "../servers/error.ts";
 

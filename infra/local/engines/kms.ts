@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { messageOf } from "../../command/error.ts";
+import { messageOf } from "../../cli/command/error.ts";
 import { type LocalServer, serveOnLoopback } from "../servers/listener.ts";
 import { callerOf, operationOf } from "./caller.ts";
 

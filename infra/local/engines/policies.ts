@@ -1,24 +1,11 @@
 /** Reads the IAM policies of the functions from the templates. The local servers of S3 and KMS check them with the functions of this file. */
 import * as z from "zod/mini";
+import { OneOrMany, Policies, type Statement } from "../../release/rights.ts";
 import { Template } from "../template/resources.ts";
 import type { FunctionSpec } from "../template/stack.ts";
 import type { KeyUse } from "./kms.ts";
 
-export const OneOrMany = z.pipe(
-  z.union([z.string(), z.array(z.string())]),
-  z.transform((value) => (typeof value === "string" ? [value] : value)),
-);
-
-const Statement = z.looseObject({
-  Action: OneOrMany,
-  Resource: z.unknown(),
-  Condition: z.optional(z.record(z.string(), z.unknown())),
-});
-export type Statement = z.infer<typeof Statement>;
-
-const Role = z.looseObject({
-  Policies: z._default(z.array(z.object({ PolicyDocument: z.object({ Statement: z.array(Statement) }) })), []),
-});
+const Role = z.looseObject({ Policies });
 const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.string()]) }) });
 
 type Named = Pick<FunctionSpec, "id" | "name">;
@@ -35,8 +22,8 @@ export function statementsByFunction(
       const role = z.safeParse(RoleOf, resources[id]?.Properties);
       if (!role.success) return [name, []];
       const [roleId] = role.data.Role["Fn::GetAtt"];
-      const { Policies } = z.parse(Role, resources[roleId]?.Properties);
-      return [name, Policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement)];
+      const { Policies: own } = z.parse(Role, resources[roleId]?.Properties);
+      return [name, own.flatMap(({ PolicyDocument }) => PolicyDocument.Statement)];
     }),
   );
 }

@@ -3,11 +3,12 @@ import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp }
 import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
+import { OneOrMany, type Statement } from "../../release/rights.ts";
 import { serveOnLoopback } from "../servers/listener.ts";
 import { patternOf } from "../template/names.ts";
 import type { FunctionSpec } from "../template/stack.ts";
 import { callerOf, operationOf } from "./caller.ts";
-import { OneOrMany, type Statement, statementsByFunction } from "./policies.ts";
+import { statementsByFunction } from "./policies.ts";
 
 /**
  * A policy statement that allows actions on the table or on its secondary index. `patterns` are the patterns of the partition keys that it

@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
-import { messageOf } from "../../command/error.ts";
+import { messageOf } from "../../cli/command/error.ts";
 import type { LogLevel } from "../template/log-levels.ts";
 import { logLine } from "./console.ts";
 

@@ -1,5 +1,5 @@
 /** Writes the log lines with which Lambda itself reports an invocation. */
-import { messageOf } from "../../command/error.ts";
+import { messageOf } from "../../cli/command/error.ts";
 import type { FunctionSpec } from "../template/stack.ts";
 import { InvocationError } from "./environment.ts";
 

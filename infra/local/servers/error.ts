@@ -2,7 +2,7 @@
  * Defines the errors that make a start of the local service fail. The user sees each message as one or more lines without a stack trace.
  */
 import type * as z from "zod/mini";
-import { codeOf, pathOf } from "../../command/error.ts";
+import { codeOf, pathOf } from "../../cli/command/error.ts";
 
 export class LocalError extends Error {
   constructor(message: string, options?: ErrorOptions) {

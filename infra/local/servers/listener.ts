@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { codeOf } from "../../command/error.ts";
+import { codeOf } from "../../cli/command/error.ts";
 import { urlAt } from "./address.ts";
 import { LocalError } from "./error.ts";
 

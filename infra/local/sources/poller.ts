@@ -4,7 +4,7 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
-import { messageOf } from "../../command/error.ts";
+import { messageOf } from "../../cli/command/error.ts";
 
 export interface RunningSource {
   /** Ends the current wait, so that the source looks for new events immediately. */

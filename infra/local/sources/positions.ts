@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import * as z from "zod/mini";
-import { codeOf } from "../../command/error.ts";
+import { codeOf } from "../../cli/command/error.ts";
 
 /** A key is the event source and the shard. A value is the sequence number of the last processed record, or `CLOSED`. */
 export interface Positions {

@@ -3,7 +3,7 @@
  * that a restart has interrupted.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import { messageOf } from "../../command/error.ts";
+import { messageOf } from "../../cli/command/error.ts";
 import type { LocalFunction } from "../runtime/function.ts";
 import { LocalError } from "../servers/error.ts";
 import { nameOfArn } from "../template/names.ts";

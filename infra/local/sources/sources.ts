@@ -1,5 +1,4 @@
 /** Starts the event sources and then the schedules of the templates. */
-import { GetRecordsCommand } from "@aws-sdk/client-dynamodb-streams";
 import type { Engines } from "../engines/engines.ts";
 import { sendMessage } from "../engines/queues.ts";
 import { streamOf } from "../engines/tables.ts";
@@ -15,7 +14,6 @@ import type { Positions } from "./positions.ts";
 import { queueDriver } from "./queue-driver.ts";
 import { startSchedules } from "./schedules.ts";
 import { StreamDriver } from "./stream-driver.ts";
-import { StreamPages } from "./stream-pages.ts";
 
 interface Hosted {
   readonly stack: Stack;
@@ -45,11 +43,6 @@ function targetOf({ id, FunctionName }: Mapping, { functions }: Hosted): LocalFu
 async function streamSources(mappings: readonly Mapping[], hosted: Hosted): Promise<RunningSource[]> {
   const { engines, positions, log } = hosted;
   const streams = streamsAt(engines.dynamoDbEndpoint);
-  const filters = mappings.map(({ id, FilterCriteria }) => createFilter(id, FilterCriteria));
-  const pages = new StreamPages(
-    (ShardIterator, Limit) => streams.send(new GetRecordsCommand({ ShardIterator, Limit })),
-    (record) => filters.some((isWanted) => isWanted(record)),
-  );
   return Promise.all(
     mappings.map(async (mapping) => {
       const destination = mapping.DestinationConfig?.OnFailure.Destination;
@@ -58,7 +51,6 @@ async function streamSources(mappings: readonly Mapping[], hosted: Hosted): Prom
         target: targetOf(mapping, hosted),
         streams,
         isWanted: createFilter(mapping.id, mapping.FilterCriteria),
-        pages,
         streamArn: await streamOf(engines.dynamoDb, tableOf(mapping)),
         positions,
         onFailure: async (body) =>

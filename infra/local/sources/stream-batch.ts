@@ -4,7 +4,7 @@
  */
 import { at } from "#shared/at.ts";
 import { failedItems } from "./poller.ts";
-import type { StreamEntry, StreamRecord } from "./stream-pages.ts";
+import type { StreamRecord } from "./stream-record.ts";
 
 type Records = readonly StreamRecord[];
 
@@ -133,19 +133,18 @@ export interface Batch {
  */
 const BATCH_BYTES = 5_500_000;
 
-/**
- * Divides the entries into batches in their order. `isWanted` is the filter of the event source. A batch contains at most `size` records
- * that the filter accepts, with at most `BATCH_BYTES` in total.
- */
-export function batchesOf(
-  entries: readonly StreamEntry[],
-  isWanted: (record: StreamRecord) => boolean,
-  size: number,
-): Batch[] {
+export interface StreamEntry {
+  readonly position: string;
+  /** Undefined if the filter of the event source refuses the record. */
+  readonly record: StreamRecord | undefined;
+}
+
+/** Divides the entries into batches in their order. A batch contains at most `size` records with at most `BATCH_BYTES` in total. */
+export function batchesOf(entries: readonly StreamEntry[], size: number): Batch[] {
   const batches: { records: StreamRecord[]; position: string }[] = [];
   let bytes = 0;
-  for (const { record, sequenceNumber: position } of entries) {
-    const records = record !== undefined && isWanted(record) ? [record] : [];
+  for (const { record, position } of entries) {
+    const records = record === undefined ? [] : [record];
     const more = records.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(records));
     const current = batches.at(-1);
     const isFull = records.length > 0 && (current?.records.length === size || bytes + more > BATCH_BYTES);

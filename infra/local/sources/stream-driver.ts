@@ -7,7 +7,9 @@ import { setTimeout as wait } from "node:timers/promises";
 import {
   DescribeStreamCommand,
   type DynamoDBStreamsClient,
+  GetRecordsCommand,
   GetShardIteratorCommand,
+  type _Record as SdkRecord,
   TrimmedDataAccessException,
 } from "@aws-sdk/client-dynamodb-streams";
 import { at } from "#shared/at.ts";
@@ -18,15 +20,14 @@ import type { Mapping } from "../template/stack.ts";
 import type { Driver } from "./poller.ts";
 import { CLOSED, type Positions } from "./positions.ts";
 import { type Batch, batchesOf, type GivenUp, processBatch } from "./stream-batch.ts";
-import type { StreamPages, StreamRecord } from "./stream-pages.ts";
+import { lambdaRecord, type StreamRecord } from "./stream-record.ts";
 
 export interface StreamSource {
   readonly mapping: Mapping;
   readonly target: LocalFunction;
   readonly streams: DynamoDBStreamsClient;
   /** Returns true if the filter of the event source accepts the record. */
-  readonly isWanted: (record: StreamRecord) => boolean;
-  readonly pages: StreamPages;
+  readonly isWanted: (record: SdkRecord) => boolean;
   readonly streamArn: string;
   readonly positions: Positions;
   /** Sends a message to the on-failure destination. Does nothing if the event source has no such destination. */
@@ -39,6 +40,7 @@ export interface StreamSource {
  */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
 const DEFAULT_BATCH_SIZE = 100;
+const PAGE_RECORDS = 1_000;
 
 interface ShardBatch extends Batch {
   readonly shard: string;
@@ -62,13 +64,18 @@ export class StreamDriver implements Driver<ShardBatch> {
   /** Reads the shards in the order of their creation, because a later shard may contain a newer version of the same item. */
   async fetch(): Promise<boolean> {
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
-    const { pages, positions, isWanted, mapping } = this.#source;
+    const { streams, positions, isWanted, mapping } = this.#source;
     for (const shard of this.#shards) {
       if (positions.get(this.#key(shard)) === CLOSED) continue;
-      const page = await pages.read(this.#iterators.get(shard) ?? (await this.#iterator(shard)));
-      const batches = batchesOf(page.entries, isWanted, mapping.BatchSize ?? DEFAULT_BATCH_SIZE);
+      const ShardIterator = this.#iterators.get(shard) ?? (await this.#iterator(shard));
+      const page = await streams.send(new GetRecordsCommand({ ShardIterator, Limit: PAGE_RECORDS }));
+      const entries = (page.Records ?? []).map((record) => ({
+        position: String(record.dynamodb?.SequenceNumber),
+        record: isWanted(record) ? lambdaRecord(record) : undefined,
+      }));
+      const batches = batchesOf(entries, mapping.BatchSize ?? DEFAULT_BATCH_SIZE);
       this.#batches.push(...batches.map((batch) => ({ ...batch, shard })));
-      if (page.next !== undefined) this.#iterators.set(shard, page.next);
+      if (page.NextShardIterator !== undefined) this.#iterators.set(shard, page.NextShardIterator);
       else {
         this.#batches.push({ shard, records: [], position: CLOSED });
         this.#shards = [];

@@ -4,7 +4,7 @@
  */
 import path from "node:path";
 import * as z from "zod/mini";
-import { messageOf } from "../../command/error.ts";
+import { messageOf } from "../../cli/command/error.ts";
 import { faults, LocalError } from "../servers/error.ts";
 import { ANY, type Api, methodSetting, planMethod, RestApi, readDefinition, Stage } from "./api-definition.ts";
 import { resolve, type Scope } from "./intrinsics.ts";

@@ -10,7 +10,6 @@ import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import type { Consistency, QuerySpec, Reads } from "#shared/db/reads.ts";
-import { newestFirst } from "#shared/prospects/present.ts";
 import { pageProspect, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { Id } from "#shared/schema.ts";
 

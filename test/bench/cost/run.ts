@@ -1,5 +1,5 @@
 /** `npm run cost` computes the costs per month of deployments of several sizes, and the latencies of requests on simulated working days. */
-import { optionsOrExit } from "../../../infra/command/options.ts";
+import { optionsOrExit } from "../../../infra/cli/command/options.ts";
 import { writePage } from "../written-page.ts";
 import { readMeasured, writeMeasured } from "./measured.ts";
 import { costsOf, costTables, latencyTables } from "./tables.ts";

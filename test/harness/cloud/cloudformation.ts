@@ -222,8 +222,9 @@ function changesOf(cloud: CloudFormation, stack: Stack, plan: Plan): XmlValue[] 
 }
 
 function planOf({ account }: CloudFormation, query: Query): Plan {
-  const { text, isStored } = templateText(account, query);
-  const template = readTemplate(text, isStored, (url) => storedText(account, url));
+  const url = query.get("TemplateURL");
+  const text = url === undefined ? (query.get("TemplateBody") ?? "") : storedText(account, url);
+  const template = readTemplate(text, (address) => storedText(account, address));
   if (/"AWS::IAM::/.test(text) && ![...query.values()].some((value) => /^CAPABILITY_(?:NAMED_)?IAM$/.test(value))) {
     throw new ValidationError("Requires capabilities : [CAPABILITY_IAM]");
   }
@@ -234,12 +235,6 @@ function planOf({ account }: CloudFormation, query: Query): Plan {
     importsExisting: query.get("ImportExistingResources") === "true",
     revertsDrift: query.get("DeploymentMode") === "REVERT_DRIFT",
   };
-}
-
-function templateText(account: Account, query: Query): { text: string; isStored: boolean } {
-  const url = query.get("TemplateURL");
-  if (url === undefined) return { text: query.get("TemplateBody") ?? "", isStored: false };
-  return { text: storedText(account, url), isStored: true };
 }
 
 /** Returns the text of the object at a URL of S3. The bucket's name is in the host or in the path. */

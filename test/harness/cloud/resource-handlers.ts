@@ -1,16 +1,15 @@
 /**
- * Creates, changes and deletes single resources of the simulated account. It refuses what AWS refuses: settings that the schema of the type
- * does not allow, a name that is already in use, and the deletion of a protected resource or of a bucket with files.
+ * Creates, changes and deletes single resources of the simulated account. It refuses a name that is already in use, and the deletion of a
+ * protected resource or of a bucket with files.
  */
 import type { Fields } from "../../infra/template.ts";
 import { type Account, find, givenName, type Made, newName, ServiceError } from "./account.ts";
-import { propertyFaults, specOf } from "./spec.ts";
+import { specOf } from "./spec.ts";
 
 type New = NonNullable<Made["owner"]> & Omit<Made, "id" | "owner"> & { readonly stackName: string };
 
 export function create(account: Account, { type, properties, stackName, ...owner }: New): Made {
   if (account.failing.has(owner.logicalId)) throw new ServiceError("The service is unavailable");
-  check(type, properties);
   const id = givenName(type, properties) ?? newName(type, stackName, owner.logicalId);
   if (find(account, type, id) !== undefined) throw new ServiceError(`${type} ${id} already exists`);
   const made: Made = { type, id, properties: named(type, id, properties), owner };
@@ -23,7 +22,6 @@ export function create(account: Account, { type, properties, stackName, ...owner
 }
 
 export function change(made: Made, properties: Fields): void {
-  check(made.type, properties);
   made.properties = named(made.type, made.id, properties);
 }
 
@@ -32,11 +30,6 @@ function named(type: string, id: string, properties: Fields): Fields {
   const { primaryIdentifier, properties: known } = specOf(type);
   const [name, ...more] = primaryIdentifier;
   return name !== undefined && more.length === 0 && name in known ? { [name]: id, ...properties } : properties;
-}
-
-function check(type: string, properties: Fields): void {
-  const faults = propertyFaults(type, properties);
-  if (faults.length > 0) throw new ServiceError(`Properties validation failed for ${type}: ${faults.join("; ")}`);
 }
 
 export function remove(account: Account, made: Made): void {

@@ -30,7 +30,7 @@ export function deployText(cloud: Cloud, name: string, text: string, options: Pa
   if (existing === undefined) cloud.stacks.push(stack);
   deploy(cloud, stack, {
     text,
-    template: options.template ?? readTemplate(text, true),
+    template: options.template ?? readTemplate(text),
     parameters: { BootstrapVersion: "30" },
     importsExisting: false,
     revertsDrift: false,

@@ -1,12 +1,11 @@
 /**
- * Checks CloudFormation templates as CloudFormation does before a deployment. Also determines the order in which the resources are created,
- * and resolves intrinsic functions such as `Ref`.
+ * Reads CloudFormation templates, determines the order in which CloudFormation creates the resources, and resolves intrinsic functions such
+ * as `Ref`. The CDK checks templates by the rules of CloudFormation at each `cdk synth`.
  */
 import * as z from "zod/mini";
 import { withoutNesting } from "../../../infra/nested-stacks.ts";
 import { at, type Fields, isFields, listed } from "../../infra/template.ts";
 import { ACCOUNT, REGION } from "./account.ts";
-import { specOf } from "./spec.ts";
 
 const Policy = z.optional(z.enum(["Delete", "Retain", "RetainExceptOnCreate", "Snapshot"]));
 /** A strict object, because CloudFormation refuses unknown attributes of a resource. */
@@ -46,9 +45,6 @@ const Template = z.strictObject({
 });
 export type Template = z.infer<typeof Template>;
 
-/** The quotas of CloudFormation: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html */
-const limits = { inlineBytes: 51_200, storedBytes: 1_000_000, resources: 500, outputs: 200, parameters: 200 } as const;
-
 /** An error that CloudFormation sends to its client. `code` is the error code of the AWS API. */
 export class ValidationError extends Error {
   readonly code: string;
@@ -63,22 +59,17 @@ export class ValidationError extends Error {
 export type ReadNested = (url: string) => string;
 
 /**
- * Parses and checks a template, and replaces its nested stacks by their resources. CloudFormation would deploy each nested stack as a stack
- * of its own. The order in which it creates the resources would be the same.
- *
- * @param isStored true if the template comes from S3, where it may be larger than in a request
+ * Parses a template, and replaces its nested stacks by their resources. CloudFormation would deploy each nested stack as a stack of its own.
+ * The order in which it creates the resources would be the same.
  */
-export function readTemplate(text: string, isStored: boolean, readNested?: ReadNested): Template {
-  const parent = partOf(text, isStored);
+export function readTemplate(text: string, readNested?: ReadNested): Template {
+  const parent = partOf(text);
   const whole = withoutNesting(parent, ({ Properties }) => {
     if (readNested === undefined) throw new ValidationError("this template cannot have nested stacks");
     const url = evaluate(at(Properties, "TemplateURL"), nowhere);
-    return partOf(readNested(String(url)), true);
+    return partOf(readNested(String(url)));
   });
-  const template = Template.parse(whole);
-  checkReferences(template);
-  inOrder(template);
-  return template;
+  return Template.parse(whole);
 }
 
 /** A scope in which only the pseudo parameters have values. */
@@ -92,25 +83,11 @@ const nowhere: Scope = {
   },
 };
 
-/** Parses the text of a template, which may contain nested stacks, and checks the quotas of a single stack. */
-function partOf(text: string, isStored: boolean): Template {
-  const bytes = Buffer.byteLength(text);
-  const most = isStored ? limits.storedBytes : limits.inlineBytes;
-  if (bytes > most) throw new ValidationError(`Template of ${bytes} bytes exceeds the maximum of ${most}`);
+function partOf(text: string): Template {
   const template = z.safeParse(Template, JSON.parse(text));
-  if (!template.success) throw new ValidationError(`Template format error: ${z.prettifyError(template.error)}`);
-  const { Resources, Outputs, Parameters } = template.data;
-  for (const [name, section] of Object.entries({ resources: Resources, outputs: Outputs, parameters: Parameters })) {
-    const size = Object.keys(section).length;
-    const limit = limits[z.parse(z.enum(["resources", "outputs", "parameters"]), name)];
-    if (size > limit)
-      throw new ValidationError(`Template format error: Number of ${name}, ${size}, is greater than ${limit}`);
-  }
-  return template.data;
+  if (template.success) return template.data;
+  throw new ValidationError(`Template format error: ${z.prettifyError(template.error)}`);
 }
-
-/** Matches the names of CloudFormation's pseudo parameters. Their values come from the stack and not from the template. */
-const PSEUDO = /^AWS::(?:AccountId|Partition|Region|StackId|StackName|URLSuffix)$/;
 
 interface Reference {
   readonly to: string;
@@ -140,29 +117,6 @@ function subReferences(argument: unknown): Reference[] {
   const names = [...String(text).matchAll(/\$\{([^!}][^}]*)\}/g)].map(([, name = ""]) => name);
   const free = names.filter((name) => !isFields(own) || !(name in own));
   return [...free.map((name) => (name.includes(".") ? getAtt(name) : { to: name })), ...references(own)];
-}
-
-function checkReferences({ Resources, Parameters, Outputs }: Template): void {
-  const known = (to: string) => to in Resources || to in Parameters || PSEUDO.test(to);
-  const all = [Resources, Outputs].flatMap(references);
-  const depended = Object.values(Resources).flatMap(({ DependsOn }) => listed(DependsOn).map(String));
-  const unresolved = [
-    ...all.map(({ to }) => to).filter((to) => !known(to)),
-    ...depended.filter((id) => !(id in Resources)),
-  ];
-  if (unresolved.length > 0) {
-    const names = [...new Set(unresolved)].join(", ");
-    throw new ValidationError(`Template format error: Unresolved resource dependencies [${names}] in the template`);
-  }
-  for (const { to, attribute } of all) {
-    const type = Resources[to]?.Type;
-    if (type !== undefined && attribute !== undefined && !(attribute in specOf(type).attributes)) {
-      throw new ValidationError(
-        `Template error: resource ${to} does not support attribute type ${attribute} in Fn::GetAtt`,
-      );
-    }
-  }
-  for (const { Type } of Object.values(Resources)) specOf(Type);
 }
 
 /** Returns the ids of the resources that CloudFormation must create before the resource `id`, because `id` depends on them. */

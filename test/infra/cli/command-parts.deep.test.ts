@@ -1,9 +1,9 @@
 /** Tests small parts of the admin commands: the pace of table reads, the report of an erasure, and the reaction to signals. */
 import { EventEmitter } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { onSignal } from "../../../infra/cli/command/signals.ts";
 import { remainsUntil } from "../../../infra/cli/company/erasure.ts";
 import { Pace } from "../../../infra/cli/company/rows.ts";
-import { onSignal } from "../../../infra/command/signals.ts";
 
 test("calls wait until the units of earlier calls are paid for", async () => {
   vi.useFakeTimers({ now: 0 });

@@ -1,11 +1,11 @@
-/** Tests that the command that exports a CSV file resumes a download that breaks. */
+/** Tests that the command that exports a CSV file repeats a download that breaks. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { csvExportStage, DOWNLOAD } from "./csv-export-stage.ts";
 
 const { proxy, whole, newFile, run } = await csvExportStage();
 
-test("resumes a broken download at the byte where it broke", async () => {
+test("repeats a broken download until the file is complete", async () => {
   const file = newFile();
   proxy.fail(
     DOWNLOAD,

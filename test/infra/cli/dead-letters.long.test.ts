@@ -18,7 +18,7 @@ import { openTable } from "#shared/db/table.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 import type { Webhook } from "../../../docs/client/api.ts";
-import { lambdaRecord } from "../../../infra/cli/stream-records.ts";
+import { lambdaRecord } from "../../../infra/local/sources/stream-record.ts";
 import { baseUrl } from "../../harness/client.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { dataOf, present, uniqueName } from "../../harness/shapes.ts";

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
-import { optionsOf, runCommand, WrongUsage } from "../../../infra/command/options.ts";
+import { optionsOf, runCommand, WrongUsage } from "../../../infra/cli/command/options.ts";
 import { commandFiles, generatorFiles } from "./command-process.ts";
 
 const usage = "npm run sample -- [--count N]";
@@ -64,10 +64,10 @@ test.each(mains)("the exit code of a command %s is right", async (_, main, code)
 });
 
 /** The file that parses the arguments of all commands. */
-const parsers = ["infra/command/options.ts"];
+const parsers = ["infra/cli/command/options.ts"];
 
 test("all commands read their arguments in the same way", () => {
-  const files = globSync("{infra/cli,infra/command,test/bench,test/load}/**/*.ts", { cwd: root });
+  const files = globSync("{infra/cli,test/bench,test/load}/**/*.ts", { cwd: root });
   const parsing = files.filter((file) => readFileSync(join(root, file), "utf8").includes('from "node:util"'));
   const own = parsing.filter((file) => /\bparseArgs\b/.test(readFileSync(join(root, file), "utf8")));
   expect(own.toSorted()).toEqual(parsers.toSorted());

@@ -8,7 +8,10 @@ import { fixtureTemplate, startFixture } from "./fixture.ts";
 
 let service: LocalService;
 beforeAll(async () => {
-  service = await startFixture();
+  const template = fixtureTemplate();
+  // The authorizer that hangs runs out of this time.
+  Object.assign(template.Resources.Authorize?.Properties ?? {}, { Timeout: 3 });
+  service = await startFixture(undefined, template);
 });
 afterAll(() => service.stop());
 afterEach(() => service.flushAuthorizers());

@@ -214,38 +214,22 @@ describe("true and false", () => {
 const arn = (service: string, type: string, place = "eu-west-1:123456789012"): string =>
   `arn:aws:${service}:${place}:${type}/${ID}`;
 
-describe("reserved concurrency that does not fit", () => {
-  it("is blamed on warmEnvironments if this setting causes it", () => {
-    const remedy = "leave out warmEnvironments, or set accountConcurrency to the account's quota";
-    expect(read({ preset: "small", warmEnvironments: "1" })).toThrow(
-      new Error(
-        "context key warmEnvironments: 1 for each of 3 functions reserves 3 of the account's 10 concurrent executions, and Lambda requires " +
-          `100 unreserved; ${remedy} if it is at least 103`,
-      ),
-    );
-    expect(read({ preset: "production", accountConcurrency: "345", warmEnvironments: 2 })).toThrow(
-      new Error(
-        "context key warmEnvironments: 2 for each of 3 functions, with 240 of preset production, reserves 246 of the account's 345 " +
-          `concurrent executions, and Lambda requires 100 unreserved; ${remedy} if it is at least 346`,
-      ),
-    );
-    expect(read({ preset: "small", accountConcurrency: 103, warmEnvironments: 1 })).not.toThrow();
-  });
+it.each([
+  [{ preset: "small", warmEnvironments: "1" }, "warmEnvironments", 3, 10, 103],
+  [{ preset: "production", accountConcurrency: "345", warmEnvironments: 2 }, "warmEnvironments", 246, 345, 346],
+  [{ preset: "production", accountConcurrency: 339 }, "accountConcurrency", 240, 339, 340],
+  [{ preset: "production", deliverySenders: 900 }, "deliverySenders", 1_090, 1_000, 1_190],
+])("reserved concurrency of %j that does not fit is blamed on %s", (context, key, sum, account, least) => {
+  expect(read(context)).toThrow(
+    new Error(
+      `context key ${key}: the settings reserve ${sum} of the account's ${account} concurrent executions, and Lambda requires 100 unreserved; ` +
+        `reserve fewer, or set accountConcurrency to the account's quota if it is at least ${least}`,
+    ),
+  );
+});
 
-  it("is blamed on accountConcurrency or deliverySenders if they cause it", () => {
-    expect(read({ preset: "production", accountConcurrency: 339 })).toThrow(
-      new Error(
-        "context key accountConcurrency: preset production reserves 240 of 339, and Lambda requires 100 unreserved; " +
-          "ask AWS for a quota of at least 340, or deploy with -c preset=small",
-      ),
-    );
-    expect(read({ preset: "production", deliverySenders: 900 })).toThrow(
-      new Error(
-        "context key deliverySenders: preset production with 900 senders reserves 1090 of 1000, and Lambda requires 100 unreserved; " +
-          "set fewer senders, or set accountConcurrency to the account's quota if it is at least 1190",
-      ),
-    );
-  });
+it("warm environments may take all but 100 executions", () => {
+  expect(read({ preset: "small", accountConcurrency: 103, warmEnvironments: 1 })).not.toThrow();
 });
 
 describe("a resource of another region or account than the deployment", () => {

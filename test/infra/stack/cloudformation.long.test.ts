@@ -52,7 +52,7 @@ describe("a failed first deployment", () => {
 
   it("leaves only the account's role for logs wherever it fails, because the protected resources come last", async () => {
     const production = await texts({ ...owned, preset: "production" });
-    const { Resources } = readTemplate(production.data, true);
+    const { Resources } = readTemplate(production.data);
     const left = Object.keys(Resources).flatMap((id) => {
       const account = fresh();
       account.failing.add(id);
@@ -81,7 +81,7 @@ describe("a failed first deployment of the service", () => {
     const account = fresh();
     const { data, service } = await texts({ ...owned, preset: "production", console: "true" });
     deployText(cloud, "Canvassing-Data", data);
-    const template = readTemplate(service, true);
+    const template = readTemplate(service);
     const left = Object.keys(template.Resources).filter((id) => {
       const before = existing(account).length;
       account.failing.add(id);

@@ -30,7 +30,7 @@ const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
 const cachedByDefault = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504];
 
 it("copies the files, which CloudFormation cannot delete, when everything else exists", async () => {
-  const { Resources } = readTemplate(textsOf(await synthesized(largest), largest).service, true);
+  const { Resources } = readTemplate(textsOf(await synthesized(largest), largest).service);
   const needed = new Set<string>();
   const visit = (id: string): void => {
     for (const other of neededBy(Resources, id)) if (!needed.has(other)) visit(needed.add(other) && other);

@@ -50,6 +50,6 @@ test("a change of the setting changes neither code nor versions, so CodeDeploy m
 test("warm environments count as reserved concurrency of the account", () => {
   expect(capacityOf({ preset: "production" }).provisioned).toEqual({});
   const choice = { preset: "small", accountConcurrency: 110, warmEnvironments: 4 } as const;
-  expect(() => capacityOf(choice)).toThrow("context key warmEnvironments: 4 for each of 3 functions reserves 12 of");
+  expect(() => capacityOf(choice)).toThrow("context key warmEnvironments: the settings reserve 12 of");
   expect(capacityOf({ ...choice, warmEnvironments: 3 }).provisioned).toMatchObject({ "prospects/list": 3 });
 });

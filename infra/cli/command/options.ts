@@ -100,11 +100,17 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/** Returns the error for words that are no command. If there are no words, its message is only the usage. */
-export function unknownCommand(words: readonly string[], usage: string): WrongUsage {
-  const given = words.join(" ");
-  return new WrongUsage(`${given === "" ? "" : `${given}: unknown command\n`}usage: ${usage}`);
+/** Returns what belongs to the command that the words name. Throws WrongUsage if they name none. */
+export function commandNamed<T>(words: readonly string[], commands: Readonly<Record<string, T>>, usage: string): T {
+  const name = words.join(" ");
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) throw unknownCommand(name, usage);
+  return command;
 }
+
+/** Returns the error for a word that is no command. Without a word, its message is only the usage. */
+export const unknownCommand = (name: string, usage: string): WrongUsage =>
+  new WrongUsage(`${name === "" ? "" : `${name}: unknown command\n`}usage: ${usage}`);
 
 /** Each option needs a value. */
 export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
