@@ -138,7 +138,7 @@ describe("the local queue", () => {
           counts.push(record?.attributes.ApproximateReceiveCount ?? "");
           if (counts.length === 3) return '{"batchItemFailures":[]}';
           const ReceiptHandle = record?.receiptHandle;
-          await queues.sqs.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 }));
+          await queues.sqs.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 1 }));
           return JSON.stringify({ batchItemFailures: [{ itemIdentifier: record?.messageId }] });
         },
       },
