@@ -20,7 +20,7 @@ import { deleteProspect, importFile, updateProspect, updateUser } from "../harne
 import { newCompany } from "../harness/warm-function.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
-const { db, harness } = jobTests();
+const { db, harness } = jobTests("test");
 
 const UPDATED = 12;
 const CREATED = 5;
