@@ -10,6 +10,7 @@ import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { NewProspect } from "#shared/prospects/input.ts";
 import { NewTerritories } from "#shared/territories/import.ts";
 import { NewTerritory } from "#shared/territories/territories.ts";
+import { unreadableParameter } from "../../infra/local/gateway/request.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 
 beforeAll(() => {
@@ -85,6 +86,14 @@ test.each([
   ["columns", [], "is not known"],
 ])("the unknown parameter %s beside %j", (name, known, message) => {
   expect(faultsOf(() => requireKnown([name], known))).toEqual([[name, message]]);
+});
+
+test.each([
+  ["/api/prospects?status=New&search=%ff&page=%zz", "search"],
+  ["/api/prospects?status=New", undefined],
+  ["/api/%ff", undefined],
+])("the parameter in %s that cannot be read is %s", (target, parameter) => {
+  expect(unreadableParameter(target)).toBe(parameter);
 });
 
 test.each<[Allow, string]>([

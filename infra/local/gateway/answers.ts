@@ -2,7 +2,7 @@
  * Builds the errors that API Gateway sends without calling a function. It also compresses responses as API Gateway does.
  */
 import { promisify } from "node:util";
-import { gzip } from "node:zlib";
+import { deflate, gzip } from "node:zlib";
 import { LocalError } from "../servers/error.ts";
 import type { Api, PreflightIntegration } from "../template/api-definition.ts";
 
@@ -119,20 +119,31 @@ const render = (template: string, variables: Variables): string =>
   template.replaceAll(VARIABLE, (_, name: string) => variables.get(name) ?? "");
 
 /**
- * Compresses a complete response as API Gateway does, but only with gzip. Returns the response unchanged if `minimumBytes` is undefined, if
- * the response is smaller or already has a content coding, or if the client does not accept gzip.
+ * The content codings that the local gateway supports. If a client accepts several, the first one in its `Accept-Encoding` header is used.
+ */
+const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
+
+/**
+ * Compresses a complete response as API Gateway does. Returns the response unchanged if `minimumBytes` is undefined, if the response is
+ * smaller or already has a content coding, or if the client accepts no supported coding.
  */
 export async function compressed(
   answer: Answer,
   acceptEncoding: string | undefined,
   minimumBytes: number | undefined,
 ): Promise<Answer> {
+  const coding = acceptedCoding(acceptEncoding);
   const isEncoded = answer.headers.some(([name]) => name.toLowerCase() === "content-encoding");
-  const isSmall = minimumBytes === undefined || Buffer.byteLength(answer.body) < minimumBytes;
-  if (isEncoded || isSmall || !acceptsGzip(acceptEncoding)) return answer;
-  const body = await promisify(gzip)(answer.body);
-  return { ...answer, headers: [...answer.headers, ["Content-Encoding", "gzip"]], body };
+  const size = Buffer.byteLength(answer.body);
+  if (minimumBytes === undefined || coding === undefined || isEncoded || size < minimumBytes) return answer;
+  const body = await codings[coding](answer.body);
+  return { ...answer, headers: [...answer.headers, ["Content-Encoding", coding]], body };
 }
 
-const acceptsGzip = (accepted = ""): boolean =>
-  accepted.split(",").some((part) => /^gzip(?!;q=0(?:\.0*)?$)/i.test(part.replaceAll(/\s/g, "")));
+function acceptedCoding(accepted = ""): keyof typeof codings | undefined {
+  for (const part of accepted.split(",")) {
+    const [coding = "", quality = ""] = part.split(";").map((text) => text.trim().toLowerCase());
+    if ((coding === "gzip" || coding === "deflate") && !/^q=0(?:\.0*)?$/.test(quality)) return coding;
+  }
+  return undefined;
+}

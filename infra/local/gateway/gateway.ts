@@ -21,7 +21,7 @@ import {
 } from "./answers.ts";
 import { type Authorizers, createAuthorizers, Denied, functionAt } from "./authorizers.ts";
 import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
-import { header, type RawRequest, readBody, readRequest } from "./request.ts";
+import { header, type RawRequest, readBody, readRequest, unreadableParameter } from "./request.ts";
 import { createRouter, type Router } from "./router.ts";
 import { createKeyThrottle, createThrottle, type KeyThrottle, type Throttle } from "./throttle.ts";
 
@@ -76,7 +76,8 @@ export function createGateway(
         const answer = await answerTo(setup, request, requestId, response);
         if (answer === undefined) return;
         const encodings = request.headers["accept-encoding"]?.toString();
-        send(response, await answered(answer, requestId, encodings));
+        const sent = await answered(answer, requestId, encodings);
+        send(response, answer === "BAD_REQUEST_PARAMETERS" ? naming(unreadableParameter(request.url), sent) : sent);
         if (!request.complete) discard(request);
       } catch {
         // An error here means that the client has disconnected.
@@ -86,6 +87,14 @@ export function createGateway(
     refuse: (error, socket) => refuse(error, socket, errors),
     flushAuthorizers: () => authorizers.flush(),
   };
+}
+
+/** API Gateway's own answer does not name the parameter that it cannot read. The local one does, because it helps while developing. */
+function naming(parameter: string | undefined, answer: Answer): Answer {
+  if (parameter === undefined) return answer;
+  const message = "has a percent escape that is not UTF-8: write é as %C3%A9, and % as %25";
+  const fault = { parameter, code: "invalid_encoding", message };
+  return { ...answer, body: String(answer.body).replace('"errors":[]', () => `"errors":${JSON.stringify([fault])}`) };
 }
 
 interface Setup {

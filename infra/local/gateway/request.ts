@@ -60,6 +60,18 @@ function readQuery(search: string): Map<string, string[]> {
 
 const decoded = (text: string): string => decodeURIComponent(text.replaceAll("+", " "));
 
+/** Returns the first query parameter, as it was sent, that makes `readRequest` return undefined. */
+export function unreadableParameter(target = ""): string | undefined {
+  for (const part of splitOnce(target, "?")[1].split("&")) {
+    try {
+      readQuery(part);
+    } catch {
+      return splitOnce(part, "=")[0];
+    }
+  }
+  return undefined;
+}
+
 /**
  * Headers that API Gateway does not pass to a function. The source is the column for Lambda on AWS's page "Amazon API Gateway important
  * notes". `keep-alive` and `proxy-connection` are not on that page. They are in the list because they concern only the connection to the
