@@ -23,7 +23,7 @@ export const appointmentsPerProspect = 500;
 export const appointmentTitle = 255;
 export const appointmentLocation = 255;
 export const appointmentNotes = 10_000;
-/** Time range of a calendar request. */
+/** Default and maximum time range of a calendar request. */
 export const calendarDays = 31;
 export const calendarDaysMax = 366;
 export const search = 200;

@@ -7,7 +7,7 @@ type Schema = Record<string, unknown>;
 /** The keyword that replaces `enum`. It lists the known values of a text, and validators ignore it. */
 export const KNOWN_VALUES = "x-extensible-enum";
 
-/** Changes one schema, without the schemas inside it, as an `override` of zod's `toJSONSchema` does. */
+/** Opens one schema, but not the schemas inside it: zod's `toJSONSchema` calls its `override` once for each schema. */
 export function openSchema(schema: Schema): void {
   withoutTimePattern(schema);
   if (schema.additionalProperties === false) delete schema.additionalProperties;

@@ -24,7 +24,10 @@ export interface OfflineOptions {
   readonly maxAttempts?: number;
   /** Maximum number of records in a page, 1 to 1 000. */
   readonly pageLimit?: number;
-  /** The release of the app. After a change of it, the client compares its records with the service. */
+  /**
+   * The release of the app. When it changes, the client compares checksums of its records with those of the service, because a fault of the
+   * app may have damaged records.
+   */
   readonly release?: string;
   readonly now?: () => number;
   readonly wait?: (ms: number) => Promise<unknown>;

@@ -82,7 +82,7 @@ export async function openDataDir(directory: string, fresh: boolean): Promise<Da
   const { at, release, markEnding } = await claimed(directory);
   const form = at("complete");
   if (fresh || !existsSync(form) || readFileSync(form, "utf8") === BEGUN) {
-    // This file is written before the data, so that the next start may remove what an interrupted one has written.
+    // This file is written before the data, so that the next start is allowed to remove what an interrupted start has written.
     writeFileSync(form, BEGUN);
     for (const name of DATA) rmSync(at(name), { recursive: true, force: true });
   }

@@ -71,12 +71,12 @@ function withoutConst({ const: value, ...schema }: JsonSchema): JsonSchema {
 }
 
 /**
- * Changes two kinds of schemas from which client generators create wrong code:
- * - The schema `{}`, also with a description, allows any value. For it, generators use the type `AnyType`, which does not exist. If it
- *   describes the values of an object, it is replaced by `true`, which has the same meaning. Otherwise it is replaced by an object with any
- *   fields, because the API takes objects there: the features and the `crs` of GeoJSON.
- * - If the values of an object with any keys have an `enum`, the generator for Kotlin creates an enumeration instead of a map. So the
- *   `enum` is removed, and the description lists the values.
+ * Changes two kinds of schemas for which client generators create wrong code:
+ * - A schema that allows any value: `{}`, with or without a description. Generators use the type `AnyType` for it, but do not create this
+ *   type. As `additionalProperties` of an object, the schema becomes `true`, which has the same meaning. Elsewhere it becomes an object
+ *   with any fields: it describes the features and the `crs` of GeoJSON, which are objects.
+ * - `additionalProperties` with an `enum`. The generator for Kotlin creates an enumeration instead of a map. So the `enum` is removed, and
+ *   the description lists the values.
  */
 function withObjects(schema: JsonSchema): JsonSchema {
   const { additionalProperties: values } = schema;

@@ -51,8 +51,8 @@ const plans: Record<Preset, Plan> = {
    */
   small: {
     accountConcurrency: 10,
-    // Ten executions of 100 ms each handle 100 requests per second. Beyond, Lambda would refuse, and API Gateway respond with 500 instead
-    // of 429.
+    // The account's ten concurrent executions, of 100 ms each, handle 100 requests per second. If API Gateway accepted more, Lambda would
+    // refuse them, and API Gateway would answer 500 instead of 429.
     requests: { perSecond: 100, burst: 200 },
     deliverySenders: 2,
     jobs: 2,

@@ -21,7 +21,10 @@ interface Files {
 
 const ASSET_DAYS = 365;
 
-/** Other resources need each of these, so a copy that waits for the others waits for these, too. Their names would take 30 KB. */
+/**
+ * Types of resources that `DependsOn` of the copies leaves out, because their names would add 30 KB to the template. Each such resource is
+ * needed by another one that the copies wait for, so they wait for it, too.
+ */
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 
 /** Call it when the stack has all its other resources. */

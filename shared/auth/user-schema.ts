@@ -27,7 +27,7 @@ export const PERMISSIONS_TEXT =
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
 
-/** Rows may have an address that the rule for new ones refuses. */
+/** Rows may have an e-mail address that the rule for new addresses refuses. */
 const KnownEmail = z.email({ pattern: /@/ }).check(atMost(limits.email));
 
 /** The fields of a user that are the same in the API and in the stored row. */

@@ -122,7 +122,10 @@ export const clientRecord = (companyId: number, userId: number, clientRecordId: 
   sk: `R#${clientRecordId}`,
 });
 
-/** The ranges tell which partitions can contain addresses. */
+/**
+ * One row for each range of id blocks that is reserved for the company's addresses. These rows tell a reader which partitions can contain
+ * addresses.
+ */
 export const addressRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` });
 export const addressRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#AR`,

@@ -189,7 +189,10 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
   yield `${piece}]`;
 }
 
-/** If the first piece fails, the client can still get a problem body, because nothing has been sent yet. */
+/**
+ * Waits for the first piece before the response begins. If this piece fails, the client still gets an error response (problem details,
+ * RFC 9457), because nothing has been sent yet.
+ */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const { value, done } = await pieces.next();
   return done === true ? pieces : continued(value, pieces);

@@ -55,7 +55,8 @@ export const isUntouched = ({ runsUntil }: Pick<JobRow, "runsUntil">): Condition
   runsUntil === undefined ? missing("runsUntil") : equals("runsUntil", runsUntil);
 
 /**
- * As `runsUntil`, it takes the lease from its holder. The next invocation still begins only after the last write of the holder has ended.
+ * Returns a new value of `runsUntil`, one millisecond later. It takes the lease from its holder, whose writes require the earlier value.
+ * The next invocation still begins only after the last write of the holder has ended.
  */
 export const revoked = ({ runsUntil }: Pick<JobRow, "runsUntil">): string | undefined =>
   runsUntil === undefined ? undefined : iso(Date.parse(runsUntil) + 1);
@@ -208,7 +209,7 @@ async function run<Row extends JobRow>(
     await job.release();
     await context.jobs.send({ kind: kind.name, companyId, id });
   } catch (error) {
-    // A retry can then start before the lease would expire.
+    // The lease is released, so that a retry can start before it would expire.
     if (!(error instanceof LeaseLost)) await job.releaseAfter(error).catch(() => undefined);
     throw error;
   }

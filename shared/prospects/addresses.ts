@@ -174,8 +174,8 @@ export async function updateAddress(
 }
 
 /**
- * The new row lists only holders that are not deleted. If all are deleted, it lists one of them for each assignee, because these decide who
- * sees the address.
+ * The new row lists the address's holders (the prospects that have it), but only those that are not deleted. If all holders are deleted,
+ * the row lists one holder for each assignee, because the assignees decide who may see the address.
  */
 function addressWrite(
   stored: StoredAddress,

@@ -130,7 +130,7 @@ function ringOf(polygon: unknown, place: string): unknown[] {
   if (hole !== undefined) {
     throw new Invalid("unsupported_geometry", `${place.split("/")[0]}: has holes, and a territory has one ring`);
   }
-  // A closed ring has one position more than points.
+  // A closed ring has one more position than it has points, because the last position repeats the first.
   const isClosed = String(positions.at(0)) === String(positions.at(-1));
   const points = isClosed && positions.length === limits.polygonPointsMax + 1 ? positions.slice(0, -1) : positions;
   if (points.length > limits.polygonPointsMax) {

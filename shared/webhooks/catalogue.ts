@@ -92,7 +92,7 @@ export const catalogue = {
 export const EventName = /* @__PURE__ */ z.keyof(/* @__PURE__ */ z.object(catalogue));
 export type EventName = z.infer<typeof EventName>;
 
-/** A bulk job causes them too, once for each prospect that it changes. */
+/** The events of a single prospect. A bulk job with the setting `events: "each"` causes them for each prospect that it changes. */
 export type ProspectEvent =
   | "prospect.created"
   | "prospect.updated"

@@ -19,7 +19,7 @@ export const retryGapsMs: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = retryGapsMs.length + 1;
 
-/** The duration of the whole retry plan. */
+/** The duration of the whole retry plan. A delivery is given up if no request for it could be sent for this time. */
 export const UNSENT_MS = retryGapsMs.reduce((sum, gap) => sum + gap, 0);
 
 /** Each gap is longer or shorter by up to this share, so that deliveries that failed together are not retried at the same time. */

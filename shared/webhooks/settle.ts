@@ -61,7 +61,7 @@ export async function cancel({ table, clock }: EventContext, deliveries: readonl
 
 type Update = Extract<Write, { update: unknown }>;
 
-/** The maximum of DynamoDB. */
+/** Maximum number of writes in a transaction of DynamoDB. */
 const TRANSACTION_WRITES = 100;
 
 /**

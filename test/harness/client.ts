@@ -18,7 +18,7 @@ const Described = z.object({
 });
 /** An operation of the OpenAPI document contains the description of a response, or refers to a shared description among the components. */
 const Place = z.union([z.object({ $ref: z.string() }), Described]);
-/** Only headers refer to shared descriptions. */
+/** A header parameter is only a `$ref` to a shared parameter, so it has neither `name` nor `in`. Query and path parameters have both. */
 const Parameter = z.looseObject({ name: z.optional(z.string()), in: z.optional(z.string()) });
 const Operation = z.object({
   parameters: z.optional(z.array(Parameter)),

@@ -57,7 +57,7 @@ const unknown: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
 const request = (url: string) => ({ url: at(url), body: "{}", headers: { "Content-Type": "application/json" } });
 const send = (url: string, resolve: Resolve): Promise<Exchange> => post(request(url), "public", resolve);
 
-/** Tries to save the URL, and returns the message of the error. */
+/** Runs the check that is made when a user saves a webhook, which must refuse the URL. Returns the message of the error. */
 async function refusal(url: string, resolve: Resolve): Promise<string> {
   const error: unknown = await assertTarget(at(url), "public", resolve).catch((reason: unknown) => reason);
   if (!(error instanceof ApiError)) throw new Error(`${url} was not refused`);

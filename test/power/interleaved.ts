@@ -346,7 +346,10 @@ function lazily<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Gives up after a few failed conditions, because a call that always takes the same id would try for seconds. */
+/**
+ * Returns a table that throws TableBusy at the third failed condition. Otherwise, a call that takes the same used id at each attempt would
+ * repeat its write for seconds.
+ */
 function impatient(table: Table): Table {
   let left = 3;
   return calledBy(

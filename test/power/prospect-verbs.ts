@@ -1,4 +1,7 @@
-/** The verbs of prospects and of what belongs to them, for the general law of conditional writes (interleaved.ts). */
+/**
+ * The operations that change prospects and their notes, appointments, tags and addresses. interleaved.ts tests each of them: nothing may be
+ * lost if a competing operation runs between two of its calls to the table.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import { all, missing } from "#shared/db/expression.ts";

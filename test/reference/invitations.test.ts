@@ -223,7 +223,8 @@ describe("an invitation that is not accepted", () => {
     expect(await shown(context, one, first)).toMatchObject({ invitation: "withdrawn", isActive: false, email });
     const second = await createUser(context, pool, two, newUser(email));
     expect(await lookUpCaller(context, second.sub)).toMatchObject({ companyId: two.companyId });
-    // The first company can send another invitation, but nobody can accept it, because the address now belongs to the other company.
+    // The first company can invite the user again. The user is then shown as invited, but no mail is sent and nobody can accept the
+    // invitation, because the address now belongs to the other company.
     await changeUser(context, pool, one, first.id, { isActive: true });
     expect(await shown(context, one, first)).toMatchObject({ invitation: "pending", isActive: true });
     expect(pool.mails).toEqual([email, email]);

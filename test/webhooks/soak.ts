@@ -257,8 +257,9 @@ async function consumeUntil(stage: Stage, untilMs: number): Promise<void> {
 }
 
 /**
- * Processes several messages in one call. It counts the deliveries whose sender failed although the receiver had accepted the post, because
- * only these may be sent again. One message may send many deliveries of a backlog.
+ * Processes several messages in one call. Counts, in `cutOff`, the deliveries that the receiver accepted although the processing of their
+ * message then failed, because only these may be sent again. A message without a `deliveryId` may send many deliveries of a backlog, so if
+ * it fails, all deliveries posted in this call count.
  */
 async function take(stage: Stage, entries: Pipeline["queue"]): Promise<void> {
   const { at, context, cutOff, received } = stage;

@@ -74,7 +74,10 @@ function problemOf({ status, headers }: Response, body: unknown): Failed {
 /** With the growing waits, these are about ten minutes, so that a service may restart. */
 const TRIES = 48;
 
-/** Repeats `work` with growing waits while it may succeed later. */
+/**
+ * Repeats `work` with growing waits while it fails with `busy` (it may succeed later). After the last try, throws this failure: the same
+ * command can resume the transfer.
+ */
 export async function retried<T>({ signal }: Run, server: string, work: () => Promise<T>, tries = TRIES): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

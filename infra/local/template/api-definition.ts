@@ -327,8 +327,8 @@ function importFaults({ path, verb, operation }: Imported, known: Schemes): stri
     ...(namesOf(operation).filter((name) => known.authorizers.has(name)).length > 1
       ? [`${at}: a method can have only one authorizer`]
       : []),
-    // Only an authorizer can return the API key of a request. If a method needs a key but has no authorizer, API Gateway refuses every
-    // request to this method.
+    // With the API key source AUTHORIZER, the only one that the local service supports, API Gateway takes the key of a request from the
+    // authorizer's answer and not from a header. It therefore refuses every request to a method that needs a key but has no authorizer.
     ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
       ? [`${at}: needs an API key, but has no authorizer that names one`]
       : []),

@@ -208,7 +208,7 @@ function mergeable(parts: readonly Pick<Part, "rows">[]): number | undefined {
   let newer = 0;
   let first: number | undefined;
   for (const [age, { rows }] of [...parts.entries()].reverse()) {
-    // A part of deletions and notes has 0 rows, and the next flush would always merge it.
+    // A part that contains only deletions and notes has 0 rows. Without this minimum of 1, the next flush would always merge it.
     const size = Math.max(1, rows);
     if (newer > 0 && newer >= size * (age === 0 ? 1 : MERGE_RATIO)) first = age;
     newer += size;

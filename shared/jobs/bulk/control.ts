@@ -55,7 +55,10 @@ function stopper(wanted: "paused" | "cancelled") {
 
 const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
 
-/** Stops a waiting or paused job at once. A running job is only asked, because only its invocation knows which records it has changed. */
+/**
+ * Stops a waiting or paused job at once. In the row of a running job, it only sets `wanted`. The invocation stops the job after its current
+ * chunk, because only the invocation knows which records it has changed.
+ */
 const ask = (context: BulkContext, caller: Caller, id: number, wanted: "paused" | "cancelled"): Promise<StoredBulk> =>
   optimistic(async () => {
     const stored = await findJob(context, caller, id);

@@ -43,7 +43,7 @@ export async function findUndo({ table }: ReadContext, companyId: number, id: nu
   return item === undefined ? undefined : StoredBulk.parse(item);
 }
 
-/** The job can then be undone again. */
+/** Returns true if an undo has ended before it was complete. The job that it undoes can then be undone again. */
 export const isFruitless = ({ state }: StoredBulk): boolean => state === "cancelled" || state === "failed";
 
 export const readJob = async (context: ReadContext, caller: Caller, id: number): Promise<Job> =>

@@ -28,7 +28,7 @@ export interface Handling {
   readonly heldUntil: () => number;
 }
 
-/** All writes must end before the lease does. If less than this remains of the lease, no record is begun. */
+/** If the lease ends within this many milliseconds, no record is begun, because all writes must end before the lease does. */
 const CALLS_MS = 45_000;
 
 /**

@@ -63,7 +63,7 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
 
 /** Chunks read at the same time. One chunk often contains a whole page, so one is read first, and each step doubles the number. */
 const TOGETHER = 8;
-/** A page with a filter that few records match may therefore be shorter than requested. */
+/** Maximum number of chunks that one request reads. If few of their records match the filter, the page is shorter than requested. */
 const CHUNKS_PER_PAGE = 64;
 
 const presented = ({ id, outcome, code, detail }: StoredResult): JobResult => ({

@@ -113,7 +113,7 @@ async function handleChunk(context: JobContext, job: BulkJob, kind: Kind, member
   for (let at = 0; at < members.length; at += TOGETHER) {
     const names = await currentDictionary(context, job.stored.companyId);
     const { version, caller } = authorOf(names, job.stored);
-    // No write with older rights is still running. A request that changes the user's rights waits for the new `authorVersion`.
+    // All writes with older rights have ended here, so `authorVersion` is saved. A request that changes the user's rights waits for it.
     const progress = progressAfter(job.stored, results);
     if (version !== job.stored.authorVersion) await job.save({ ...progress, authorVersion: version });
     else await job.heartbeat(progress);

@@ -5,7 +5,7 @@
 import { constants, crc32, createDeflateRaw, type DeflateRaw } from "node:zlib";
 import { GZIP_HEADER, gzipEnd } from "#shared/http/gzip.ts";
 
-/** The end of the gzip file must contain both. */
+/** The CRC-32 and the length of the text before compression, up to now. The end of a gzip file contains both. */
 export interface GzipState {
   readonly crc: number;
   readonly textBytes: number;

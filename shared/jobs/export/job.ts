@@ -65,7 +65,8 @@ async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Ca
   const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
   const visible = visibleAssignee(caller) ?? null;
   if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
-  // If `assignee` is set, the user could see only assigned prospects at the request. The file stays so limited.
+  // If `assignee` is set, the user could see only assigned prospects when the export was requested. The file contains only these, even if
+  // the user may see more now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -150,8 +151,8 @@ async function end({ objects }: JobContext, job: ExportJob, set: Partial<StoredE
 }
 
 /**
- * Handles a missing upload or missing ids. If the exported file exists, an interrupted invocation completed it, and the job is marked.
- * Otherwise another invocation begins the export again.
+ * Handles a missing upload or missing ids. If the exported file exists, an interrupted invocation has completed it, so the job ends as
+ * completed. Otherwise another invocation begins the export again.
  */
 async function recover(context: JobContext, job: ExportJob, error: FileGone): Promise<boolean> {
   const { companyId, id, total, parts } = job.stored;

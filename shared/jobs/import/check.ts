@@ -67,7 +67,7 @@ const byUpload: Size = {
 
 export const sizeOf = ({ upload }: StoredImport): Size => (upload === undefined ? inRequest : byUpload);
 
-/** The lease expires after two minutes. */
+/** The lease is renewed after this many milliseconds. It expires after two minutes. */
 export const LEASE_RENEWAL_MS = 60_000;
 
 export function fileOf({ objects }: ImportContext, { companyId, id, etag }: StoredImport) {
@@ -251,7 +251,7 @@ export async function columnsOf(bytes: Bytes, encoding: Encoding): Promise<FileC
   return columns.map(({ header, samples }) => ({ header, samples }));
 }
 
-/** The headers, as the import names columns that it has not read. */
+/** Returns each header once, in the shortened form in which an import lists the columns that it has not read. */
 export const namesOf = (columns: readonly FileColumn[]): string[] => [
   ...new Set(columns.map(({ header }) => shortened(header))),
 ];
@@ -277,7 +277,10 @@ const StoredNames = z.object({
   made: z.array(z.tuple([z.string(), z.int()])),
 });
 
-/** Returns the dictionary at the beginning of the job. The first invocation stores it in the bucket. */
+/**
+ * Returns the company's statuses, tags and users as they were when the job began, and the tags that the job has created since. The first
+ * invocation stores them in the bucket.
+ */
 export async function jobNames(context: ImportContext, { companyId, id }: JobId): Promise<ImportNames> {
   try {
     const bytes = await context.objects.get(importKeys.names(companyId, id));

@@ -110,7 +110,8 @@ async function finish(context: InMemory, caller: Caller, { file, job }: Opened, 
     });
     // The last transaction succeeded although it seemed to fail.
     if (isCompleted) return resultOf(job.stored);
-    // After the deadline, a write may still reach the table. The next import or the sweeper therefore deletes the rows.
+    // If the deadline has passed, a write of this import may still reach the table after a deletion. So its rows are not deleted here. They
+    // stay invisible until the company's next import or the sweeper deletes them.
     if (!(error instanceof DeadlinePassed)) {
       await stoppedBefore(CLEAR_RESERVE_MS, () => clearFailed(context, job.stored)).catch(() => undefined);
     }
@@ -132,7 +133,7 @@ const PARTLY_CHANGED = `The request took too long. It created no prospect, but m
 export const UNKNOWN_OUTCOME =
   "The request took too long, and it is unknown whether the file was imported. Repeat it with the same Idempotency-Key, which never imports the file twice. If you sent no key, look for the import in GET /api/prospects/imports before you repeat the request.";
 
-/** The import while it has no row. `save` only changes the object. */
+/** Returns an import that has no row in the table yet. Its `save` changes only the object in memory. */
 function unstored(stored: StoredImport): ImportWork {
   let current = stored;
   return {

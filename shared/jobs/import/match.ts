@@ -25,7 +25,7 @@ export type Match =
 
 const SEVERAL = -1;
 
-/** Eight bytes a row, so that a million rows fit into the memory. */
+/** The prospects that the rows of a file match. It takes eight bytes for each row, so that a million rows fit into the memory. */
 export class Matches {
   /**
    * The result by row number: 0 is no prospect, -1 several, and a positive number the id of the only one. If an earlier row has the same
@@ -85,7 +85,7 @@ export class FileKeys {
     if (this.by === "id") this.#ids.push(Number(key));
   }
 
-  /** Ignores the prospect if no row of the file has the key. */
+  /** Notes that the prospect `id` has the key. Does nothing if no row of the file has this key. */
   meet(id: number, key: string): void {
     const row = this.#rows.get(digestOf(key));
     if (row !== undefined) this.#codes[row] = this.#codes[row] === 0 ? id : SEVERAL;

@@ -223,7 +223,10 @@ export async function appointmentsOfUser(
   return { rows, hasMore: left.length > limit };
 }
 
-/** A place in the calendar: after this appointment, or at this time if the id is 0. */
+/**
+ * The point from which the calendar is read: after the appointment that starts at `at` and has this id, or from `at` on if `id` is 0. `at`
+ * is in milliseconds since 1970.
+ */
 interface Moment {
   readonly at: number;
   readonly id: number;

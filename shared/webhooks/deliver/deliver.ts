@@ -154,7 +154,10 @@ const registrationOf = ({ companyId, webhookId, registrationId }: StoredDelivery
 
 /** A refused delivery is tried again after this many milliseconds if a slot will probably be free by then. */
 const SOON_MS = 1_000;
-/** A quick receiver usually frees a slot within milliseconds, but a queued message returns only after a second or more. */
+/**
+ * If no slot is free, the sender looks again up to `RECHECKS` times, every `RECHECK_MS` milliseconds. A quick receiver usually frees a slot
+ * within milliseconds, but a queued message returns only after a second or more.
+ */
 export const RECHECKS = 3;
 export const RECHECK_MS = 20;
 

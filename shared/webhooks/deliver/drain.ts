@@ -122,7 +122,10 @@ async function drainThrottled(context: EventContext, limiter: StoredLimiter, sta
   return { nextMs: context.clock.now() };
 }
 
-/** Without these, deliveries of bulk jobs would wait until the webhook has no other deliveries in its backlog. */
+/**
+ * Number of deliveries of bulk jobs that a page contains beside other deliveries. Without these, deliveries of bulk jobs would wait until
+ * the webhook has no other deliveries in its backlog.
+ */
 const BULK_BESIDE_OTHERS = 10;
 
 /**

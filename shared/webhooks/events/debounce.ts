@@ -185,7 +185,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKeyOf(match), ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The entry's key has the delivery's id: with the event's id, the windows that one event opens would conflict in one entry.
+    // The key of the entry contains the delivery's id. With the event's id, all windows that one event opens would write the same entry,
+    // and their transactions would conflict.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];

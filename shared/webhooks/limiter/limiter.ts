@@ -150,7 +150,7 @@ export async function acquireSlot(context: EventContext, claim: SlotClaim): Prom
     const refusing = await refusingRow(context, update);
     if (refusing === undefined) return { kind: "acquired", slot };
     const limiter = limiterOf(claim, refusing);
-    // The client repeats a write whose answer was lost.
+    // The client of DynamoDB repeats a write whose answer was lost. The condition then fails, although the first write took this slot.
     if (limiter.slots.some((held) => held.slot === slot)) return { kind: "acquired", slot };
     const expired = limiter.slots.filter(({ until }) => until <= iso(now));
     if (expired.length === 0) return inFlight(limiter, ids) ?? refusalOf(limiter, now);

@@ -36,7 +36,7 @@ function raise(counts: Map<number, number>, companyId: number, by: number): void
   counts.set(companyId, (counts.get(companyId) ?? 0) + by);
 }
 
-/** If there are more, `Overdue.again` reads them a second time. */
+/** Maximum number of overdue entries that are kept in memory. If there are more, `Overdue.again` reads all of them a second time. */
 const CACHED_ENTRIES = 2_000;
 
 /** The overdue entries outside of the paused and throttled backlogs. */
@@ -45,7 +45,7 @@ export interface Overdue {
   readonly fanOuts: number;
   /** Webhooks with a throttled backlog from which deliveries should be sent now. */
   readonly throttled: readonly { readonly companyId: number; readonly webhookId: number }[];
-  /** If there are few entries, they come from memory. */
+  /** Returns the entries of a partition again. Up to `CACHED_ENTRIES` entries come from memory. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 

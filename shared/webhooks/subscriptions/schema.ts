@@ -7,7 +7,7 @@ import * as limits from "#shared/limits.ts";
 import { atMost, Bytes, Id, label, malformed, named, requiredText, Timestamp, text } from "#shared/schema.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 
-/** The rest of the secret is base64. */
+/** The prefix of a secret of Standard Webhooks. The rest of such a secret is a key in base64. */
 export const STANDARD_PREFIX = "whsec_";
 
 /** Standard Webhooks: base64 of a key of 24 to 64 bytes. */
@@ -228,7 +228,7 @@ export const StoredRegistration = z.object({
   companyId: Id,
   webhookId: Id,
   createdAt: Timestamp,
-  /** Earlier events may have been published with another delay. */
+  /** The time of the last change of the delay. Events before this time may have been published with another delay. */
   delayChangedAt: z.optional(Timestamp),
 });
 export type StoredRegistration = z.infer<typeof StoredRegistration>;

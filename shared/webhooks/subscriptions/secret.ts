@@ -17,7 +17,7 @@ export function maskOf(secret: string): string {
   return `••••${characters.slice(characters.length - shown).join("")}`;
 }
 
-/** Standard Webhooks requires 24 to 64. */
+/** Bytes of the key in a new secret of Standard Webhooks, which requires 24 to 64. */
 const STANDARD_BYTES = 24;
 
 export const newSecret = (form: "uuid" | "standard"): string =>
