@@ -83,9 +83,7 @@ export async function territoryVersions(
   const key = `${companyId} ${logId}`;
   const known = versions(table).get(key);
   if (known?.version === territoriesVersion) return known.value;
-  const territories: Versioned[] = [];
-  const { pk, begins } = keys.territories(companyId);
-  for await (const item of table.query({ pk, begins })) territories.push(Versioned.parse(item));
+  const territories = await Array.fromAsync(table.query(keys.territories(companyId)), (item) => Versioned.parse(item));
   versions(table).set(key, territoriesVersion, territories);
   return territories;
 }
