@@ -1,6 +1,6 @@
 /**
  * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk`, so that the job does not change the prospect again after
- * a crash.
+ * a crash. Also brings the notes of a restored prospect back into the index, from which a merge removes the notes of deleted prospects.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * The polygons of territories, for filters of prospects. A warm function caches them. A filter reads the head of the company index anyway,
- * whose `territoriesVersion` shows whether a cached polygon is current.
+ * The polygons and the versions of territories. A warm function caches them. A filter or tile reads the head of the company index anyway,
+ * whose `territoriesVersion` shows whether what is cached is current.
  */
 import * as z from "zod/mini";
 import { cachePerTable } from "#shared/cache.ts";
