@@ -7,9 +7,9 @@ import { listNotes } from "#shared/prospects/notes.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import { presentUser } from "#shared/reference/invite.ts";
 import { Status, Tag } from "#shared/reference/schema.ts";
-import { listStatuses, listTags } from "#shared/reference/values.ts";
 import { User } from "#shared/reference/user.ts";
 import { listUsers } from "#shared/reference/users.ts";
+import { listStatuses, listTags } from "#shared/reference/values.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { listTerritories, Territory } from "#shared/territories/territories.ts";
 
