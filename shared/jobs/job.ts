@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { JobId, JobMessage } from "#shared/aws/sqs.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
@@ -44,6 +45,15 @@ export type JobRow = z.infer<typeof JobRow>;
 export function newJobRow({ companyId, userId }: Caller, id: number, nowMs: number): JobRow {
   const now = iso(nowMs);
   return { id, companyId, createdBy: userId, createdAt: now, updatedAt: now, runs: 0 };
+}
+
+/** Returns the user who began the job, with current rights. Undefined if the user is disabled. */
+export async function currentCaller(
+  { table }: Pick<JobContext, "table">,
+  { companyId, createdBy }: JobRow,
+): Promise<Caller | undefined> {
+  const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
+  return isActive ? { companyId, userId: createdBy, role, permissions } : undefined;
 }
 
 /** The attributes with which the sweep finds a job whose message was lost, at the given time. */

@@ -1,4 +1,4 @@
-/** The S3 keys of the files that imports, exports and bulk jobs use. */
+/** The S3 keys of the files that imports, exports and bulk jobs use, and the link to such a file. */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { named, Timestamp } from "#shared/schema.ts";

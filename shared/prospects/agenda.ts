@@ -68,9 +68,18 @@ export function agendaAfter(
   after: Pick<StoredAppointment, "startAt" | "status"> | undefined,
 ): AgendaEntry[] {
   const others = entries.filter((entry) => entry.id !== id);
-  if (after === undefined) return others;
-  return [...others, { id, startMs: Date.parse(after.startAt), isScheduled: after.status === "scheduled" }];
+  return after === undefined ? others : [...others, agendaEntry({ ...after, id })];
 }
+
+export const agendaEntry = ({
+  id,
+  startAt,
+  status,
+}: Pick<StoredAppointment, "id" | "startAt" | "status">): AgendaEntry => ({
+  id,
+  startMs: Date.parse(startAt),
+  isScheduled: status === "scheduled",
+});
 
 /** Returns the latest start of an appointment, but never a time earlier than `before`. Returns undefined without appointments. */
 export function agendaUntil(entries: readonly AgendaEntry[], before: string | undefined): string | undefined {
@@ -192,15 +201,11 @@ export async function nextAppointment(
   return all.filter((appointment) => isUpcoming(appointment, nowMs)).sort(soonestFirst)[0];
 }
 
-async function readAppointments(
+export const readAppointments = (
   table: Reads,
   { companyId, id }: Pick<StoredProspect, "companyId" | "id">,
-): Promise<StoredAppointment[]> {
-  const found: StoredAppointment[] = [];
-  for await (const item of table.query(attachedKeys.appointments(companyId, id)))
-    found.push(StoredAppointment.parse(item));
-  return found;
-}
+): Promise<StoredAppointment[]> =>
+  Array.fromAsync(table.query(attachedKeys.appointments(companyId, id)), (item) => StoredAppointment.parse(item));
 
 const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: number): boolean =>
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;

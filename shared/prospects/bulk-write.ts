@@ -1,6 +1,6 @@
 /**
  * Writes the fields of one prospect for a bulk job. The row gets the mark `bulk`, so that the job does not change the prospect again after
- * a crash.
+ * a crash. Also brings the notes of a restored prospect back into the index, from which a merge removes the notes of deleted prospects.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
@@ -9,15 +9,9 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Condition, Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { type AgendaEntry, agendaRemoval, agendaWrites } from "#shared/prospects/agenda.ts";
+import { agendaEntry, agendaRemoval, agendaWrites, readAppointments } from "#shared/prospects/agenda.ts";
 import { replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
-import {
-  BulkFields,
-  type BulkMark,
-  StoredAppointment,
-  StoredNote,
-  type StoredProspect,
-} from "#shared/prospects/stored.ts";
+import { BulkFields, type BulkMark, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
 import { nextVersion } from "#shared/prospects/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
@@ -96,21 +90,12 @@ async function writesOf(
   const [wasDeleted, isDeleted] = [current.deletedAt !== undefined, next.deletedAt !== undefined];
   if (isDeleted && !wasDeleted) return [...replaceProspect(current, next, deletedIf), ...agendaRemoval(current)];
   if (!isDeleted && wasDeleted) {
-    const entries = await appointmentTimes(context, current);
+    // The agenda was deleted with the prospect. No appointment can have changed since.
+    const appointments = await readAppointments(context.table, current);
+    const entries = appointments.filter(({ deletedAt }) => deletedAt === undefined).map(agendaEntry);
     return [...replaceProspect(current, next), ...(entries.length === 0 ? [] : agendaWrites(next, next, entries))];
   }
   return (await nextVersion(context, current, next, { dictionary, source: BULK_SOURCE })).writes;
-}
-
-/** Reads the appointments of a deleted prospect, whose agenda was deleted with it. No appointment can have changed since. */
-async function appointmentTimes({ table }: ApiContext, { companyId, id }: StoredProspect): Promise<AgendaEntry[]> {
-  const entries: AgendaEntry[] = [];
-  for await (const item of table.query(attachedKeys.appointments(companyId, id))) {
-    const { id: appointmentId, startAt, status, deletedAt } = StoredAppointment.parse(item);
-    if (deletedAt !== undefined) continue;
-    entries.push({ id: appointmentId, startMs: Date.parse(startAt), isScheduled: status === "scheduled" });
-  }
-  return entries;
 }
 
 /** Each note has at most three writes, and DynamoDB accepts 100 in a transaction. */

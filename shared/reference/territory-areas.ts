@@ -1,6 +1,6 @@
 /**
- * The polygons of territories, for filters of prospects. A warm function caches them. A filter reads the head of the company index anyway,
- * whose `territoriesVersion` shows whether a cached polygon is current.
+ * The polygons and the versions of territories. A warm function caches them. A filter or tile reads the head of the company index anyway,
+ * whose `territoriesVersion` shows whether what is cached is current.
  */
 import * as z from "zod/mini";
 import { cachePerTable } from "#shared/cache.ts";
@@ -83,9 +83,7 @@ export async function territoryVersions(
   const key = `${companyId} ${logId}`;
   const known = versions(table).get(key);
   if (known?.version === territoriesVersion) return known.value;
-  const territories: Versioned[] = [];
-  const { pk, begins } = keys.territories(companyId);
-  for await (const item of table.query({ pk, begins })) territories.push(Versioned.parse(item));
+  const territories = await Array.fromAsync(table.query(keys.territories(companyId)), (item) => Versioned.parse(item));
   versions(table).set(key, territoriesVersion, territories);
   return territories;
 }

@@ -1,6 +1,6 @@
 /**
  * The schemas and rows of users. A user has four rows: the user, the rights by token subject, and claims on the e-mail address in the
- * company and in the service. The last one is missing if another company has the address.
+ * company and in the service. The last one is missing if another company has the address. Also the rules for who may change users.
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -1,6 +1,6 @@
 /**
  * Makes the handlers of sign-in, refresh and sign-out of the console. Unlike all other endpoints, they set cookies and need no token, and
- * browsers open two of them as pages.
+ * browsers open two of them as pages. The cookies are the session, and the sign-in that has begun.
  */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";

@@ -1,4 +1,4 @@
-/** The sign-in of the console: the redirect to the identity provider, and the return from it. */
+/** The sign-in of the console: the redirect to the identity provider, and the return from it. Also the refresh and the end of its session. */
 import * as z from "zod/mini";
 import { unauthenticated } from "#shared/auth/token.ts";
 import { ApiError } from "#shared/errors.ts";

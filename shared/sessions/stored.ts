@@ -1,4 +1,7 @@
-/** The stored row of a session. Its tokens are encrypted with a data key of the company for sessions only. */
+/**
+ * The stored row of a session, and the caller of a request with its id. The tokens in the row are encrypted with a data key of the company
+ * for sessions only.
+ */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
@@ -76,10 +79,7 @@ export async function readSession(
   return session.endsAt > clock.now() ? session : undefined;
 }
 
-/**
- * Returns the tokens of a session. Throws `unauthenticated` if they cannot be decrypted. This happens if the session began with an old
- * release that encrypted sessions and webhook secrets with the same data key. Its user must sign in again.
- */
+/** Returns the tokens of a session. Throws `unauthenticated` if they cannot be decrypted, because the user can then sign in again. */
 export async function openTokens(
   secrets: Pick<Secrets, "open">,
   digest: string,

@@ -1,6 +1,5 @@
 /** The kind of jobs that writes an export into a file. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
-import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { FileHeaders } from "#shared/aws/s3.ts";
 import { oneJob } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
@@ -9,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import { FileGone } from "#shared/errors.ts";
 import { GzipPart, gzipBegin } from "#shared/jobs/export/gzip-parts.ts";
 import { type Parts, StoredExport } from "#shared/jobs/export/stored.ts";
-import type { JobKind, RunningJob } from "#shared/jobs/job.ts";
+import { currentCaller, type JobKind, type RunningJob } from "#shared/jobs/job.ts";
 import { exportKeys } from "#shared/jobs/s3-keys.ts";
 import { errorFields, log } from "#shared/log.ts";
 import {
@@ -59,12 +58,11 @@ export const exportJob = (partBytes = PART_BYTES): JobKind<StoredExport> => ({
 });
 
 /** Returns the user who began the export, with current rights, or undefined if the user may no longer see all prospects of it. */
-async function callerOf({ table }: JobContext, stored: StoredExport): Promise<Caller | undefined> {
-  const { companyId, createdBy, assignee } = stored;
-  const user = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
-  const caller = { companyId, userId: user.id, role: user.role, permissions: user.permissions };
-  const visible = visibleAssignee(caller) ?? null;
-  if (!user.isActive || (visible !== null && visible !== assignee)) return undefined;
+async function callerOf(context: JobContext, stored: StoredExport): Promise<Caller | undefined> {
+  const { assignee } = stored;
+  const caller = await currentCaller(context, stored);
+  const visible = caller && visibleAssignee(caller);
+  if (caller === undefined || (visible !== undefined && visible !== assignee)) return undefined;
   // If `assignee` is set, the user could see only assigned prospects when the export was requested. The file contains only these, even if
   // the user may see more now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };

@@ -1,4 +1,4 @@
-/** Reads and checks the file of an import before any row is written. */
+/** Reads and checks the file of an import before any row is written, with the names of statuses, tags and users at its beginning. */
 import { gunzipSync, gzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -132,7 +132,7 @@ async function fileMatching(
 /** Returns the columns of the file, of which no header is known, as the result of a dry run. Throws BadFile if the file is not text. */
 export async function showColumns(context: ImportContext, job: ImportWork): Promise<void> {
   const columns = await columnsOf(fileOf(context, job.stored), await fileEncoding(context, job));
-  await job.save({ columns, ignoredColumns: namesOf(columns) });
+  await job.save({ columns, ignoredColumns: [...new Set(columns.map(({ header }) => shortened(header)))] });
 }
 
 /** What the check has found in the rows up to `row`. */
@@ -251,11 +251,6 @@ export async function columnsOf(bytes: Bytes, encoding: Encoding): Promise<FileC
   return columns.map(({ header, samples }) => ({ header, samples }));
 }
 
-/** Returns each header once, in the shortened form in which an import lists the columns that it has not read. */
-export const namesOf = (columns: readonly FileColumn[]): string[] => [
-  ...new Set(columns.map(({ header }) => shortened(header))),
-];
-
 export type ImportContext = ApiContext & Pick<AppContext, "objects">;
 
 export interface ImportNames {
@@ -264,7 +259,7 @@ export interface ImportNames {
   readonly tagIds: ReadonlyMap<string, number>;
 }
 
-export function importNames(dictionary: Dictionary, created: Iterable<readonly [string, number]> = []): ImportNames {
+function importNames(dictionary: Dictionary, created: Iterable<readonly [string, number]> = []): ImportNames {
   const known = [...dictionary.tags.values()].map(({ id, value }) => [folded(value), id] as const);
   return { dictionary, tagIds: new Map([...known, ...created]) };
 }

@@ -1,7 +1,6 @@
 /** The kind of jobs that imports an uploaded file. If the import fails or is cancelled, the job deletes its records. */
 import * as z from "zod/mini";
 import { type Caller, may } from "#shared/auth/caller.ts";
-import { StoredUser } from "#shared/auth/user-schema.ts";
 import { type JobId, oneJob } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import { equals, type Write } from "#shared/db/expression.ts";
@@ -11,7 +10,7 @@ import { checkFile, openFile, showColumns, unlessReportLost } from "#shared/jobs
 import { clear, completion } from "#shared/jobs/import/lifecycle.ts";
 import { StoredImport } from "#shared/jobs/import/stored.ts";
 import { importRows } from "#shared/jobs/import/write.ts";
-import type { JobKind, RunningJob } from "#shared/jobs/job.ts";
+import { currentCaller, type JobKind, type RunningJob } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
@@ -89,7 +88,9 @@ async function fail(job: ImportJob, failure: string): Promise<"failed"> {
 
 async function run(context: JobContext, job: ImportJob): Promise<"done" | "late" | "failed"> {
   const caller = await currentCaller(context, job.stored);
-  if (!may(caller, "canManageProspects")) return fail(job, "The user who began the import may no longer import.");
+  // The rights may have changed: the upload link is valid for an hour.
+  if (caller === undefined || !may(caller, "canManageProspects"))
+    return fail(job, "The user who began the import may no longer import.");
   try {
     return (await runSteps(context, job, caller)) ? "done" : "late";
   } catch (error) {
@@ -97,13 +98,6 @@ async function run(context: JobContext, job: ImportJob): Promise<"done" | "late"
     log.warn("import refused", { id: job.stored.id, ...errorFields(error) });
     return fail(job, error instanceof BadFile ? error.message : "The uploaded file was removed or replaced.");
   }
-}
-
-/** Returns the user with current rights, which may have changed: the upload link is valid for an hour. */
-async function currentCaller({ table }: JobContext, { companyId, createdBy }: StoredImport): Promise<Caller> {
-  const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
-  const none = { role: "sales" as const, permissions: [] };
-  return { companyId, userId: createdBy, ...(isActive ? { role, permissions } : none) };
 }
 
 /** Returns false if the time is too short for the rest. */

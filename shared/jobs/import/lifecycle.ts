@@ -138,8 +138,7 @@ const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
 /** Returns false if there were none. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
-  const found: Key[] = [];
-  for await (const item of table.query(partition)) found.push(Keyed.parse(item));
+  const found = await Array.fromAsync(table.query(partition), (item) => Keyed.parse(item));
   await table.batchRemove(found);
   return found.length > 0;
 }

@@ -3,7 +3,6 @@
  * whole file.
  */
 import { hash } from "node:crypto";
-import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -13,7 +12,7 @@ import { blockOf, IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError } from "#shared/errors.ts";
 import { keyOf, type MatchBy } from "#shared/prospects/match-key.ts";
-import { isPublished, isVisible } from "#shared/prospects/read.ts";
+import { isPublished, isVisible, publishedBlocks } from "#shared/prospects/read.ts";
 import { pageProspect, type StoredProspect } from "#shared/prospects/stored.ts";
 
 /** `repeated`: an earlier row of the file has the same key. */
@@ -180,19 +179,8 @@ async function* readsOfIds(table: Table, companyId: number, ids: readonly number
   }
 }
 
-const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
-
-/**
- * Reads all prospects of the company. The row of an id range is written before its first prospect, so none that exists at the beginning is
- * missed.
- */
 async function* readsOfCompany(table: Table, companyId: number, blockLimit: number): AsyncGenerator<Item[]> {
-  const blocks: number[] = [];
-  for await (const item of table.query(keys.prospectRanges(companyId))) {
-    const { from, to, importId } = Range.parse(item);
-    // The prospects of an unfinished import are not visible.
-    if (importId === undefined) for (let block = from; block <= to; block++) blocks.push(block);
-  }
+  const blocks = await publishedBlocks(table, keys.prospectRanges(companyId));
   if (blocks.length > blockLimit) {
     throw tooMany(`${blockLimit} blocks of ${IDS_PER_PARTITION} ids, which may hold few prospects each`);
   }
@@ -209,8 +197,5 @@ async function* inTurns<T>(entries: readonly T[], read: (entry: T) => Promise<It
   }
 }
 
-async function prospectsBetween(table: Table, companyId: number, first: number, last: number): Promise<Item[]> {
-  const items: Item[] = [];
-  for await (const item of table.query(keys.prospectSpan(companyId, first, last))) items.push(item);
-  return items;
-}
+const prospectsBetween = (table: Table, companyId: number, first: number, last: number): Promise<Item[]> =>
+  Array.fromAsync(table.query(keys.prospectSpan(companyId, first, last)));

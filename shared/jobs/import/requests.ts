@@ -95,9 +95,8 @@ export async function beginImport(
 }
 
 async function checkOpen({ table }: ApiContext, companyId: number): Promise<void> {
-  let open = 0;
-  for await (const _ of table.query(keys.openImports(companyId))) open++;
-  if (open >= limits.openJobs) {
+  const open = await Array.fromAsync(table.query(keys.openImports(companyId)));
+  if (open.length >= limits.openJobs) {
     throw new ApiError("conflict", `A company can have at most ${limits.openJobs} imports that wait or run.`);
   }
 }

@@ -3,7 +3,7 @@
  * prospects.
  */
 import * as z from "zod/mini";
-import { allEnded } from "#shared/all-ended.ts";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -85,7 +85,9 @@ export function exportRows(
   return async (batch) => {
     const found: Rows = new Map();
     const ids = batch.map(({ id }) => id);
-    const blocks = await inLanes([...Map.groupBy(ids, blockOf)], ([block, own]) => rowsOf(block, own));
+    const blocks = await mapConcurrently([...Map.groupBy(ids, blockOf)], PARALLEL, ([block, own]) =>
+      rowsOf(block, own),
+    );
     for (const rows of blocks.flat()) for (const [id, row] of rows) found.set(id, row);
     const isStale = ({ id, version }: Wanted): boolean => {
       const row = found.get(id);
@@ -109,7 +111,7 @@ async function readSome(
       ids.map((id) => keys.prospect(companyId, id)),
       { consistency },
     ),
-    inLanes(ids, (id) => notesIn(table, newestOf(companyId, id), consistency)),
+    mapConcurrently(ids, PARALLEL, (id) => notesIn(table, newestOf(companyId, id), consistency)),
   ]);
   return rowsFrom(items, notes.flat(), isWhole);
 }
@@ -131,7 +133,7 @@ async function readBlock(table: Reads, companyId: number, block: number, isWhole
   }
   const ids = items.map(({ id }) => Id.parse(id));
   const reads = noteReads(companyId, ids, (id) => manyNotes.has(id));
-  const notes = await inLanes(reads, (read) => notesIn(table, read, "eventual"));
+  const notes = await mapConcurrently(reads, PARALLEL, (read) => notesIn(table, read, "eventual"));
   return rowsFrom(items, notes.flat(), isWhole);
 }
 
@@ -161,12 +163,8 @@ const newestOf = (companyId: number, id: number): QuerySpec => ({
   limit: 1,
 });
 
-async function notesIn(table: Reads, read: QuerySpec, consistency: Consistency): Promise<ExportedNote[]> {
-  const notes: ExportedNote[] = [];
-  for await (const item of table.query({ ...read, fields: noteFields, consistency }))
-    notes.push(ExportedNote.parse(item));
-  return notes;
-}
+const notesIn = (table: Reads, read: QuerySpec, consistency: Consistency): Promise<ExportedNote[]> =>
+  Array.fromAsync(table.query({ ...read, fields: noteFields, consistency }), (item) => ExportedNote.parse(item));
 
 function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[], isWhole: boolean): Rows {
   // A Query returns the notes of a prospect in ascending order of time.
@@ -194,17 +192,4 @@ function bytesOf(rows: Rows | undefined): number {
     bytes += ROW_BYTES + 2 * ((note?.body.length ?? 0) + (prospect.customFieldData?.length ?? 0));
   }
   return bytes;
-}
-
-async function inLanes<T, Result>(entries: readonly T[], work: (entry: T) => Promise<Result>): Promise<Result[]> {
-  const results: Result[] = [];
-  let next = 0;
-  async function lane(): Promise<void> {
-    for (let at = next++; at < entries.length; at = next++) {
-      const entry = entries[at];
-      if (entry !== undefined) results.push(await work(entry));
-    }
-  }
-  await allEnded(Array.from({ length: PARALLEL }, lane));
-  return results;
 }

@@ -1,5 +1,4 @@
 /** Reads the rows from which a company index is built, in blocks, so that the memory does not grow with the company. */
-import * as z from "zod/mini";
 import type { NoteRef, Records, SomeRecords } from "#shared/company-index/record.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -7,45 +6,32 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexEntry, indexNote } from "#shared/prospects/indexed.ts";
+import { publishedBlocks } from "#shared/prospects/read.ts";
 import { findNoteLocators } from "#shared/prospects/rows.ts";
 import { StoredNote, storedProspect } from "#shared/prospects/stored.ts";
 
 const PARALLEL = 8;
-
-const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 export const indexRecords = (table: Table): Records => ({
   readAll: (companyId) => readAll(table, companyId),
   readSome: (companyId, prospects, notes) => readSome(table, companyId, prospects, notes),
 });
 
-/** The row of an id range is written before its first record, so every row that existed when the ranges were read is found. */
 async function* readAll(table: Table, companyId: number): AsyncGenerator<SomeRecords> {
-  const ranges: z.infer<typeof Range>[] = [];
-  for await (const item of table.query(keys.prospectRanges(companyId))) {
-    const range = Range.parse(item);
-    // The id ranges of unfinished imports are skipped, because their rows are not visible yet.
-    if (range.importId === undefined) ranges.push(range);
-  }
   const underWay: Promise<SomeRecords>[] = [];
-  for (const { from, to } of ranges) {
-    for (let block = from; block <= to; block++) {
-      const read = readBlock(table, companyId, block);
-      // An unhandled rejection would end the process before the read is awaited below, which still throws.
-      read.catch(() => undefined);
-      underWay.push(read);
-      const first = underWay.length < PARALLEL ? undefined : underWay.shift();
-      if (first !== undefined) yield await first;
-    }
+  for (const block of await publishedBlocks(table, keys.prospectRanges(companyId))) {
+    const read = readBlock(table, companyId, block);
+    // An unhandled rejection would end the process before the read is awaited below, which still throws.
+    read.catch(() => undefined);
+    underWay.push(read);
+    const first = underWay.length < PARALLEL ? undefined : underWay.shift();
+    if (first !== undefined) yield await first;
   }
   for (const read of underWay) yield await read;
 }
 
-async function readBlock(table: Table, companyId: number, block: number): Promise<SomeRecords> {
-  const items: Item[] = [];
-  for await (const item of table.query(attachedKeys.prospectsAndNotes(companyId, block))) items.push(item);
-  return recordsIn(items);
-}
+const readBlock = async (table: Table, companyId: number, block: number): Promise<SomeRecords> =>
+  recordsIn(await Array.fromAsync(table.query(attachedKeys.prospectsAndNotes(companyId, block))));
 
 async function readSome(
   table: Table,

@@ -1,5 +1,4 @@
 /** Lists the addresses that the caller may see, sorted by id. */
-import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { assigneesOf } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
@@ -13,6 +12,7 @@ import type { AddressQuery } from "#shared/prospects/address-input.ts";
 import { isPack, StoredAddress, unpackAddresses } from "#shared/prospects/address-rows.ts";
 import { allowsAddress, type Holder, presentAddress } from "#shared/prospects/addresses.ts";
 import { findProspects } from "#shared/prospects/find.ts";
+import { publishedBlocks } from "#shared/prospects/read.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 
 /** A page of `limits.pageSizeMax` addresses fits into four full blocks. */
@@ -36,7 +36,8 @@ export async function listAddresses(
 ): Promise<AddressPage> {
   const { table } = context;
   const { companyId } = caller;
-  const blocks = await blocksFrom(table, companyId, Math.floor((after + 1) / IDS_PER_PARTITION));
+  const first = Math.floor((after + 1) / IDS_PER_PARTITION);
+  const blocks = (await publishedBlocks(table, keys.addressRanges(companyId))).filter((block) => block >= first);
   const isRestricted = visibleAssignee(caller) !== undefined;
   const allowed = isRestricted ? limits.addressesLookedThrough / IDS_PER_PARTITION : blocks.length;
   const addresses: StoredAddress[] = [];
@@ -99,17 +100,4 @@ async function readBlock(table: Reads, companyId: number, block: number): Promis
 
 function keepFirst(addresses: Map<number, StoredAddress>, address: StoredAddress): void {
   if (!addresses.has(address.id)) addresses.set(address.id, address);
-}
-
-const Range = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
-
-/** Returns the numbers of the company's id blocks from `first` on, in ascending order. Blocks of unfinished imports are left out. */
-async function blocksFrom(table: Reads, companyId: number, first: number): Promise<number[]> {
-  const blocks: number[] = [];
-  for await (const item of table.query(keys.addressRanges(companyId))) {
-    const { from, to, importId } = Range.parse(item);
-    if (importId !== undefined) continue;
-    for (let block = Math.max(from, first); block <= to; block++) blocks.push(block);
-  }
-  return blocks;
 }
