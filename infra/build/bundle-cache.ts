@@ -127,18 +127,21 @@ export function removeOldEntries(cache: string, kept: number): void {
   for (const { path } of old) rmSync(path, { recursive: true, force: true });
 }
 
-/** Returns the key of a cache entry: a hash of `settings` and of all files in `SOURCES`. */
-export function cacheKey(settings: readonly string[]): string {
+/** Returns the key of a cache entry: a hash of `settings` and of all files in `sources`, without built files and installed packages. */
+export function cacheKey(settings: readonly string[], sources: readonly string[] = SOURCES): string {
   const hash = createHash("sha256");
   for (const setting of settings) hash.update(`${setting}\n`);
-  for (const source of SOURCES) addTo(hash, join(root, source), source);
+  for (const source of sources) addTo(hash, join(root, source), source);
   return hash.digest("hex").slice(0, 32);
 }
+
+const BUILT = /^(?:dist(?:$|[-.])|node_modules$)/;
 
 function addTo(hash: ReturnType<typeof createHash>, path: string, name: string): void {
   if (!statSync(path).isDirectory()) {
     hash.update(`${name}\n`).update(createHash("sha256").update(readFileSync(path)).digest());
     return;
   }
-  for (const child of readdirSync(path).toSorted()) addTo(hash, join(path, child), `${name}/${child}`);
+  const children = readdirSync(path).filter((child) => !BUILT.test(child));
+  for (const child of children.toSorted()) addTo(hash, join(path, child), `${name}/${child}`);
 }

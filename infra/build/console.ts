@@ -1,12 +1,12 @@
 /** Builds the console into console/dist if its sources have changed since the last build. */
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { doneAtExit } from "../cli/command/at-exit.ts";
 import { codeOf } from "../cli/command/error.ts";
 import { optionsOf, runCommand } from "../cli/command/options.ts";
 import { root } from "./bundle.ts";
+import { cacheKey } from "./bundle-cache.ts";
 
 const folder = join(root, "console");
 /** The directory with the built files, which CloudFront or the local service sends to browsers. */
@@ -29,7 +29,7 @@ const SOURCES = ["console", "docs/client/api.ts", "docs/client/client.ts", "pack
 /** Builds the console if needed. Returns true if it has built the console, which takes a few seconds. */
 export async function buildConsole(): Promise<boolean> {
   removeLeftovers();
-  const hash = hashOfSources();
+  const hash = cacheKey([], SOURCES);
   if (isBuilt(hash)) return false;
   const made = `${consoleDirectory}-${process.pid}`;
   await runVite(made);
@@ -99,21 +99,6 @@ function publish(made: string): void {
   if (existsSync(consoleDirectory)) renameSync(consoleDirectory, old);
   renameSync(made, consoleDirectory);
   rmSync(old, { recursive: true, force: true });
-}
-
-function hashOfSources(): string {
-  const hash = createHash("sha256");
-  for (const file of SOURCES.flatMap(filesOf)) hash.update(`${relative(root, file)}\n`).update(readFileSync(file));
-  return hash.digest("hex");
-}
-
-function filesOf(source: string): string[] {
-  const path = join(root, source);
-  if (!statSync(path).isDirectory()) return [path];
-  return readdirSync(path, { withFileTypes: true })
-    .filter(({ name }) => !name.startsWith("dist") && name !== "node_modules")
-    .flatMap(({ name }) => filesOf(join(source, name)))
-    .sort();
 }
 
 const usage = `npm run console

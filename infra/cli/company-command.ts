@@ -4,16 +4,12 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { CompanyId } from "./command/accepted.ts";
 import { argumentsOf, checked, commandNamed, runCommand } from "./command/options.ts";
-import { chosenStack, stackOptions, type TableInUse, tableInUse } from "./table-in-use.ts";
+import { chosenStack, stackInput, stackOptions, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /** Resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
 export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
 
-const Input = z.object({
-  company: CompanyId,
-  stage: z.optional(z.string()),
-  stack: z.optional(z.string()),
-});
+const Input = z.object({ ...stackInput, company: CompanyId });
 
 /** Sets the exit code: that of the command, 2 after wrong usage, or 1 for an unknown company or after any other error. */
 export const companyCommand = (usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> =>

@@ -16,18 +16,18 @@ import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
+import { describeTable } from "../local/engines/tables.ts";
 import { stackNameOf } from "../settings/names.ts";
 import { type DeployedRetention, readRetention } from "../settings/retention.ts";
-import { CompanyId, must, TableName, textUpTo, wholeNumber } from "./command/accepted.ts";
+import { CompanyId, must, TableName, textUpTo } from "./command/accepted.ts";
 import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from "./command/options.ts";
 import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
 import { poolAt } from "./company/pool.ts";
-import { READ_UNITS, type RowStore, storesAt, WRITE_UNITS } from "./company/rows.ts";
+import { type RowStore, storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
 import { CommandRefused, resume, suspend } from "./company/suspension.ts";
 import { restoredFrom } from "./restore/found-tables.ts";
-import { describeTable } from "./restore/point-in-time.ts";
-import { chosenStack, deployedTable, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
+import { chosenStack, deployedTable, stackInput, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run company -- create --name NAME --owner EMAIL [--first-name TEXT] [--last-name TEXT]
     creates a company with its owner
@@ -42,18 +42,15 @@ npm run company -- delete --company N --confirm "NAME" [--also TABLE]
 npm run company -- check --company N
     counts what is left of a company in all tables; exit code 1 if anything is, or if no company and no erasure has this id
 ${stackUsage}
-    [--read-units N, --write-units N]   maximum capacity units of the table per second (default ${READ_UNITS}, ${WRITE_UNITS})
+${unitsUsage}
 exit code 0: success, 1: something is left of a company, refused or any other error, 2: wrong usage`;
 
-const Units = wholeNumber(1, 999_999);
 const Input = z.object({
+  ...stackInput,
+  ...unitsInput,
   company: CompanyId,
   confirm: z._default(z.string(), ""),
   also: z.optional(TableName),
-  stage: z.optional(z.string()),
-  stack: z.optional(z.string()),
-  "read-units": z._default(Units, READ_UNITS),
-  "write-units": z._default(Units, WRITE_UNITS),
 });
 type Input = z.output<typeof Input>;
 
@@ -166,12 +163,11 @@ function readInput(args: readonly string[]): Input {
 }
 
 const NewCompany = z.object({
+  ...stackInput,
   name: z.pipe(textUpTo(limits.name), text(limits.name)),
   owner: z.string().check(z.refine((email) => z.safeParse(Email, email).success, must("an e-mail address"))),
   "first-name": z._default(text(limits.name), ""),
   "last-name": z._default(text(limits.name), ""),
-  stage: z.optional(z.string()),
-  stack: z.optional(z.string()),
   sub: z.optional(textUpTo(255)),
 });
 

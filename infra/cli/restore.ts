@@ -6,15 +6,16 @@ import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
-import { CompanyId, must, TableName, wholeNumber } from "./command/accepted.ts";
+import { describeTable } from "../local/engines/tables.ts";
+import { CompanyId, must, TableName } from "./command/accepted.ts";
 import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from "./command/options.ts";
-import { READ_UNITS, storesAt, WRITE_UNITS } from "./company/rows.ts";
+import { storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
 import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
-import { deleteRestored, describeTable, RestoreRefused } from "./restore/point-in-time.ts";
+import { deleteRestored, RestoreRefused } from "./restore/point-in-time.ts";
 import { FAULTS_SHOWN, verifyAll } from "./restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "./restore/whole-table.ts";
-import { type ChosenStack, chosenStack, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
+import { type ChosenStack, chosenStack, stackInput, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run restore -- table --to 2026-11-22T10:00:00Z --as NAME [--from TABLE]
     restores the service's table (or TABLE, which the service used earlier) at this second into the new table NAME;
@@ -29,16 +30,10 @@ npm run restore -- company --company N --from TABLE
 npm run restore -- delete --table NAME
     deletes a restored table; the table that the service uses is refused
 ${stackUsage}
-    [--read-units N, --write-units N]   maximum capacity units of the table per second (default ${READ_UNITS}, ${WRITE_UNITS})
+${unitsUsage}
 exit code 0: success, 1: faults, refused or any other error, 2: wrong usage`;
 
-const Units = wholeNumber(1, 999_999);
-const shared = {
-  stage: z.optional(z.string()),
-  stack: z.optional(z.string()),
-  "read-units": z._default(Units, READ_UNITS),
-  "write-units": z._default(Units, WRITE_UNITS),
-};
+const shared = { ...stackInput, ...unitsInput };
 /** DynamoDB restores a table only to whole seconds. */
 const Second = z.pipe(
   z.iso.datetime({ offset: true, precision: 0, ...must("a time such as 2026-11-22T10:00:00Z") }),
@@ -49,11 +44,7 @@ const inputs = {
   prepare: z.strictObject({ ...shared, table: TableName, from: z.optional(TableName) }),
   delete: z.strictObject({ ...shared, table: TableName }),
   verify: z.strictObject({ ...shared, table: TableName, rebuild: z._default(z.boolean(), false) }),
-  company: z.strictObject({
-    ...shared,
-    from: TableName,
-    company: CompanyId,
-  }),
+  company: z.strictObject({ ...shared, from: TableName, company: CompanyId }),
 } as const;
 type Input<Name extends keyof typeof inputs> = z.output<(typeof inputs)[Name]>;
 

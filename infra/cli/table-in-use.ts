@@ -108,6 +108,7 @@ function missingOf({ name, message }: Error): string | undefined {
   return "AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
 }
 
+export const stackInput = { stage: z.optional(z.string()), stack: z.optional(z.string()) };
 export const stackOptions = { stage: { type: "string" }, stack: { type: "string" } } as const;
 
 export const stackUsage = `    [--stage NAME]   the deployment of this stage, even while a local service runs

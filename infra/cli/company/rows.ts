@@ -8,6 +8,7 @@ import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
+import { wholeNumber } from "../command/accepted.ts";
 
 export interface RowStore {
   readonly client: DynamoDBDocumentClient;
@@ -18,9 +19,17 @@ export interface RowStore {
 }
 
 /** Four scan segments share them. A partition allows 3 000 per second, so a third remains for users even if all read the same one. */
-export const READ_UNITS = 2_000;
+const READ_UNITS = 2_000;
 /** A partition allows 1 000 per second, so at least half of them remain for users. */
-export const WRITE_UNITS = 500;
+const WRITE_UNITS = 500;
+const Units = wholeNumber(1, 999_999);
+
+export const unitsInput = {
+  "read-units": z._default(Units, READ_UNITS),
+  "write-units": z._default(Units, WRITE_UNITS),
+};
+export const unitsUsage = `    [--read-units N, --write-units N]   maximum capacity units of the table per second (default ${READ_UNITS}, ${WRITE_UNITS})`;
+
 export const SEGMENTS = 4;
 
 /** Limits the units that a command consumes per second, so that enough of the table's capacity remains for users. */

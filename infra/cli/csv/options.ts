@@ -2,7 +2,7 @@
 import * as z from "zod/mini";
 import { NewExport } from "#shared/jobs/export/schema.ts";
 import { type Column, exportColumns, importColumns, knownColumns } from "#shared/prospects/csv/format.ts";
-import { columnNamed } from "#shared/prospects/csv/header.ts";
+import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
 import { serviceUrl } from "../../local/servers/address.ts";
 import { HttpUrl, must } from "../command/accepted.ts";
@@ -44,12 +44,10 @@ const own = { "match-by": string, "on-match": string, errors: string, again: fla
 const ofImport = { ...access, ...own, mapping: { type: "string", multiple: true } } as const;
 const ofExport = { ...access, "all-columns": flag, bom: flag, ...texts(filters) };
 
-const Access = z.object({
+const Given = z.object({
   base: z.optional(HttpUrl),
   token: z.optional(z.string()),
   as: z.optional(z.string().check(z.regex(/^\S+@\S+$/, must("an e-mail address")))),
-});
-const Matching = z.object({
   "match-by": z.optional(z.enum(MatchBy.options, must("id, sourceId or emailAddress"))),
   "on-match": z.optional(z.enum(OnMatch.options, must("update, skip or create"))),
 });
@@ -72,7 +70,7 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
   if (command !== "import") throw unknownCommand(command ?? "", usage);
   const { values, positionals } = argumentsOf(ofImport, usage, args);
   const { errors, again, "dry-run": dryRun, mapping = [], ...given } = values;
-  const { "match-by": matchBy, "on-match": onMatch } = checked(Matching, given, usage);
+  const { "match-by": matchBy, "on-match": onMatch } = checked(Given, given, usage);
   if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
   const pairs = mapping.map(pairOf).toSorted(([one], [other]) => (one < other ? -1 : 1));
   /** The options that change how the service reads the file. They do not depend on the order of `--mapping`. */
@@ -86,7 +84,7 @@ function accessOf(
   env: NodeJS.ProcessEnv,
 ) {
   if (file === undefined || more.length > 0) throw wrong("name one FILE, and put a name with blanks in quotes");
-  const { base = serviceUrl(env), as: email, token: own } = checked(Access, given, usage);
+  const { base = serviceUrl(env), as: email, token: own } = checked(Given, given, usage);
   // `--as` names a user of the local service, for whom it issues a token, so TOKEN is ignored.
   const token = own ?? (email === undefined ? env.TOKEN : undefined);
   if (!token && email === undefined) {
@@ -99,6 +97,7 @@ function accessOf(
 function pairOf(pair: string): [string, Column | null] {
   const [, header, name = ""] = /^(.+)=([^=]*)$/s.exec(pair) ?? [];
   if (header === undefined) throw wrong(`--mapping: write "HEADER=COLUMN" and not "${pair}"`);
+  if (header === UNMAPPABLE) throw wrong(`--mapping: the header ${UNMAPPABLE} cannot be mapped`);
   const column = columnNamed(name);
   if (column !== undefined || name.trim() === "") return [header, column ?? null];
   throw wrong(`--mapping: there is no column ${name}. The columns are ${knownColumns.join(", ")}`);

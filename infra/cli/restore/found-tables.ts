@@ -1,6 +1,7 @@
 /** Finds the tables that a restore has made from a table of the deployment, all with rows of companies. */
 import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
-import { describeTable, RestoreRefused } from "./point-in-time.ts";
+import { describeTable } from "../../local/engines/tables.ts";
+import { RestoreRefused } from "./point-in-time.ts";
 
 export interface FoundTables {
   /** The names of the restored tables, sorted. */

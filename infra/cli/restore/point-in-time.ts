@@ -2,14 +2,13 @@
 import {
   DeleteTableCommand,
   DescribeContinuousBackupsCommand,
-  DescribeTableCommand,
   type DynamoDBClient,
-  ResourceNotFoundException,
   RestoreTableToPointInTimeCommand,
   type TableDescription,
   UpdateTableCommand,
 } from "@aws-sdk/client-dynamodb";
 import { iso } from "#shared/clock.ts";
+import { describeTable } from "../../local/engines/tables.ts";
 
 export interface RestoreContext {
   readonly client: DynamoDBClient;
@@ -28,15 +27,6 @@ export interface RestoreRequest {
 export class RestoreRefused extends Error {}
 
 const POLL_MS = 10_000;
-
-export async function describeTable(client: DynamoDBClient, name: string): Promise<TableDescription | undefined> {
-  try {
-    return (await client.send(new DescribeTableCommand({ TableName: name }))).Table;
-  } catch (error) {
-    if (error instanceof ResourceNotFoundException) return undefined;
-    throw error;
-  }
-}
 
 /** A repeated call with the same arguments waits for the same restore. */
 export async function restoreTable(context: RestoreContext, request: RestoreRequest): Promise<TableDescription> {

@@ -18,7 +18,8 @@ import {
   UpdateTableCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
-import { describeTable, type RestoreContext, untilActive } from "./point-in-time.ts";
+import { describeTable } from "../../local/engines/tables.ts";
+import { type RestoreContext, untilActive } from "./point-in-time.ts";
 
 interface Tables {
   readonly source: TableDescription;

@@ -1,6 +1,7 @@
 /** Restores the whole table into a new one, or prepares a table that AWS Backup has restored. It may be killed and repeated. */
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import * as keys from "#shared/db/keys.ts";
+import { describeTable } from "../../local/engines/tables.ts";
 import {
   type CarriedDeliveries,
   type CarryContext,
@@ -10,7 +11,6 @@ import {
   raiseIds,
 } from "./carry-over.ts";
 import {
-  describeTable,
   type RestoreContext,
   RestoreRefused,
   type RestoreRequest,

@@ -59,7 +59,10 @@ export async function streamOf(dynamoDb: DynamoDBClient, tableName: string): Pro
   return arn;
 }
 
-async function describeTable(dynamoDb: DynamoDBClient, TableName: string): Promise<TableDescription | undefined> {
+export async function describeTable(
+  dynamoDb: DynamoDBClient,
+  TableName: string,
+): Promise<TableDescription | undefined> {
   try {
     return (await dynamoDb.send(new DescribeTableCommand({ TableName }))).Table;
   } catch (error) {

@@ -49,16 +49,16 @@ test("reports that the bucket has lost the file; the same command makes a new ex
 
 test("the same command resumes an export that was killed while it waited, and a completed one is made again", async () => {
   const file = newFile();
-  const city = ["--city", "golden"] as const;
+  const filter = "--bbox=-106,38.5,-104,41";
   const count = (): number => proxy.calls.filter((call) => call === BEGIN).length;
   const before = count();
   proxy.fail(STATE, { hold: "request" });
-  const waiting = start(file, ...city);
+  const waiting = start(file, filter);
   await proxy.received(STATE);
   waiting.child.kill("SIGKILL");
   await waiting.ended;
   proxy.fail(DOWNLOAD, { hold: "request" });
-  const receiving = start(file, ...city);
+  const receiving = start(file, filter);
   await proxy.received(DOWNLOAD);
   receiving.child.kill("SIGINT");
   expect(await receiving.ended).toMatchObject({
@@ -66,9 +66,9 @@ test("the same command resumes an export that was killed while it waited, and a 
     stderr: expect.stringContaining("interrupted: run the same command to resume"),
   });
   expect(existsSync(file)).toBe(false);
-  expect(await run(file, ...city)).toMatchObject({ code: 0 });
+  expect(await run(file, filter)).toMatchObject({ code: 0 });
   expect(count()).toBeGreaterThan(before + 1);
-  const { text } = await as.owner("GET", "/api/prospects/export?city=Golden");
+  const { text } = await as.owner("GET", "/api/prospects/export?bbox=-106,38.5,-104,41");
   expect(readFileSync(file, "utf8")).toBe(text);
   expect(siblings(file)).toEqual([]);
 });
@@ -105,7 +105,7 @@ test("a local error ends the command at once, without another export", async () 
   });
   expect(begun()).toBe(before);
   // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full.
-  const full = startCsvWith("ulimit -f 1", "export", ...args(file, ["--city", "denver"]));
+  const full = startCsvWith("ulimit -f 1", "export", ...args(file, ["--bbox=-106,38,-104,41"]));
   expect(await full.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("file too large") });
   expect(begun()).toBe(before + 1);
   expect(existsSync(file)).toBe(false);

@@ -262,6 +262,7 @@ test("wrong options are explained in sentences, and --help prints the options an
   const { file } = newFile();
   for (const [wrong, sentence] of [
     [["--mapping", "Who=nam"], "--mapping: there is no column nam. The columns are id, name, phone"],
+    [["--mapping", "__proto__=notes"], "--mapping: the header __proto__ cannot be mapped"],
     [["--mapping", "Who"], '--mapping: write "HEADER=COLUMN" and not "Who"'],
     [["--match-by", "id"], "--match-by and --on-match belong together"],
     [

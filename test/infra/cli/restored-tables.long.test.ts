@@ -7,8 +7,9 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { beforeAll, describe, expect, test } from "vitest";
 import { restoredFrom } from "../../../infra/cli/restore/found-tables.ts";
-import { deleteRestored, describeTable, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
+import { deleteRestored, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
+import { describeTable } from "../../../infra/local/engines/tables.ts";
 import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { startPointInTime } from "../../harness/point-in-time.ts";
