@@ -8,10 +8,12 @@ import type { ServerResponse } from "node:http";
 import { extname, join } from "node:path";
 import { runInNewContext } from "node:vm";
 import * as z from "zod/mini";
+import { type Answer, compressed } from "../local/gateway/answers.ts";
 import {
   API_PATHS,
-  type Basemap,
+  ASSETS,
   CONFIG,
+  type ConsoleSettings,
   cacheControl,
   consoleConfig,
   consoleFiles,
@@ -33,6 +35,7 @@ interface PageRequest {
   /** The path and the query. */
   readonly target: string;
   readonly host: string | undefined;
+  readonly acceptEncoding: string | undefined;
 }
 
 export interface Edge {
@@ -49,23 +52,30 @@ interface Site {
   readonly consoleUrl: string;
   /** The origin of the local bucket. Presigned URLs have this origin, so the console's content security policy must allow it. */
   readonly uploadOrigin: string;
-  readonly issuer: string;
-  readonly basemap: Basemap | undefined;
+  readonly settings: ConsoleSettings;
+  /** Returns the streets of the demo companies' cities as GeoJSON. */
+  readonly streets?: () => Promise<string>;
 }
 
+const STREETS = "streets.json";
+
 /** Creates the local replacement of CloudFront. */
-export function createEdge({ consoleUrl, uploadOrigin, issuer, basemap }: Site): Edge {
+export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site): Edge {
   const { port, host: ownHost } = new URL(consoleUrl);
   const pageRequest = loadFunction(edgeFunction("page-request", false), z.union([EdgeRequest, EdgeResponse]));
   const patterns = API_PATHS.map((path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
-  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, basemap) };
+  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, settings.basemap) };
+  const config = consoleConfig(streets === undefined ? settings : { ...settings, streets: `/${STREETS}` });
+  const contentOf = async (file: string): Promise<string | Buffer | undefined> =>
+    file === CONFIG ? config : file === STREETS && streets !== undefined ? streets() : fileOf(file);
+  const answerOf = compressing(contentOf);
   return {
     apiHeaders: apiHeaders(edgeFunction("api-request", false)),
     // The console and the API share one port. Requests with other methods than GET and HEAD are always for the API.
     isForConsole: ({ method, target }) =>
       (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(pathOf(target))),
-    async serve({ method, target, host }, response) {
-      const send = (status: number, more: object, body: string | Buffer): void => {
+    async serve({ method, target, host, acceptEncoding }, response) {
+      const send = (status: number, more: object, body: string | Uint8Array): void => {
         response.writeHead(status, { ...more });
         response.end(method === "HEAD" ? undefined : body);
       };
@@ -79,15 +89,40 @@ export function createEdge({ consoleUrl, uploadOrigin, issuer, basemap }: Site):
       if (host === `localhost:${port}` && host !== ownHost)
         return send(307, { Location: `${consoleUrl}${target}` }, "");
       const file = result.uri.slice(1);
-      const content = file === CONFIG ? consoleConfig(issuer, basemap) : await contentOf(file);
-      if (content === undefined) {
+      const answer = await answerOf(file, acceptEncoding);
+      if (answer === undefined) {
         // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
         const kind = { "Content-Type": "text/plain", "Cache-Control": "no-cache" };
         return send(403, { ...headers, ...kind }, "the console has no such file\n");
       }
-      const type = mediaTypes[extname(file)] ?? "application/octet-stream";
-      return send(200, { ...headers, "Content-Type": type, "Cache-Control": cacheControl(file) }, content);
+      return send(answer.status, { ...headers, ...Object.fromEntries(answer.headers) }, answer.body);
     },
+  };
+}
+
+/** CloudFront compresses the files of these types from this size on. */
+const COMPRESSED = /^(?:text|application\/(?:json|manifest\+json)|image\/svg)/;
+const COMPRESSED_BYTES = 1_000;
+
+/** Returns a function that compresses files as CloudFront does. It compresses an asset once, because assets never change. */
+function compressing(contentOf: (file: string) => Promise<string | Buffer | undefined>) {
+  const kept = new Map<string, Promise<Answer | undefined>>();
+  const compress = async (file: string, encodings: string | undefined): Promise<Answer | undefined> => {
+    const body = await contentOf(file);
+    const type = mediaTypes[extname(file)] ?? "application/octet-stream";
+    const headers = [
+      ["Content-Type", type],
+      ["Cache-Control", cacheControl(file)],
+      ["Vary", "Accept-Encoding"],
+    ] as const;
+    if (body === undefined) return undefined;
+    return compressed({ status: 200, headers, body }, COMPRESSED.test(type) ? encodings : undefined, COMPRESSED_BYTES);
+  };
+  return async (file: string, encodings: string | undefined): Promise<Answer | undefined> => {
+    const name = `${file} ${encodings}`;
+    const answer = kept.get(name) ?? compress(file, encodings);
+    if (file.startsWith(ASSETS) && (await answer) !== undefined) kept.set(name, answer);
+    return answer;
   };
 }
 
@@ -111,7 +146,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
  * Returns the content of a file of the console. Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not
  * begin with a dot. So the path cannot leave the console's directory.
  */
-async function contentOf(file: string): Promise<Buffer | undefined> {
+async function fileOf(file: string): Promise<Buffer | undefined> {
   if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(file)) return undefined;
   return readFile(join(consoleFiles(), file)).catch(() => undefined);
 }

@@ -1,6 +1,7 @@
 /** Defines schemas of values that several settings have. */
 import * as z from "zod/mini";
-import { must } from "../command/accepted.ts";
+import { HttpUrl, must } from "../command/accepted.ts";
+import { NO_BASEMAP } from "../edge/console-site.ts";
 
 export const matching = (pattern: RegExp, what: string) =>
   z.optional(z.string(must(what)).check(z.regex(pattern, must(what))));
@@ -34,6 +35,15 @@ const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).
 export const OriginsOrAll = z.pipe(
   List,
   z.array(z.string().check(z.refine((text) => text === "*" || isOrigin(text), must(`${ORIGIN}, or *`)))),
+);
+
+const STYLE = `a URL that begins with http:// or https://, or ${NO_BASEMAP}`;
+
+/** The URL of a style of the map, or `none`. */
+export const BasemapStyleUrl = z.optional(
+  z
+    .string(must(STYLE))
+    .check(z.refine((text) => text === NO_BASEMAP || z.safeParse(HttpUrl, text).success, must(STYLE))),
 );
 
 /** Origins of tiles, fonts and icons of the map. A wildcard would weaken the content security policy, so it is refused. */

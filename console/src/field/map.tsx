@@ -162,7 +162,7 @@ function addLayers(map: MapLibre): void {
   const data = collection([]);
   map.addSource("me", { type: "geojson", data });
   map.addSource("selected-door", { type: "geojson", data });
-  map.addSource("doors", { type: "geojson", data, cluster: true, clusterRadius: 36, clusterMaxZoom: 13 });
+  map.addSource("doors", { type: "geojson", data, cluster: true, clusterRadius: 50, clusterMaxZoom: 13 });
   const white = { "circle-stroke-color": "#ffffff", "circle-stroke-width": 2 };
   const texts = { "text-font": ["sans-serif"], "text-size": 12, "text-allow-overlap": true };
   const isCluster: ExpressionSpecification = ["has", "point_count"];
