@@ -46,5 +46,5 @@ export const BasemapStyleUrl = z.optional(
     .check(z.refine((text) => text === NO_BASEMAP || z.safeParse(HttpUrl, text).success, must(STYLE))),
 );
 
-/** Origins of tiles, fonts and icons of the map. A wildcard would weaken the content security policy, so it is refused. */
+/** Origins of tiles and icons of the map. A wildcard would weaken the content security policy, so it is refused. */
 export const BasemapOrigins = z.optional(z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN))))));

@@ -10,8 +10,8 @@ import {
   type MapTouchEvent,
 } from "maplibre-gl";
 import { useEffect, useEffectEvent, useMemo, useState } from "react";
-import { type Bounds, Canvas } from "../map/canvas.tsx";
-import { area, boundsOf, collection, point } from "../map/features.ts";
+import { Canvas } from "../map/canvas.tsx";
+import { area, type Bounds, boundsOf, collection, point } from "../map/features.ts";
 import { isRemoved } from "../map/layers.ts";
 import { NO_STATUS } from "../ui/badge.tsx";
 import { ringAround } from "./distance.ts";

@@ -97,17 +97,18 @@ function Field() {
     setKey(step.stop.key);
   };
   const setStatus = (at: Door, status: Status): void => {
-    const change = (currentStatusId: number | null): void => {
-      phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } }).catch(notifyFailed);
-    };
+    const change = (currentStatusId: number | null) =>
+      phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } });
     const before = at.status?.id ?? null;
-    change(status.id);
-    // The undo of an earlier door would be taken for that of this door.
-    dismiss(notice.current);
-    notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
-      change(before);
-      setKey(at.key);
-    });
+    // The message appears when this device has stored the change.
+    change(status.id).then(() => {
+      // The undo of an earlier door would be taken for that of this door.
+      dismiss(notice.current);
+      notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
+        change(before).catch(notifyFailed);
+        setKey(at.key);
+      });
+    }, notifyFailed);
     // A rep who has begun a note at this door stays there.
     const hasDraft = drafts.all().some((draft) => draft.record === recordOf(at) && draft.field === NOTE);
     if (!hasDraft) goOn(at);

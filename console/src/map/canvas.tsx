@@ -11,6 +11,7 @@ import { Loading } from "../ui/states.tsx";
 import { useBaseMap } from "./base-map.ts";
 import { cameraIn, cameraOf, withCamera } from "./camera.ts";
 import style from "./canvas.module.css";
+import type { Bounds } from "./features.ts";
 import { firstStyle } from "./own-style.ts";
 import "./worker.ts";
 
@@ -34,8 +35,6 @@ interface CanvasProps {
   /** Called once, when layers can be added. */
   readonly onReady: (map: MapLibre) => void;
 }
-
-export type Bounds = readonly [west: number, south: number, east: number, north: number];
 
 export function Canvas({ label, bounds, isWaiting = false, onReady }: CanvasProps) {
   const config = useConfig().data;
