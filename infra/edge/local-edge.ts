@@ -6,9 +6,10 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { extname, join } from "node:path";
+import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
+import { gzip } from "node:zlib";
 import * as z from "zod/mini";
-import { type Answer, compressed } from "../local/gateway/answers.ts";
 import {
   API_PATHS,
   ASSETS,
@@ -68,14 +69,14 @@ export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site
   const config = consoleConfig(streets === undefined ? settings : { ...settings, streets: `/${STREETS}` });
   const contentOf = async (file: string): Promise<string | Buffer | undefined> =>
     file === CONFIG ? config : file === STREETS && streets !== undefined ? streets() : fileOf(file);
-  const answerOf = compressing(contentOf);
+  const answerOf = answering(contentOf);
   return {
     apiHeaders: apiHeaders(edgeFunction("api-request", false)),
     // The console and the API share one port. Requests with other methods than GET and HEAD are always for the API.
     isForConsole: ({ method, target }) =>
       (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(pathOf(target))),
     async serve({ method, target, host, acceptEncoding }, response) {
-      const send = (status: number, more: object, body: string | Uint8Array): void => {
+      const send = (status: number, more: object, body: string | Buffer): void => {
         response.writeHead(status, { ...more });
         response.end(method === "HEAD" ? undefined : body);
       };
@@ -89,39 +90,39 @@ export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site
       if (host === `localhost:${port}` && host !== ownHost)
         return send(307, { Location: `${consoleUrl}${target}` }, "");
       const file = result.uri.slice(1);
-      const answer = await answerOf(file, acceptEncoding);
+      const answer = await answerOf(file, /\bgzip\b/.test(acceptEncoding ?? ""));
       if (answer === undefined) {
         // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
         const kind = { "Content-Type": "text/plain", "Cache-Control": "no-cache" };
         return send(403, { ...headers, ...kind }, "the console has no such file\n");
       }
-      return send(answer.status, { ...headers, ...Object.fromEntries(answer.headers) }, answer.body);
+      return send(200, { ...headers, ...answer.headers }, answer.body);
     },
   };
 }
 
-/** CloudFront compresses the files of these types from this size on. */
+/** CloudFront compresses files of these types from this size on. */
 const COMPRESSED = /^(?:text|application\/(?:json|manifest\+json)|image\/svg)/;
 const COMPRESSED_BYTES = 1_000;
+const zipped = promisify(gzip);
 
-/** Returns a function that compresses files as CloudFront does. It compresses an asset once, because assets never change. */
-function compressing(contentOf: (file: string) => Promise<string | Buffer | undefined>) {
-  const kept = new Map<string, Promise<Answer | undefined>>();
-  const compress = async (file: string, encodings: string | undefined): Promise<Answer | undefined> => {
-    const body = await contentOf(file);
+interface FileAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer;
+}
+
+/** Returns a function that answers with a file, compressed if `isZipped` is true. It compresses an asset once, because assets never change. */
+function answering(contentOf: (file: string) => Promise<string | Buffer | undefined>) {
+  const kept = new Map<string, FileAnswer>();
+  return async (file: string, isZipped: boolean): Promise<FileAnswer | undefined> => {
+    const known = isZipped ? kept.get(file) : undefined;
+    const body = known === undefined ? await contentOf(file) : undefined;
+    if (known !== undefined || body === undefined) return known;
     const type = mediaTypes[extname(file)] ?? "application/octet-stream";
-    const headers = [
-      ["Content-Type", type],
-      ["Cache-Control", cacheControl(file)],
-      ["Vary", "Accept-Encoding"],
-    ] as const;
-    if (body === undefined) return undefined;
-    return compressed({ status: 200, headers, body }, COMPRESSED.test(type) ? encodings : undefined, COMPRESSED_BYTES);
-  };
-  return async (file: string, encodings: string | undefined): Promise<Answer | undefined> => {
-    const name = `${file} ${encodings}`;
-    const answer = kept.get(name) ?? compress(file, encodings);
-    if (file.startsWith(ASSETS) && (await answer) !== undefined) kept.set(name, answer);
+    const headers = { "Content-Type": type, "Cache-Control": cacheControl(file), Vary: "Accept-Encoding" };
+    if (!isZipped || !COMPRESSED.test(type) || body.length < COMPRESSED_BYTES) return { headers, body };
+    const answer = { headers: { ...headers, "Content-Encoding": "gzip" }, body: await zipped(body) };
+    if (file.startsWith(ASSETS)) kept.set(file, answer);
     return answer;
   };
 }

@@ -58,7 +58,7 @@ export async function startDays(browser: Browser): Promise<Days> {
       for (let step = 0; step < STEPS; step++) {
         const phone = pick(phones);
         const name = `${seed}-${step}`;
-        const act = pick([press, press, press, note, add, cut, cut, lose, close]);
+        const act = pick([press, press, press, note, add, cut, cut, lose, close, begin]);
         if (phone.tabs.length === 0) await open(phone);
         else await act({ phone, page: pick(phone.tabs), name, made, random });
       }
@@ -140,7 +140,10 @@ async function lose({ phone }: Step): Promise<void> {
 async function close({ phone, page }: Step): Promise<void> {
   await page.close();
   phone.tabs = phone.tabs.filter((tab) => tab !== page);
-  while (phone.tabs.length < TABS) await open(phone);
+}
+
+async function begin({ phone }: Step): Promise<void> {
+  if (phone.tabs.length < TABS) await open(phone);
 }
 
 async function open(phone: Phone): Promise<void> {

@@ -50,7 +50,7 @@ export const firstStyle = (scheme: Scheme): StyleSpecification => ({
   ],
 });
 
-/** Adds the outline of the land, and the streets of the file at this URL. */
+/** Adds the outline of the land, and the streets of the file at this URL, below the streets of a provider. */
 export function addOutline(map: MapLibre, scheme: Scheme, streetsUrl: string | null): void {
   if (map.getSource("land") !== undefined) return;
   const { sea, land, coast, street, text } = colours[scheme];
@@ -73,7 +73,7 @@ export function addOutline(map: MapLibre, scheme: Scheme, streetsUrl: string | n
       layout: { "line-cap": "round" },
       paint: { "line-color": street, "line-width": ["interpolate", ["exponential", 1.5], ["zoom"], 10, 1, 18, 22] },
     },
-    BASE_END,
+    "grid",
   );
   map.addLayer(
     {
@@ -89,6 +89,6 @@ export function addOutline(map: MapLibre, scheme: Scheme, streetsUrl: string | n
       },
       paint: { "text-color": text, "text-halo-color": land, "text-halo-width": 1.5 },
     },
-    BASE_END,
+    "grid",
   );
 }
