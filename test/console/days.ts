@@ -49,7 +49,7 @@ export async function startDays(browser: Browser): Promise<Days> {
     const body = { address, lat: 39.75, lng: -104.9 - number / 10_000, assignedToUserId: user.id };
     dataOf(await team.admin.POST("/api/prospects", { body }), 201);
   }
-  const phones = [await phoneOf(browser, team), await phoneOf(browser, team)] as const;
+  const phones = await Promise.all([phoneOf(browser, team), phoneOf(browser, team)]);
   const made: Made = { statuses: new Map(), notes: [], doors: [] };
   return {
     async run(seed) {
