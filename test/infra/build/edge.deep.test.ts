@@ -8,7 +8,8 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { problemBody } from "#shared/errors.ts";
 import { basemapOf, consoleConfig, contentSecurityPolicy, edgeFunction } from "../../../infra/edge/console-site.ts";
-import { apiHeaders } from "../../../infra/edge/local-edge.ts";
+import { apiHeaders, createEdge } from "../../../infra/edge/local-edge.ts";
+import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
 
 type Part = { value: string; multiValue?: { value: string }[] };
@@ -174,4 +175,27 @@ it("the file config.json names the styles of both colour schemes, and whether th
   expect(config(own, true)).toMatchObject({ basemap: { light: own, dark: own }, offline: true, streets: null });
   expect(config("none", false)).toMatchObject({ basemap: null, offline: false });
   expect(config(undefined, true)).toMatchObject({ basemap: { dark: expect.stringMatching(/\/dark$/) } });
+});
+
+it("the local service compresses a file as CloudFront does, if the browser accepts it", async () => {
+  const streets = JSON.stringify(Array.from({ length: 500 }, () => "Elm St"));
+  const edge = createEdge({
+    consoleUrl: "http://127.0.0.1:3000",
+    uploadOrigin: "http://127.0.0.1:4000",
+    settings: { issuer: "https://id.example.com", basemap: undefined, offline: true },
+    streets: async () => streets,
+  });
+  const server = await serveOnLoopback(({ url: target = "/", method = "GET", headers }, response) =>
+    edge.serve(
+      { method, target, host: headers.host, acceptEncoding: headers["accept-encoding"]?.toString() },
+      response,
+    ),
+  );
+  const load = async (encoding: string) => {
+    const response = await fetch(`${server.endpoint}/streets.json`, { headers: { "Accept-Encoding": encoding } });
+    return [response.headers.get("Content-Encoding"), await response.text()];
+  };
+  expect(await load("gzip, br")).toEqual(["gzip", streets]);
+  expect(await load("identity")).toEqual([null, streets]);
+  server.stop();
 });
