@@ -1,6 +1,10 @@
 /** Measures how much a map loads, and how long it takes, until it shows its first pin. docs/console.md has the figures. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import type { Browser, BrowserContext, Page, Request } from "playwright-core";
 import { expect, test } from "vitest";
+import { consoleDirectory } from "../../infra/build/console.ts";
 import { browserForAll, desktop, type Visit, visit, writeRow } from "./visit.ts";
 
 /** Most bytes that the map may load before its first pin. */
@@ -31,20 +35,28 @@ interface Shown {
 /** Opens the path in a new tab, and returns what it has loaded until the first pin. */
 async function firstPin(context: BrowserContext, path: string, prepare: (page: Page) => Promise<void>): Promise<Shown> {
   const page = await context.newPage();
+  const assets = new Set<string>();
   const finished: Request[] = [];
-  page.on("requestfinished", (request) => finished.push(request));
-  const shown = Promise.withResolvers<readonly [ms: number, requests: readonly Request[]]>();
-  await page.exposeFunction("pinShown", (ms: number) => shown.resolve([ms, [...finished]]));
+  const requested = (request: Request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname.startsWith("/assets/")) assets.add(pathname);
+  };
+  const ended = (request: Request) => {
+    if (!new URL(request.url()).pathname.startsWith("/assets/")) finished.push(request);
+  };
+  context.on("request", requested).on("requestfinished", ended);
+  const shown = Promise.withResolvers<readonly [ms: number, files: readonly string[], requests: readonly Request[]]>();
+  await page.exposeFunction("pinShown", (ms: number) => shown.resolve([ms, [...assets], [...finished]]));
   await page.addInitScript(WATCH);
   await prepare(page);
   await page.goto(path);
-  const [ms, requests] = await shown.promise;
+  const [ms, files, requests] = await shown.promise;
+  context.off("request", requested).off("requestfinished", ended);
   const sizes = await Promise.all(requests.map((request) => request.sizes()));
   await page.close();
-  const bytes = sizes.reduce(
-    (sum, { responseBodySize, responseHeadersSize }) => sum + responseBodySize + responseHeadersSize,
-    0,
-  );
+  const answers = sizes.reduce((sum, one) => sum + one.responseBodySize + one.responseHeadersSize, 0);
+  // The browser does not report the size of the map's worker.
+  const bytes = files.reduce((sum, file) => sum + gzipSync(readFileSync(join(consoleDirectory, file))).length, answers);
   return { ms, bytes };
 }
 
