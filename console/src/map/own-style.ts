@@ -23,8 +23,8 @@ const grid = {
 
 /** The colours of sea, land, grid, coast, streets and their names, on a light and on a dark screen. */
 const colours = {
-  light: { sea: "#dfe9ee", land: "#f7f6f2", grid: "#e4e2da", coast: "#b9c6cd", street: "#d8d4c8", text: "#5b6470" },
-  dark: { sea: "#101820", land: "#1b222b", grid: "#262f39", coast: "#3c4954", street: "#3a4552", text: "#a8b3be" },
+  light: { sea: "#dfe9ee", land: "#f7f6f2", grid: "#e4e2da", coast: "#b9c6cd", street: "#c4bca8", text: "#5b6470" },
+  dark: { sea: "#101820", land: "#1b222b", grid: "#262f39", coast: "#3c4954", street: "#4a5866", text: "#a8b3be" },
 } as const;
 
 export type Scheme = keyof typeof colours;
@@ -71,7 +71,7 @@ export function addOutline(map: MapLibre, scheme: Scheme, streetsUrl: string | n
       source: "streets",
       minzoom: 9,
       layout: { "line-cap": "round" },
-      paint: { "line-color": street, "line-width": ["interpolate", ["exponential", 1.5], ["zoom"], 10, 1, 18, 22] },
+      paint: { "line-color": street, "line-width": ["interpolate", ["exponential", 1.5], ["zoom"], 9, 2, 18, 22] },
     },
     "grid",
   );
