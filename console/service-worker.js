@@ -1,7 +1,9 @@
-// Lets the console start without a connection. It keeps the files of the last build and the page, and never an answer of the API.
+// Lets the console start without a connection. It keeps the files of the last build and the page, and never an answer of the API. The field
+// mode keeps the street map of the user's territories (console/src/field/kept-streets.ts).
 // The build replaces FILES by the paths of all files whose names contain a hash of their content.
 const FILES = [];
 const CACHE = "canvassing-console";
+const STREETS = "canvassing-streets";
 const PAGE = "/";
 /** A page that does not arrive within this time comes from the cache, because a weak signal can be slower than none. */
 const PAGE_MS = 4_000;
@@ -11,8 +13,9 @@ addEventListener("activate", (event) => event.waitUntil(dropOldFiles()));
 addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
-  if (request.method !== "GET" || origin !== location.origin) return;
-  if (pathname.startsWith("/assets/")) event.respondWith(fileOf(request));
+  if (request.method !== "GET") return;
+  if (origin !== location.origin) event.respondWith(streetsOf(request));
+  else if (pathname.startsWith("/assets/")) event.respondWith(fileOf(request));
   else if (request.mode === "navigate" && !/^\/(?:api|docs|health|local|openapi)/.test(pathname)) {
     event.respondWith(pageOf(event));
   }
@@ -47,6 +50,14 @@ async function fileOf(request) {
   const response = await fetch(request);
   if (response.ok) await keep(request.url, response.clone());
   return response;
+}
+
+/** A tile never changes, because its URL contains its version. The style and the list of the tiles name the newest version. */
+async function streetsOf(request) {
+  const kept = await caches.match(request.url, { cacheName: STREETS });
+  if (kept === undefined) return fetch(request);
+  const isTile = !(kept.headers.get("Content-Type") ?? "").includes("json");
+  return isTile ? kept : fetch(request).catch(() => kept);
 }
 
 /** The page comes from the service if the service answers, so that a new build is used at once. */

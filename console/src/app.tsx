@@ -10,13 +10,23 @@ import { installWorker } from "./shell/installed.ts";
 import { Shell } from "./shell/shell.tsx";
 import { notifyFailed } from "./ui/notices.tsx";
 import { Page } from "./ui/page.tsx";
-import { useIsNarrow } from "./ui/screen.ts";
+import { NARROW } from "./ui/screen.ts";
 import { Answer, Loading } from "./ui/states.tsx";
 
 const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }));
 
-const FieldPage = page(async () => (await import("./field/page.tsx")).FieldPage);
-const MapPage = page(async () => (await import("./map/page.tsx")).MapPage);
+/** The code of a map is large, so it is loaded while the service says who the user is. */
+function mapPage(path: string, load: () => Promise<ComponentType>) {
+  const isFirst = location.pathname === path || (location.pathname === "/" && path === START);
+  // After a failure, `page` loads it again and shows the error.
+  if (isFirst) load().catch(() => undefined);
+  return page(load);
+}
+
+/** A phone starts in the field mode, and a wide screen with the map. */
+const START = matchMedia(NARROW).matches ? "/field" : "/map";
+const FieldPage = mapPage("/field", async () => (await import("./field/page.tsx")).FieldPage);
+const MapPage = mapPage("/map", async () => (await import("./map/page.tsx")).MapPage);
 const ProspectsPage = page(async () => (await import("./prospects/page.tsx")).ProspectsPage);
 const TerritoriesPage = page(async () => (await import("./territories/page.tsx")).TerritoriesPage);
 const ActivityPage = page(async () => (await import("./activity/page.tsx")).ActivityPage);
@@ -60,11 +70,9 @@ export function App() {
   );
 }
 
-/** A phone starts in the field mode, and a wide screen with the map. */
 function Start() {
   const query = useSearch();
-  const start = useIsNarrow() ? "/field" : "/map";
-  return <Redirect replace to={query === "" ? start : `/map?${query}`} />;
+  return <Redirect replace to={query === "" ? START : `/map?${query}`} />;
 }
 
 /** Gives the pages the drafts of the signed-in user. */

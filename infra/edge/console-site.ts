@@ -26,17 +26,49 @@ export function consoleFiles(): string {
   return existsSync(join(consoleDirectory, INDEX)) ? consoleDirectory : join(root, "infra/edge/placeholder");
 }
 
-/** The base map of the console. Without one, the console draws an outline of the land. */
+/** The street map of the console. Without one, the console draws an outline of the land. */
 export interface Basemap {
-  /** The URL of a MapLibre style. */
-  readonly styleUrl: string;
-  /** Further origins from which the style loads tiles, fonts or icons, such as `https://tiles.example.com`. */
+  /** The URLs of the MapLibre styles for light and for dark screens. */
+  readonly light: string;
+  readonly dark: string;
+  /** Further origins from which the styles load tiles or icons, such as `https://tiles.example.com`. */
   readonly origins: readonly string[];
 }
 
+/** Needs no key, and all its parts come from one origin. Its grey streets leave the colours to the prospects. */
+const openFreeMap: Basemap = {
+  light: "https://tiles.openfreemap.org/styles/positron",
+  dark: "https://tiles.openfreemap.org/styles/dark",
+  origins: [],
+};
+
+/** The value of the setting that means that there is no street map. */
+export const NO_BASEMAP = "none";
+
+/** Returns the base map of a setting. A style of the operator is used on dark screens too. */
+export function basemapOf(styleUrl: string | undefined, origins: readonly string[] = []): Basemap | undefined {
+  if (styleUrl === undefined) return openFreeMap;
+  return styleUrl === NO_BASEMAP ? undefined : { light: styleUrl, dark: styleUrl, origins };
+}
+
+export interface ConsoleSettings {
+  readonly issuer: string;
+  readonly basemap: Basemap | undefined;
+  /** The path of a GeoJSON file with streets, which the console draws where the street map does not answer. */
+  readonly streets?: string;
+  /** False removes the service worker from all devices, when they next open the console with a connection. */
+  readonly offline: boolean;
+}
+
 /** Returns the content of the file config.json, which the console reads at its start. */
-export const consoleConfig = (issuer: string, basemap: Basemap | undefined): string =>
-  JSON.stringify({ issuer, basemapStyleUrl: basemap?.styleUrl ?? null, offline: true, signIn: "/api/session/login" });
+export const consoleConfig = ({ issuer, basemap, streets, offline }: ConsoleSettings): string =>
+  JSON.stringify({
+    issuer,
+    basemap: basemap === undefined ? null : { light: basemap.light, dark: basemap.dark },
+    streets: streets ?? null,
+    offline,
+    signIn: "/api/session/login",
+  });
 
 /**
  * Returns the value of `Cache-Control` for a file. A browser may cache an asset for a year, because a changed asset has a different name.
@@ -46,12 +78,13 @@ export const cacheControl = (path: string): string =>
 
 /**
  * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
- * and the origins of a configured base map. A page requires Trusted Types and allows only two policies: one for
+ * and the origins of the base map. A page requires Trusted Types and allows only two policies: one for
  * the map's worker (console/src/map/worker.ts) and one for the service worker (console/src/shell/installed.ts).
  * @param uploadOrigin the origin of the presigned URLs
  */
 export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | undefined): string {
-  const origins = basemap === undefined ? [] : [new URL(basemap.styleUrl).origin, ...basemap.origins];
+  const styles = basemap === undefined ? [] : [basemap.light, basemap.dark].map((url) => new URL(url).origin);
+  const origins = [...styles, ...(basemap?.origins ?? [])];
   const map = [...new Set(origins)].map((origin) => ` ${origin}`).join("");
   return [
     "default-src 'none'",

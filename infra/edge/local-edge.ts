@@ -6,12 +6,15 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { extname, join } from "node:path";
+import { promisify } from "node:util";
 import { runInNewContext } from "node:vm";
+import { gzip } from "node:zlib";
 import * as z from "zod/mini";
 import {
   API_PATHS,
-  type Basemap,
+  ASSETS,
   CONFIG,
+  type ConsoleSettings,
   cacheControl,
   consoleConfig,
   consoleFiles,
@@ -33,6 +36,7 @@ interface PageRequest {
   /** The path and the query. */
   readonly target: string;
   readonly host: string | undefined;
+  readonly acceptEncoding: string | undefined;
 }
 
 export interface Edge {
@@ -49,22 +53,29 @@ interface Site {
   readonly consoleUrl: string;
   /** The origin of the local bucket. Presigned URLs have this origin, so the console's content security policy must allow it. */
   readonly uploadOrigin: string;
-  readonly issuer: string;
-  readonly basemap: Basemap | undefined;
+  readonly settings: ConsoleSettings;
+  /** Returns the streets of the demo companies' cities as GeoJSON. */
+  readonly streets?: () => Promise<string>;
 }
 
+const STREETS = "streets.json";
+
 /** Creates the local replacement of CloudFront. */
-export function createEdge({ consoleUrl, uploadOrigin, issuer, basemap }: Site): Edge {
+export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site): Edge {
   const { port, host: ownHost } = new URL(consoleUrl);
   const pageRequest = loadFunction(edgeFunction("page-request", false), z.union([EdgeRequest, EdgeResponse]));
   const patterns = API_PATHS.map((path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
-  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, basemap) };
+  const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, settings.basemap) };
+  const config = consoleConfig(streets === undefined ? settings : { ...settings, streets: `/${STREETS}` });
+  const contentOf = async (file: string): Promise<string | Buffer | undefined> =>
+    file === CONFIG ? config : file === STREETS && streets !== undefined ? streets() : fileOf(file);
+  const answerOf = answering(contentOf);
   return {
     apiHeaders: apiHeaders(edgeFunction("api-request", false)),
     // The console and the API share one port. Requests with other methods than GET and HEAD are always for the API.
     isForConsole: ({ method, target }) =>
       (method === "GET" || method === "HEAD") && !patterns.some((pattern) => pattern.test(pathOf(target))),
-    async serve({ method, target, host }, response) {
+    async serve({ method, target, host, acceptEncoding }, response) {
       const send = (status: number, more: object, body: string | Buffer): void => {
         response.writeHead(status, { ...more });
         response.end(method === "HEAD" ? undefined : body);
@@ -79,15 +90,40 @@ export function createEdge({ consoleUrl, uploadOrigin, issuer, basemap }: Site):
       if (host === `localhost:${port}` && host !== ownHost)
         return send(307, { Location: `${consoleUrl}${target}` }, "");
       const file = result.uri.slice(1);
-      const content = file === CONFIG ? consoleConfig(issuer, basemap) : await contentOf(file);
-      if (content === undefined) {
+      const answer = await answerOf(file, /\bgzip\b/.test(acceptEncoding ?? ""));
+      if (answer === undefined) {
         // In a deployment, CloudFront may not list the bucket, so S3 responds with 403 for a missing file. The local service does the same.
         const kind = { "Content-Type": "text/plain", "Cache-Control": "no-cache" };
         return send(403, { ...headers, ...kind }, "the console has no such file\n");
       }
-      const type = mediaTypes[extname(file)] ?? "application/octet-stream";
-      return send(200, { ...headers, "Content-Type": type, "Cache-Control": cacheControl(file) }, content);
+      return send(200, { ...headers, ...answer.headers }, answer.body);
     },
+  };
+}
+
+/** CloudFront compresses files of these types from this size on. */
+const COMPRESSED = /^(?:text|application\/(?:json|manifest\+json)|image\/svg)/;
+const COMPRESSED_BYTES = 1_000;
+const zipped = promisify(gzip);
+
+interface FileAnswer {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer;
+}
+
+/** Returns a function that answers with a file, compressed if `isZipped` is true. It compresses an asset once, because assets never change. */
+function answering(contentOf: (file: string) => Promise<string | Buffer | undefined>) {
+  const kept = new Map<string, FileAnswer>();
+  return async (file: string, isZipped: boolean): Promise<FileAnswer | undefined> => {
+    const known = isZipped ? kept.get(file) : undefined;
+    const body = known === undefined ? await contentOf(file) : undefined;
+    if (known !== undefined || body === undefined) return known;
+    const type = mediaTypes[extname(file)] ?? "application/octet-stream";
+    const headers = { "Content-Type": type, "Cache-Control": cacheControl(file), Vary: "Accept-Encoding" };
+    if (!isZipped || !COMPRESSED.test(type) || body.length < COMPRESSED_BYTES) return { headers, body };
+    const answer = { headers: { ...headers, "Content-Encoding": "gzip" }, body: await zipped(body) };
+    if (file.startsWith(ASSETS)) kept.set(file, answer);
+    return answer;
   };
 }
 
@@ -111,7 +147,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
  * Returns the content of a file of the console. Each part of the path may contain only letters, digits, `_`, `-` and `.`, and must not
  * begin with a dot. So the path cannot leave the console's directory.
  */
-async function contentOf(file: string): Promise<Buffer | undefined> {
+async function fileOf(file: string): Promise<Buffer | undefined> {
   if (!/^(?:[\w-][\w.-]*\/)*[\w-][\w.-]*$/.test(file)) return undefined;
   return readFile(join(consoleFiles(), file)).catch(() => undefined);
 }

@@ -1,13 +1,12 @@
 /** Reads the options of `npm start` from flags and environment variables. Also creates the CDK templates for a local start. */
 import * as z from "zod/mini";
 import { optionsOf } from "../cli/command/options.ts";
-import type { Basemap } from "../edge/console-site.ts";
+import { type Basemap, basemapOf } from "../edge/console-site.ts";
 import { type Capacity, capacityOf, companyThrottle } from "../settings/capacity.ts";
 import { activeTableOf, type DeployConfig } from "../settings/config.ts";
-import { basemapOf } from "../settings/console-settings.ts";
 import { AllowedOrigins, TableStream } from "../settings/context.ts";
 import { standardRetention } from "../settings/retention.ts";
-import { BasemapOrigins } from "../settings/values.ts";
+import { BasemapOrigins, BasemapStyleUrl } from "../settings/values.ts";
 import { cachedTemplates } from "../template-cache.ts";
 import { demoUsers } from "./demo/users.ts";
 import { AUDIENCE, type Identity, JWKS_PATH } from "./engines/identity.ts";
@@ -99,7 +98,7 @@ const Settings = z.object({
   WEBHOOK_URL_POLICY: z._default(z.enum(["public", "local"]), "local"),
   LOCAL_TIME_SCALE: z._default(Positive, 1),
   ALLOWED_ORIGINS: AllowedOrigins,
-  BASEMAP_STYLE_URL: z.optional(z.url()),
+  BASEMAP_STYLE_URL: BasemapStyleUrl,
   BASEMAP_ORIGINS: BasemapOrigins,
   DYNAMODB_ENDPOINT: z.optional(z.url()),
   ACTIVE_TABLE_STREAM: TableStream,
@@ -115,7 +114,11 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): Lo
   if (!parsed.success) throw firstFault(parsed.error, ["seed"]);
   const settings = parsed.data;
   const activeTable = activeTableOf(settings.ACTIVE_TABLE_STREAM);
-  const basemap = basemapOf(settings.BASEMAP_STYLE_URL, settings.BASEMAP_ORIGINS, "BASEMAP_STYLE_URL");
+  const { BASEMAP_STYLE_URL: styleUrl, BASEMAP_ORIGINS: origins } = settings;
+  if (origins !== undefined && styleUrl === undefined) {
+    throw new LocalError("BASEMAP_STYLE_URL: needed with BASEMAP_ORIGINS");
+  }
+  const basemap = basemapOf(styleUrl, origins);
   if (flags.webhooks && settings.WEBHOOK_URL_POLICY !== "local") {
     throw new LocalError("--webhooks adds receivers on this machine, which WEBHOOK_URL_POLICY=public refuses");
   }

@@ -238,7 +238,8 @@ function serve({ listener }: Parts, gateway: Gateway, edge: Edge | undefined, co
   listener.server.on("clientError", (error, socket) => gateway.refuse(error, socket));
   listener.serve((request, response) => {
     const { method = "GET", url = "/", headers } = request;
-    const page = { method, target: originForm(url), host: headers.host };
+    const acceptEncoding = headers["accept-encoding"]?.toString();
+    const page = { method, target: originForm(url), host: headers.host, acceptEncoding };
     if (url.startsWith(CONTROL_PREFIX)) void serveControl(control, request, response);
     else if (edge?.isForConsole(page)) void edge.serve(page, response);
     else void gateway.handle(request, response);
@@ -252,8 +253,8 @@ function edgeOf({ options, stack, engines, identity }: Parts): Edge | undefined 
   return createEdge({
     consoleUrl,
     uploadOrigin: engines.queues.endpoint,
-    issuer: identity.issuer,
-    basemap: options.basemap,
+    settings: { issuer: identity.issuer, basemap: options.basemap, offline: true },
+    ...(options.demo === true && { streets: async () => (await import("./demo/streets.ts")).demoStreets() }),
   });
 }
 

@@ -1,6 +1,6 @@
 /** Reads the settings of a deployment from the CDK context. Each error message contains the wrong context key. */
 import * as z from "zod/mini";
-import type { Basemap } from "../edge/console-site.ts";
+import { type Basemap, basemapOf } from "../edge/console-site.ts";
 import { type Capacity, capacityOf } from "./capacity.ts";
 import { Context, type Settings, TABLE_STREAM } from "./context.ts";
 import { type Place, placeFaults } from "./place.ts";
@@ -71,6 +71,8 @@ export interface Console {
    */
   readonly signInPages?: boolean | undefined;
   readonly basemap?: Basemap | undefined;
+  /** False if the console has no service worker. */
+  readonly offline?: boolean | undefined;
   /** The certificate must be in us-east-1. Without a domain, the console has a host name of CloudFront. */
   readonly domain?: { readonly name: string; readonly certificate: string } | undefined;
 }
@@ -160,14 +162,15 @@ function domainOf({ domain: name, certificate, basePath, defaultEndpoint = false
 }
 
 function consoleOf(settings: Settings): Console {
-  const { consoleDomain: name, consoleCertificate: certificate, basemapStyleUrl: styleUrl } = settings;
+  const { consoleDomain: name, consoleCertificate: certificate, basemapStyleUrl } = settings;
   return {
     domain: name !== undefined && certificate !== undefined ? { name, certificate } : undefined,
     clientId: settings.consoleClient,
     secretParameter: settings.consoleSecret,
     scope: settings.consoleScope,
     signInPages: settings.signInPages,
-    basemap: styleUrl === undefined ? undefined : { styleUrl, origins: settings.basemapOrigins ?? [] },
+    basemap: basemapOf(basemapStyleUrl, settings.basemapOrigins),
+    offline: settings.consoleOffline,
   };
 }
 

@@ -1,9 +1,7 @@
 /** Defines the settings of the console, which are a topic of `context.ts`. */
 import * as z from "zod/mini";
-import { HttpUrl } from "../cli/command/accepted.ts";
-import type { Basemap } from "../edge/console-site.ts";
 import { settingTexts } from "./setting-texts.ts";
-import { BasemapOrigins, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";
+import { BasemapOrigins, BasemapStyleUrl, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";
 
 /** An operator may have given the secret itself, so the message does not contain the value. */
 const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";
@@ -58,27 +56,23 @@ export const consoleSettings = {
     default: "none. `offline_access` is added if the issuer supports it",
     effect: "some issuers need a scope of the API before they return a JWT as access token",
   }),
-  basemapStyleUrl: z.optional(HttpUrl).register(settingTexts, {
-    description: "URL of a MapLibre style for the base map",
-    default: "an outline of the land, without internet and key",
-    effect: "the pages may also load from the origin of this URL",
-    cost: "the price of the provider of the map",
+  consoleOffline: z.optional(Flag).register(settingTexts, {
+    description: `${FLAG}. With \`false\`, the console has no service worker`,
+    default: "`true`: the console starts without a connection",
+    effect:
+      "with `false`, each device removes its service worker when it next opens the console with a connection. What the field mode keeps on the device stays",
+  }),
+  basemapStyleUrl: BasemapStyleUrl.register(settingTexts, {
+    description: "URL of a MapLibre style for the base map, or `none` for an outline of the land without internet",
+    default: "[OpenFreeMap](https://openfreemap.org), without a key: its style Positron, and Dark on dark screens",
+    effect:
+      "the pages may also load from the origin of this URL. [What the provider learns](console.md#what-the-provider-of-the-map-learns)",
+    cost: "none for OpenFreeMap, or the price of your provider",
   }),
   basemapOrigins: BasemapOrigins.register(settingTexts, {
     description:
-      "origins with the tiles, fonts and icons of the style, comma-separated, such as `https://tiles.example.com`",
+      "origins with the tiles and icons of the style, comma-separated, such as `https://tiles.example.com`",
     default: "none: the style loads all of them from its own origin",
     effect: "the pages may also load from these origins. The map is incomplete if one is missing",
   }),
 };
-
-/** Throws an error, which begins with `needed`, if origins are given without the URL of a style. */
-export function basemapOf(
-  styleUrl: string | undefined,
-  origins: readonly string[] | undefined,
-  needed: string,
-): Basemap | undefined {
-  if (styleUrl !== undefined) return { styleUrl, origins: origins ?? [] };
-  if (origins !== undefined) throw new Error(`${needed}: needed with the origins of a base map`);
-  return undefined;
-}

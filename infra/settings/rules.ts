@@ -20,7 +20,7 @@ const needs =
 
 const consoleKeys = [
   ...["consoleDomain", "consoleCertificate", "consoleClient", "consoleSecret", "consoleScope"],
-  ...["signInPages", "basemapStyleUrl", "basemapOrigins"],
+  ...["signInPages", "basemapStyleUrl", "basemapOrigins", "consoleOffline"],
 ] as const satisfies readonly Key[];
 
 const rules: readonly Rule[] = [

@@ -1,6 +1,7 @@
 /** Defines schemas of values that several settings have. */
 import * as z from "zod/mini";
-import { must } from "../cli/command/accepted.ts";
+import { HttpUrl, must } from "../cli/command/accepted.ts";
+import { NO_BASEMAP } from "../edge/console-site.ts";
 
 export const matching = (pattern: RegExp, what: string) =>
   z.optional(z.string(must(what)).check(z.regex(pattern, must(what))));
@@ -36,5 +37,14 @@ export const OriginsOrAll = z.pipe(
   z.array(z.string().check(z.refine((text) => text === "*" || isOrigin(text), must(`${ORIGIN}, or *`)))),
 );
 
-/** Origins of tiles, fonts and icons of the map. A wildcard would weaken the content security policy, so it is refused. */
+const STYLE = `a URL that begins with http:// or https://, or ${NO_BASEMAP}`;
+
+/** The URL of a style of the map, or `none`. */
+export const BasemapStyleUrl = z.optional(
+  z
+    .string(must(STYLE))
+    .check(z.refine((text) => text === NO_BASEMAP || z.safeParse(HttpUrl, text).success, must(STYLE))),
+);
+
+/** Origins of tiles and icons of the map. A wildcard would weaken the content security policy, so it is refused. */
 export const BasemapOrigins = z.optional(z.pipe(List, z.array(z.string().check(z.refine(isOrigin, must(ORIGIN))))));

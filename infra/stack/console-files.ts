@@ -9,13 +9,12 @@ import { Annotations, CfnResource, CustomResource, Duration, RemovalPolicy, Stac
 import type { Construct, IConstruct } from "constructs";
 import * as z from "zod/mini";
 import { consoleDirectory } from "../build/console.ts";
-import { ASSETS, type Basemap, CONFIG, consoleConfig, consoleFiles } from "../edge/console-site.ts";
+import { ASSETS, CONFIG, type ConsoleSettings, consoleConfig, consoleFiles } from "../edge/console-site.ts";
 import { accept } from "./rules.ts";
 
 interface Files {
   readonly bucket: IBucket;
-  readonly issuer: string;
-  readonly basemap: Basemap | undefined;
+  readonly settings: ConsoleSettings;
   readonly logDays: number;
 }
 
@@ -28,7 +27,7 @@ const ASSET_DAYS = 365;
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 
 /** Call it when the stack has all its other resources. */
-export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays }: Files): void {
+export function publishFiles(home: Construct, { bucket, settings, logDays }: Files): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };
   const directory = consoleFiles();
@@ -48,7 +47,7 @@ export function publishFiles(home: Construct, { bucket, issuer, basemap, logDays
   });
   const pages = new BucketDeployment(home, "Documents", {
     ...common,
-    sources: [files, Source.data(CONFIG, consoleConfig(issuer, basemap))],
+    sources: [files, Source.data(CONFIG, consoleConfig(settings))],
     exclude: [`${ASSETS}*`],
     cacheControl: [CacheControl.noCache()],
   });

@@ -69,7 +69,8 @@ function serve(
   platform: Platform,
   config: DeployConfig & { readonly console: Console },
 ): Served {
-  const { basemap, domain, logDays } = { ...config.console, logDays: config.retention.logDays };
+  const { basemap, offline = true, domain } = config.console;
+  const { logDays } = config.retention;
   const bucket = createBucket(home);
   const forApi = apiBehavior(home, api, config);
   const distribution = new Distribution(home, "Distribution", {
@@ -100,7 +101,7 @@ function serve(
   accept(distribution, acceptedFindings);
   return {
     url: `https://${domain?.name ?? distribution.distributionDomainName}`,
-    publish: () => publishFiles(home, { bucket, issuer: platform.issuer, basemap, logDays }),
+    publish: () => publishFiles(home, { bucket, settings: { issuer: platform.issuer, basemap, offline }, logDays }),
   };
 }
 

@@ -2,18 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { clientOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
-import {
-  ascending,
-  browserForAll,
-  drawnIds,
-  figuresOf,
-  mapOf,
-  picture,
-  soon,
-  TOLERANCE,
-  violationsOf,
-  visit,
-} from "./visit.ts";
+import { ascending, browserForAll, drawnIds, isWriting, mapOf, picture, soon, violationsOf, visit } from "./visit.ts";
 
 const browser = browserForAll(async () => undefined);
 
@@ -28,14 +17,18 @@ describe("the map of the demo company", () => {
   const [admin, rep] = ["admin@acme.test", "rep@acme.test"] as const;
 
   test.for([admin, rep])("draws for %s exactly the prospects of the list that have a place", async (email) => {
-    const visited = await visit(browser(), email, "/");
-    const { context, page, faults } = visited;
+    const { context, page, faults } = await visit(browser(), email, "/map");
     const all = await placedIds(email);
     expect(await mapOf(page)).toBe(all.length);
     await expect.poll(() => drawnIds(page), soon).toEqual(all);
-    if (email === admin) {
-      const { stated, measured } = await figuresOf("First visit of the map", visited);
-      expect(measured).toBeLessThanOrEqual(stated * TOLERANCE);
+    if (email === admin && isWriting) {
+      // The picture has the streets of the demo, as a newcomer without internet sees them.
+      const config: object = await (await page.request.get("/config.json")).json();
+      await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, basemap: null } }));
+      await page.reload();
+      await expect.poll(() => drawnIds(page), soon).toEqual(all);
+      const hasStreets = "shownMap.loaded() && shownMap.queryRenderedFeatures({ layers: ['streets'] }).length > 0";
+      await expect.poll(() => page.evaluate(hasStreets), soon).toBe(true);
       await picture(page, "map");
     }
     await page.getByRole("button", { name: "Sold" }).click();

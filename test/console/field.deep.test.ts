@@ -3,7 +3,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { browserForAll, chooseUser, type Visit, visit } from "./visit.ts";
+import { browserForAll, chooseUser, soon, type Visit, visit } from "./visit.ts";
 
 const screen = { width: 390, height: 780 };
 const address = { address2: null, city: "Denver", state: "CO", zip: "80207" };
@@ -19,6 +19,13 @@ const browserOr = browserForAll(async (browser) => {
     const body = { ...place, name: `Owner of ${number}`, assignedToUserId: user.id };
     dataOf(await team.admin.POST("/api/prospects", { body }), 201);
   }
+  const polygon = [
+    [-104.91, 39.74],
+    [-104.89, 39.74],
+    [-104.89, 39.76],
+    [-104.91, 39.76],
+  ];
+  dataOf(await team.admin.POST("/api/territories", { body: { name: "Elm", polygon, assignedToUserId: user.id } }), 201);
   rep = await visit(browser, team.rep.email, "/", screen);
   page = rep.page;
   await upToDate(page);
@@ -65,8 +72,7 @@ test("each status takes one tap, and the sheet then shows the next door on the s
     await press(status);
     await expect.poll(() => title().textContent()).toBe(next);
   }
-  await upToDate(page);
-  expect(await statusesOf()).toEqual({ "1 Elm St": "Not Home", "3 Elm St": "Go Back", "5 Elm St": "Sold" });
+  await expect.poll(() => statusesOf()).toEqual({ "1 Elm St": "Not Home", "3 Elm St": "Go Back", "5 Elm St": "Sold" });
   await press("Undo");
   await expect.poll(async () => (await statusesOf())["5 Elm St"]).toBeUndefined();
   expect(rep.faults).toEqual([]);
@@ -110,6 +116,35 @@ test("the service worker keeps the page and its files, and no answer of the API"
   for (const path of Array.isArray(kept) ? kept : []) expect(path).toMatch(/^\/(?:$|assets\/)/);
 });
 
+test("the device keeps the streets of the user's territories, and says how large they are", async () => {
+  browserOr();
+  await page.getByRole("status").getByText("Up to date").click();
+  await page.getByText("The street map of your territories takes 1 MB of at most 50 MB.").waitFor();
+  await page.getByText("The data on this device takes").waitFor();
+  await press("Close");
+  await rep.context.setOffline(true);
+  await page.close();
+  page = await reopened(rep.context);
+  const sources = "[...new Set(shownMap.queryRenderedFeatures().map(({ source }) => source))]";
+  await expect.poll(() => page.evaluate(sources), soon).toContain("base streets");
+  await rep.context.setOffline(false);
+});
+
+test("Safari says that it deletes what waits, and how to install the page", async () => {
+  browserOr();
+  const safari =
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1";
+  await rep.context.setOffline(true);
+  await press("Not Home");
+  await page.evaluate(`Object.defineProperty(navigator, "userAgent", { value: ${JSON.stringify(safari)} })`);
+  await page.getByRole("status").getByText("1 waiting").click();
+  await page.getByText("Safari deletes what waits after seven days without a visit").waitFor();
+  await page.getByText("This device has no connection.").waitFor();
+  await press("Close");
+  await rep.context.setOffline(false);
+  await upToDate(page);
+});
+
 test("a conflict is shown in words, and the user decides", async () => {
   browserOr();
   await open("7 Elm St");
@@ -125,7 +160,11 @@ test("a conflict is shown in words, and the user decides", async () => {
   await page.getByRole("button", { name: "1 change needs your decision" }).click();
   await page.getByText("name is Theirs, yours is Mine.").waitFor();
   await press("Use mine");
+  // The dialog becomes smaller when the change has been sent, and its buttons move.
+  await page.getByText("Nothing is waiting.").waitFor();
+  await page.getByText("The data on this device takes").waitFor();
   await press("Close");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await upToDate(page);
   expect(dataOf(await team.admin.GET("/api/prospects/{id}", { params: { path } })).name).toBe("Mine");
 });

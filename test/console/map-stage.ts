@@ -18,7 +18,7 @@ export function mapStage() {
       ids[name] = dataOf(await team.admin.POST("/api/prospects", { body: { name, lat, lng } }), 201).id;
     }
     ids.Dan = dataOf(await team.admin.POST("/api/prospects", { body: { name: "Dan" } }), 201).id;
-    admin = await visit(browser, team.admin.email, "/", small);
+    admin = await visit(browser, team.admin.email, "/map", small);
   });
 
   const idsOf = (...names: readonly string[]) => ascending(names.map((name) => ids[name] ?? 0));

@@ -16,11 +16,12 @@ import {
   chooseUser,
   clickUntil,
   closeMessages,
-  drawn,
+  clustersOn,
   drawnIds,
   jumpTo,
   mapOf,
   phone,
+  pinsOf,
   positionOf,
   soon,
   territoriesOn,
@@ -275,8 +276,8 @@ describe("an admin", () => {
     await page.getByRole("link", { name: "Map" }).click();
     // The page shows the count of its last visit until the service answers, so the test waits for the new count.
     await expect.poll(() => mapOf(page), soon).toBe(5_103);
-    const onMap = async () => (await drawn(page)).filter(({ layer }) => layer !== "territories");
-    await expect.poll(async () => (await onMap()).reduce((sum, { count = 1 }) => sum + count, 0), soon).toBe(5_103);
+    const onMap = async () => [...(await clustersOn(page)), ...(await pinsOf(page)).map(() => 1)];
+    await expect.poll(async () => (await onMap()).reduce((sum, count) => sum + count, 0), soon).toBe(5_103);
     expect((await onMap()).length).toBeLessThan(300);
     expect(faults).toEqual([]);
   });
@@ -301,7 +302,7 @@ describe("an admin", () => {
   test("sees that tiles have failed, and loads them again", async () => {
     const { page, context } = admin();
     await context.route("**/tiles/**", (route) => route.fulfill({ status: 503 }));
-    await page.goto("/?search=Ann");
+    await page.goto("/map?search=Ann");
     const button = page.getByRole("button", { name: "Load them again" });
     await button.waitFor(soon);
     await context.unroute("**/tiles/**");

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
@@ -43,13 +43,7 @@ const Position = z.tuple([z.number(), z.number()]);
  * With CONSOLE_DOCS=1, the tests write the pictures and the figures of docs/console.md. Otherwise they compare the figures of the document
  * with what they measure.
  */
-const isWriting = process.env.CONSOLE_DOCS === "1";
-
-/** Stores the time when the map has first drawn pins or clusters, in milliseconds since the browser has requested the page. */
-const FIRST_PINS = `addEventListener("mapready", ({ detail: map }) => map.on("render", () => {
-  const isPin = ({ sourceLayer }) => sourceLayer === "pins" || sourceLayer === "clusters";
-  if (map.queryRenderedFeatures().some(isPin)) window.firstShown ??= performance.now();
-}));`;
+export const isWriting = process.env.CONSOLE_DOCS === "1";
 
 /**
  * A page may load at most this multiple of the kilobytes that docs/console.md states. If it loads more, the figures of the document must be
@@ -80,14 +74,19 @@ export function browserForAll(begin: (browser: Browser) => Promise<void>): () =>
 }
 
 /** Signs in on the local issuer's page, and opens the page of the console at the path. */
-export async function visit(browser: Browser, email: string, path: string, viewport = desktop): Promise<Visit> {
-  const context = await openContext(browser, { viewport, baseURL: baseUrl(), reducedMotion: "reduce" });
+export async function visit(
+  browser: Browser,
+  email: string,
+  path: string,
+  viewport = desktop,
+  more: BrowserContextOptions = {},
+): Promise<Visit> {
+  const context = await openContext(browser, { viewport, baseURL: baseUrl(), reducedMotion: "reduce", ...more });
   const page = await context.newPage();
   const faults = faultsOf(page);
   const paths = new Set<string>();
   context.on("request", (request) => paths.add(new URL(request.url()).pathname));
-  await page.addInitScript("addEventListener('mapready', ({ detail }) => { window.shownMap = detail; })");
-  if (isWriting) await page.addInitScript(FIRST_PINS);
+  await context.addInitScript("addEventListener('mapready', ({ detail }) => { window.shownMap = detail; })");
   await page.goto(`/api/session/login?returnTo=${encodeURIComponent(path)}`);
   await chooseUser(page, email);
   return { context, page, faults, paths };
@@ -156,7 +155,7 @@ export async function mapOf(page: Page): Promise<number> {
 export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
   return Features.parse(
     await page.evaluate(`shownMap.queryRenderedFeatures()
-      .filter(({ sourceLayer, layer }) => sourceLayer !== undefined && layer.type !== "symbol" && layer.type !== "line")
+      .filter(({ source, layer }) => source.startsWith("tiles-") && layer.type !== "line")
       .map(({ sourceLayer: layer, properties: { id, color, count } }) => ({ layer, id, color, count }))`),
   );
 }
@@ -196,6 +195,13 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 const DOCUMENT = join(root, "docs/console.md");
 
+/** Writes a row of a table of docs/console.md, which begins with this name. */
+export function writeRow(name: string, ...cells: readonly (string | number)[]): void {
+  if (!isWriting) return;
+  const row = new RegExp(`^\\| ${name} \\|.*$`, "m");
+  writeFileSync(DOCUMENT, readFileSync(DOCUMENT, "utf8").replace(row, `| ${[name, ...cells].join(" | ")} |`));
+}
+
 /**
  * Returns the compressed kilobytes that docs/console.md states for a page, and the compressed kilobytes that the page has loaded. Call it
  * when the page has shown its first records.
@@ -208,9 +214,8 @@ export async function figuresOf(name: string, { page, paths }: Visit): Promise<{
   const row = new RegExp(`^\\| ${name} \\|.*$`, "m");
   const text = readFileSync(DOCUMENT, "utf8");
   if (isWriting) {
-    const shownMs = z.number().parse(await page.evaluate("window.firstShown ?? performance.now()"));
-    const line = `| ${name} | ${bytes.length} | ${measured} KB | ${calls} | ${(shownMs / 1000).toFixed(1)} s |`;
-    writeFileSync(DOCUMENT, text.replace(row, line));
+    const shownMs = z.number().parse(await page.evaluate("performance.now()"));
+    writeRow(name, bytes.length, `${measured} KB`, calls, `${(shownMs / 1000).toFixed(1)} s`);
     return { stated: measured, measured };
   }
   return { stated: Number(/ (\d+) KB /.exec(row.exec(text)?.[0] ?? "")?.[1]), measured };
@@ -231,6 +236,12 @@ export async function clickUntil(page: Page, [lat, lng]: readonly [lat: number, 
     );
   };
   await expect.poll(click, soon).toBe(true);
+}
+
+/** Returns the clusters that the map shows, each with its number. */
+export async function clustersOn(page: Page): Promise<number[]> {
+  const counts = "shownMap.getStyle().sources.clusters.data.features.map(({ properties }) => properties.count)";
+  return z.parse(z.array(z.number()), await page.evaluate(counts));
 }
 
 export const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, b) => a - b);

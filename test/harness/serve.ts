@@ -6,6 +6,7 @@ import { UNCAUGHT } from "../../infra/local/runtime/environment.ts";
 import { startLocal } from "../../infra/local/service.ts";
 import { watchLogs } from "./log-leaks.ts";
 import { sharedProcess } from "./shared-process.ts";
+import { startTileServer } from "./tile-server.ts";
 
 /** The service divides its delays, for example those of retries, by this factor. The tests then wait for seconds instead of minutes. */
 const TIME_SCALE = 60;
@@ -21,6 +22,7 @@ const logs = watchLogs();
 const crashes: string[] = [];
 /** The log lines of requests that got a 503. Their clients see only a constant text. */
 const unavailable: string[] = [];
+const { endpoint: tiles } = await startTileServer();
 const service = await startLocal({
   port: 0,
   webhookUrlPolicy: "local",
@@ -28,6 +30,7 @@ const service = await startLocal({
   allowedOrigins: ["https://app.example.com"],
   throttles: { requests: REQUESTS, company: REQUESTS },
   demo: true,
+  basemap: { light: `${tiles}/light`, dark: `${tiles}/dark`, origins: [] },
   ...(asDeployed ? { asDeployed } : { startThread: sharedProcess() }),
   enforceRights,
   // An environment is a running instance of a Lambda function. A worker thread needs as much processor time for its start as for ten

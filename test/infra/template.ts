@@ -2,6 +2,7 @@
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { basemapOf } from "../../infra/edge/console-site.ts";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import type { DeployConfig } from "../../infra/settings/config.ts";
 import { standardRetention } from "../../infra/settings/retention.ts";
@@ -42,7 +43,7 @@ export const largest: DeployConfig = {
   },
   console: {
     domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1234abcd" },
-    basemap: { styleUrl: "https://maps.example.com/style.json", origins: [] },
+    basemap: basemapOf("https://maps.example.com/style.json"),
   },
 };
 

@@ -7,9 +7,12 @@ import { answer, api, RequestFailed } from "./client.ts";
 const STALE_AFTER_MS = 60_000;
 
 /** The settings of the deployment. */
-interface Config {
+export interface Config {
   readonly issuer: string;
-  readonly basemapStyleUrl: string | null;
+  /** The URLs of the MapLibre styles for light and for dark screens. Null if there is no street map. */
+  readonly basemap: { readonly light: string; readonly dark: string } | null;
+  /** The path of a GeoJSON file with streets for maps without a street map. */
+  readonly streets: string | null;
   /** False if the deployment has switched the service worker off. */
   readonly offline: boolean;
 }

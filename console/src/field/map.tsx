@@ -10,8 +10,8 @@ import {
   type MapTouchEvent,
 } from "maplibre-gl";
 import { useEffect, useEffectEvent, useMemo, useState } from "react";
-import { type Bounds, Canvas } from "../map/canvas.tsx";
-import { area, boundsOf, collection, point } from "../map/features.ts";
+import { Canvas } from "../map/canvas.tsx";
+import { area, type Bounds, boundsOf, collection, point } from "../map/features.ts";
 import { isRemoved } from "../map/layers.ts";
 import { NO_STATUS } from "../ui/badge.tsx";
 import { ringAround } from "./distance.ts";
@@ -162,7 +162,7 @@ function addLayers(map: MapLibre): void {
   const data = collection([]);
   map.addSource("me", { type: "geojson", data });
   map.addSource("selected-door", { type: "geojson", data });
-  map.addSource("doors", { type: "geojson", data, cluster: true, clusterRadius: 36, clusterMaxZoom: 13 });
+  map.addSource("doors", { type: "geojson", data, cluster: true, clusterRadius: 50, clusterMaxZoom: 13 });
   const white = { "circle-stroke-color": "#ffffff", "circle-stroke-width": 2 };
   const texts = { "text-font": ["sans-serif"], "text-size": 12, "text-allow-overlap": true };
   const isCluster: ExpressionSpecification = ["has", "point_count"];

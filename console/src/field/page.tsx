@@ -1,7 +1,7 @@
 /** The field mode: a map of doors over the whole screen, and a sheet for the door at which the rep is. It works without a connection. */
 import { useQuery } from "@tanstack/react-query";
 import type { Status } from "canvassing-client/api";
-import { useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { NOTE } from "../api/notes.ts";
@@ -82,7 +82,10 @@ function Field() {
   const me = usePosition(isLocated);
   const { list: doors, doors: byKey, statuses, tags } = copy;
   const isOpen = (door: Door): boolean => !visited.current.has(door.key);
-  const door = (key === undefined ? undefined : byKey.get(key)) ?? nearest(doors, me?.position)?.stop;
+  // A sync may change the order of the doors. The sheet must then not show another door, under a finger that is about to press a status.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only the first doors and the first position choose a door
+  const first = useMemo(() => nearest(doors, me?.position)?.stop.key, [doors.length === 0, me === undefined]);
+  const door = byKey.get(key ?? first ?? "") ?? nearest(doors, me?.position)?.stop;
 
   const open = (next: Door): void => {
     setDialog(undefined);
@@ -97,17 +100,18 @@ function Field() {
     setKey(step.stop.key);
   };
   const setStatus = (at: Door, status: Status): void => {
-    const change = (currentStatusId: number | null): void => {
-      phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } }).catch(notifyFailed);
-    };
+    const change = (currentStatusId: number | null) =>
+      phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } });
     const before = at.status?.id ?? null;
-    change(status.id);
-    // The undo of an earlier door would be taken for that of this door.
-    dismiss(notice.current);
-    notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
-      change(before);
-      setKey(at.key);
-    });
+    // The message appears when this device has stored the change.
+    change(status.id).then(() => {
+      // The undo of an earlier door would be taken for that of this door.
+      dismiss(notice.current);
+      notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
+        change(before).catch(notifyFailed);
+        setKey(at.key);
+      });
+    }, notifyFailed);
     // A rep who has begun a note at this door stays there.
     const hasDraft = drafts.all().some((draft) => draft.record === recordOf(at) && draft.field === NOTE);
     if (!hasDraft) goOn(at);

@@ -39,6 +39,8 @@ export interface Phone {
   readonly close: () => void;
 }
 
+/** The service worker knows the same name. */
+export const STREETS_CACHE = "canvassing-streets";
 /** Changed records are shown after this time, because the pages of a download follow one another closely. */
 const SETTLE_MS = 200;
 const SYNC_EVERY_MS = 60_000;
@@ -67,7 +69,8 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
       return isWritten;
     },
   };
-  const client = offlineClient({ api, store, release: import.meta.env.MODE, maxAttempts: 3 });
+  // The name of this file changes with its content.
+  const client = offlineClient({ api, store, release: new URL(import.meta.url).pathname, maxAttempts: 3 });
 
   async function sync(): Promise<void> {
     view.show({ isSyncing: true });
@@ -191,6 +194,7 @@ export async function wipePhone(issuer: string, user: number): Promise<void> {
   const name = databaseName(issuer, user);
   localStorage.removeItem(contactName(name));
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  await caches.delete(STREETS_CACHE);
   const deletion = indexedDB.deleteDatabase(name);
   deletion.onsuccess = () => resolve();
   deletion.onerror = () => reject(deletion.error);

@@ -8,11 +8,14 @@ import { notifyFailed } from "../ui/notices.tsx";
 import { amount, timeText } from "../ui/text.ts";
 import { titleOf } from "./door.ts";
 import style from "./field.module.css";
+import { type KeptStreets, useKeptStreets } from "./kept-streets.ts";
 import type { Copy } from "./phone.ts";
+import { StorageState } from "./storage.tsx";
 import { useCopy, usePhone } from "./use-phone.ts";
 
 export function Waiting() {
   const copy = useCopy();
+  const streets = useKeptStreets();
   const [isOpen, setOpen] = useState(false);
   const failed = copy.outbox.filter(({ state }) => state === "failed").length;
   const waiting = copy.outbox.filter(({ state }) => state === "waiting").length;
@@ -33,12 +36,18 @@ export function Waiting() {
           {text}
         </button>
       </div>
-      {isOpen && <WaitingDialog copy={copy} onClose={() => setOpen(false)} />}
+      {isOpen && <WaitingDialog copy={copy} streets={streets} onClose={() => setOpen(false)} />}
     </>
   );
 }
 
-function WaitingDialog({ copy, onClose }: { copy: Copy; onClose: () => void }) {
+interface DialogProps {
+  readonly copy: Copy;
+  readonly streets: KeptStreets | undefined;
+  readonly onClose: () => void;
+}
+
+function WaitingDialog({ copy, streets, onClose }: DialogProps) {
   const phone = usePhone();
   const { outbox, outcome, lastContactMs, isSyncing, records } = copy;
   const left = outbox.filter(({ state }) => state !== "applied");
@@ -50,7 +59,14 @@ function WaitingDialog({ copy, onClose }: { copy: Copy; onClose: () => void }) {
             ? `The first download has not ended: ${amount(records, "record")} so far.`
             : `This device last had everything on ${timeText(new Date(lastContactMs).toISOString())}.`}
         </p>
-        {outcome instanceof Error && <p role="alert">{outcome.message}</p>}
+        {outcome === "offline" && (
+          <p role="alert">
+            {navigator.onLine
+              ? "The service did not answer the last attempt. It is tried again each minute."
+              : "This device has no connection. It sends what waits when the connection is back."}
+          </p>
+        )}
+        {outcome instanceof Error && <p role="alert">The last attempt has failed: {outcome.message}</p>}
         {outcome === "signed-out" && (
           <p role="alert">
             Your session has ended. What waits stays on this device until you sign in.{" "}
@@ -65,6 +81,7 @@ function WaitingDialog({ copy, onClose }: { copy: Copy; onClose: () => void }) {
             <EntryItem key={entry.opId} entry={entry} copy={copy} />
           ))}
         </ul>
+        <StorageState waiting={left.length} streets={streets} />
         <Button disabled={isSyncing} onClick={() => void phone.sync().catch(notifyFailed)}>
           {isSyncing ? "Sending and loading …" : "Send and load now"}
         </Button>

@@ -6,10 +6,13 @@ import { navigate } from "wouter/use-browser-location";
 import { SAME_SITE } from "../api/client.ts";
 import { useConfig } from "../api/reference.ts";
 import { schemeOf } from "../shell/theme.ts";
+import { Button } from "../ui/button.tsx";
 import { Loading } from "../ui/states.tsx";
+import { useBaseMap } from "./base-map.ts";
 import { cameraIn, cameraOf, withCamera } from "./camera.ts";
 import style from "./canvas.module.css";
-import { ownStyle } from "./own-style.ts";
+import type { Bounds } from "./features.ts";
+import { firstStyle } from "./own-style.ts";
 import "./worker.ts";
 
 /** The contiguous United States. The map shows this part until the page knows where its records are. */
@@ -27,25 +30,25 @@ interface CanvasProps {
   readonly label: string;
   /** The part of the world to show, if the URL has no place of the map. If `bounds` changes, the map moves there. */
   readonly bounds: Bounds | undefined;
+  /** True while the page does not know its records. The base map is loaded after them. */
+  readonly isWaiting?: boolean;
   /** Called once, when layers can be added. */
   readonly onReady: (map: MapLibre) => void;
 }
 
-export type Bounds = readonly [west: number, south: number, east: number, north: number];
-
-export function Canvas({ label, bounds, onReady }: CanvasProps) {
-  const config = useConfig();
+export function Canvas({ label, bounds, isWaiting = false, onReady }: CanvasProps) {
+  const config = useConfig().data;
   const place = useRef<HTMLDivElement>(null);
   const [map, setMap] = useState<MapLibre>();
   const [sources, setSources] = useState("");
-  const isKnown = !config.isPending;
-  const styleUrl = config.data?.basemapStyleUrl ?? undefined;
+  const [isDrawn, setDrawn] = useState(false);
+  const isMissing = useBaseMap(isDrawn ? map : undefined, config);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the map is made once; another effect moves it when the bounds change
   useEffect(() => {
-    if (place.current === null || !isKnown) return;
+    if (place.current === null) return;
     const made = new MapLibre({
       container: place.current,
-      style: styleUrl ?? ownStyle(schemeOf()),
+      style: firstStyle(schemeOf()),
       ...(cameraIn(location.search) ?? {
         bounds: bounds === undefined ? START : [...bounds],
         fitBoundsOptions: { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM },
@@ -64,22 +67,25 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
     made.addControl(new ScaleControl({ unit: "imperial" }), "bottom-left");
     made.getCanvas().setAttribute("aria-label", label);
     made.on("idle", () => setSources(attributionOf(made)));
-    made.once("load", () => {
+    made.once("style.load", () => {
       onReady(made);
       setMap(made);
       // Tests get the map from this event, and then ask it which features it has drawn.
       place.current?.dispatchEvent(new CustomEvent("mapready", { detail: made, bubbles: true }));
     });
     return () => made.remove();
-  }, [isKnown, styleUrl]);
+  }, []);
+  useEffect(() => {
+    if (map === undefined || isWaiting) return;
+    const subscription = map.on("idle", () => setDrawn(true));
+    return () => subscription.unsubscribe();
+  }, [map, isWaiting]);
   const box = bounds?.join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `box` changes with the values of `bounds`
   useEffect(() => {
     if (map === undefined) return;
     const fit = (): string => {
-      if (box !== undefined) {
-        const [west = 0, south = 0, east = 0, north = 0] = box.split(",").map(Number);
-        map.fitBounds([west, south, east, north], { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM, animate: false });
-      }
+      if (bounds !== undefined) fitTo(map, bounds);
       return cameraOf(map);
     };
     const { pathname, search } = location;
@@ -120,9 +126,17 @@ export function Canvas({ label, bounds, onReady }: CanvasProps) {
   return (
     <div className={style.frame} ref={place} data-ready={map !== undefined}>
       {map === undefined && <Loading what="the map" />}
-      {sources !== "" && <small className={style.sources}>{sources}</small>}
+      {map !== undefined && bounds !== undefined && <Button onClick={() => fitTo(map, bounds)}>Fit all</Button>}
+      <small className={style.sources}>
+        {isMissing && <span role="status">The street map does not answer. </span>}
+        {sources}
+      </small>
     </div>
   );
+}
+
+function fitTo(map: MapLibre, [west, south, east, north]: Bounds): void {
+  map.fitBounds([west, south, east, north], { padding: PADDING_PX, maxZoom: CLOSEST_ZOOM, animate: false });
 }
 
 /** Returns the attributions of the base map's sources as plain text, without their links. */

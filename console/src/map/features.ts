@@ -1,7 +1,8 @@
 /** Turns positions and territories into GeoJSON and bounding boxes for the map. */
 import type { Territory } from "canvassing-client/api";
 import type { Feature, FeatureCollection } from "geojson";
-import type { Bounds } from "./canvas.tsx";
+
+export type Bounds = readonly [west: number, south: number, east: number, north: number];
 
 export const point = (lng: number, lat: number, properties: Record<string, unknown> = {}): Feature => ({
   type: "Feature",

@@ -1,10 +1,13 @@
 /** The layers of prospects and territories. The browser draws the labels with its own fonts, so no font server is needed. */
 import type { FeatureCollection } from "geojson";
 import type { ExpressionSpecification, GeoJSONSource, LayerSpecification, Map as MapLibre } from "maplibre-gl";
+import { schemeOf } from "../shell/theme.ts";
 
 /** How a source of tiles is drawn. */
 export interface TileLayers {
   readonly layersOf: (source: string) => LayerSpecification[];
+  /** Another layer whose features a user can click. */
+  readonly clicked?: string;
   /** The id of the layer in `order` below which these layers are inserted. */
   readonly below: string;
 }
@@ -17,18 +20,43 @@ const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
  */
 const order = ["above-territories", "above-prospects"] as const;
 
+/** The layer of the clusters. */
+export const CLUSTERS = "clusters";
+
 /** Adds what all maps show in addition to tiles: the names of territories, the mark around the open prospect, and the selected area. */
 export function prepareLayers(map: MapLibre): void {
   for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
-  map.addSource("territory-names", { type: "geojson", data: empty });
-  map.addSource("open-prospect", { type: "geojson", data: empty });
+  for (const id of ["territory-names", CLUSTERS, "open-prospect"]) map.addSource(id, { type: "geojson", data: empty });
+  const font = { "text-font": ["sans-serif"] };
   map.addLayer({
     id: "territory-names",
     type: "symbol",
     source: "territory-names",
     minzoom: 8,
-    layout: { "text-field": ["get", "name"], "text-font": ["sans-serif"], "text-size": 12, "text-max-width": 6 },
+    // A name moves to a side of its place that has no donut, because the layer above is placed first.
+    layout: {
+      ...font,
+      "text-field": ["get", "name"],
+      "text-size": 12,
+      "text-max-width": 6,
+      "text-variable-anchor": ["center", "top", "bottom", "left", "right"],
+      "text-radial-offset": 2.5,
+    },
     paint: { "text-color": "#0b5f59", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
+  });
+  map.addLayer({
+    id: CLUSTERS,
+    type: "symbol",
+    source: CLUSTERS,
+    layout: {
+      ...font,
+      "icon-image": ["get", "icon"],
+      "icon-allow-overlap": true,
+      "text-field": ["get", "label"],
+      "text-size": 11,
+      "text-allow-overlap": true,
+    },
+    paint: { "text-color": schemeOf() === "dark" ? "#e8edf2" : "#17202b" },
   });
   map.addSource("selected-area", { type: "geojson", data: empty });
   const line = { type: "line", source: "selected-area" } as const;
@@ -46,7 +74,7 @@ export function prepareLayers(map: MapLibre): void {
   });
 }
 
-type DataSource = "territory-names" | "open-prospect" | "selected-area";
+type DataSource = "territory-names" | "clusters" | "open-prospect" | "selected-area";
 
 export function setData(map: MapLibre, source: DataSource, data: FeatureCollection): void {
   if (!isRemoved(map)) map.getSource<GeoJSONSource>(source)?.setData(data);
@@ -81,41 +109,23 @@ export const territoryLayers: TileLayers = {
 /** The radius in pixels. A pin is smaller where the map shows a large area, so that it covers fewer of the others. */
 const pinRadius: ExpressionSpecification = ["interpolate", ["linear"], ["zoom"], 9, 4, 13, 6];
 
-/** The radius of a cluster grows with the logarithm of its count, so that a cluster of thousands does not cover the clusters beside it. */
-const clusterRadius: ExpressionSpecification = ["+", 9, ["*", 2.5, ["log10", ["get", "count"]]]];
-
-const circle = (id: string, source: string, layer: "pins" | "clusters"): LayerSpecification => ({
-  id,
-  type: "circle",
-  source,
-  "source-layer": layer,
-  paint: {
-    "circle-color": ["get", "color"],
-    "circle-radius": layer === "pins" ? pinRadius : clusterRadius,
-    "circle-stroke-color": "#ffffff",
-    "circle-stroke-width": 1.5,
-    "circle-opacity": 0.92,
-  },
-});
-
-/** A tile contains pins, or clusters if it has many prospects. A cluster has the colour of the status that most of its prospects have. */
+/** The tiles also have a layer of clusters, which `useProspectTiles` draws. */
 export const prospectLayers: TileLayers = {
   below: "above-prospects",
+  clicked: CLUSTERS,
   layersOf: (source) => [
-    circle(`${source}-pins`, source, "pins"),
-    circle(`${source}-clusters`, source, "clusters"),
     {
-      id: `${source}-counts`,
-      type: "symbol",
+      id: `${source}-pins`,
+      type: "circle",
       source,
-      "source-layer": "clusters",
-      layout: {
-        "text-field": ["to-string", ["get", "count"]],
-        "text-font": ["sans-serif"],
-        "text-size": 11,
-        "text-allow-overlap": true,
+      "source-layer": "pins",
+      paint: {
+        "circle-color": ["get", "color"],
+        "circle-radius": pinRadius,
+        "circle-stroke-color": "#ffffff",
+        "circle-stroke-width": 1.5,
+        "circle-opacity": 0.92,
       },
-      paint: { "text-color": "#17202b", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
     },
   ],
 };

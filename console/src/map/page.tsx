@@ -3,12 +3,11 @@
  * prospects.
  */
 import type { Me } from "canvassing-client/api";
-import type { Map as MapLibre } from "maplibre-gl";
+import type { MapLayerMouseEvent, Map as MapLibre } from "maplibre-gl";
 import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { mayManage, useMe } from "../api/reference.ts";
-import { BulkDialog, type Target } from "../prospects/bulk-dialog.tsx";
-import { Drawer } from "../prospects/drawer.tsx";
+import type { Target } from "../prospects/bulk-dialog.tsx";
 import { type FilterState, useFilter, withFilter } from "../prospects/filter.ts";
 import { FilterBar } from "../prospects/filter-bar.tsx";
 import { useProspect } from "../prospects/queries.ts";
@@ -16,18 +15,24 @@ import { Button } from "../ui/button.tsx";
 import { Loading } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import { Canvas } from "./canvas.tsx";
+import { useProspectTiles } from "./donuts.ts";
 import { area, collection, point } from "./features.ts";
-import { Frame } from "./frame.tsx";
-import { Lasso } from "./lasso.tsx";
-import { prepareLayers, prospectLayers, setData } from "./layers.ts";
+import { prepareLayers, setData } from "./layers.ts";
+import { Legend } from "./legend.tsx";
 import style from "./page.module.css";
 import { type Overview, useOverview } from "./queries.ts";
 import { useTerritoriesOn } from "./territories.ts";
-import { type ClickedTerritory, clickedTerritory, TerritoryCard } from "./territory-card.tsx";
-import { idOf, useTiles } from "./tiles.ts";
+import { type ClickedTerritory, clickedTerritory } from "./territory-click.ts";
+import { idOf } from "./tiles.ts";
 import { useView } from "./view.ts";
 
+// The code of what a user opens is loaded after the first prospects.
 const MapTable = lazy(async () => ({ default: (await import("./table.tsx")).MapTable }));
+const Lasso = lazy(async () => ({ default: (await import("./lasso.tsx")).Lasso }));
+const Frame = lazy(async () => ({ default: (await import("./frame.tsx")).Frame }));
+const Drawer = lazy(async () => ({ default: (await import("../prospects/drawer.tsx")).Drawer }));
+const BulkDialog = lazy(async () => ({ default: (await import("../prospects/bulk-dialog.tsx")).BulkDialog }));
+const TerritoryCard = lazy(async () => ({ default: (await import("./territory-card.tsx")).TerritoryCard }));
 
 export function MapPage() {
   const me = useMe().data;
@@ -62,13 +67,8 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   const { tiles, bounds } = overview.data ?? {};
   // biome-ignore lint/correctness/useExhaustiveDependencies: the map moves to new bounds after a change of the filter, not of a prospect
   const shownFirst = useMemo(() => bounds, [tiles?.url]);
-  // `tiles` is defined when the map knows where the prospects are. The territories are not added before, because the map would then load
-  // territories of the wrong part of the world.
   const [territory, setTerritory] = useState<ClickedTerritory>();
-  useTerritoriesOn(tiles === undefined ? undefined : map, (event) => {
-    if (!isDrawing) setTerritory(clickedTerritory(event));
-  });
-  const { fault, retry } = useTiles(map, tiles, prospectLayers, (event) => {
+  const { fault, retry, isShown } = useProspectTiles(map, tiles, (event) => {
     if (isDrawing) return;
     const id = idOf(event);
     if (id === undefined) event.target.easeTo({ center: event.lngLat, zoom: event.target.getZoom() + 2 });
@@ -94,16 +94,18 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
             <Button aria-pressed={hasTable} onClick={() => change({ table: hasTable ? undefined : "1" })}>
               Table
             </Button>
-            {map !== undefined && mayManage(me) && (
-              <Lasso
-                map={map}
-                filter={filter}
-                isDrawing={isDrawing}
-                setDrawing={setDrawing}
-                button={selectButton}
-                onArea={setSelected}
-                onSelect={(ids) => setTarget({ ids })}
-              />
+            {map !== undefined && isShown && mayManage(me) && (
+              <Suspense>
+                <Lasso
+                  map={map}
+                  filter={filter}
+                  isDrawing={isDrawing}
+                  setDrawing={setDrawing}
+                  button={selectButton}
+                  onArea={setSelected}
+                  onSelect={(ids) => setTarget({ ids })}
+                />
+              </Suspense>
             )}
             <Link href={withFilter("/prospects", filter)}>Show as a list</Link>
           </div>
@@ -111,30 +113,38 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
         <FilterBar me={me} state={state} />
         <div className={style.split}>
           <div className={style.map}>
-            <Canvas label="Map of prospects" bounds={shownFirst} onReady={onReady} />
-            {territory !== undefined && !isDrawing && (
-              <TerritoryCard
-                territory={territory}
-                onFilter={
-                  filter.territoryId === String(territory.id)
-                    ? undefined
-                    : () => change({ territoryId: String(territory.id) })
-                }
-                onClose={() => setTerritory(undefined)}
-              />
-            )}
-            {map !== undefined && isDrawing && (
-              <Frame
-                map={map}
-                filter={filter}
-                onCancel={stopDrawing}
-                onSelect={(inside) => {
-                  stopDrawing();
-                  setSelected(ringOf(inside.bbox));
-                  setTarget({ filter: inside });
-                }}
-              />
-            )}
+            <Canvas
+              label="Map of prospects"
+              bounds={shownFirst}
+              isWaiting={!isShown && fault === undefined}
+              onReady={onReady}
+            />
+            <Legend />
+            <Suspense>
+              {territory !== undefined && !isDrawing && (
+                <TerritoryCard
+                  territory={territory}
+                  onFilter={
+                    filter.territoryId === String(territory.id)
+                      ? undefined
+                      : () => change({ territoryId: String(territory.id) })
+                  }
+                  onClose={() => setTerritory(undefined)}
+                />
+              )}
+              {map !== undefined && isDrawing && (
+                <Frame
+                  map={map}
+                  filter={filter}
+                  onCancel={stopDrawing}
+                  onSelect={(inside) => {
+                    stopDrawing();
+                    setSelected(ringOf(inside.bbox));
+                    setTarget({ filter: inside });
+                  }}
+                />
+              )}
+            </Suspense>
           </div>
           {hasTable && (
             <section className={style.table} aria-label="Prospects of the map">
@@ -145,12 +155,28 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
           )}
         </div>
       </div>
-      {Number.isInteger(open) && <Drawer id={open} onClose={() => change({ prospect: undefined })} />}
+      <Suspense>
+        {Number.isInteger(open) && <Drawer id={open} onClose={() => change({ prospect: undefined })} />}
+        {target !== undefined && <BulkDialog target={target} onClose={endSelection} onStarted={endSelection} />}
+      </Suspense>
+      {map !== undefined && isShown && (
+        <TerritoriesOn
+          map={map}
+          onClick={(event) => {
+            if (!isDrawing) setTerritory(clickedTerritory(event));
+          }}
+        />
+      )}
       {map !== undefined && Number.isInteger(open) && <OpenMark map={map} id={open} />}
       {map !== undefined && selected !== undefined && <SelectedArea map={map} ring={selected} />}
-      {target !== undefined && <BulkDialog target={target} onClose={endSelection} onStarted={endSelection} />}
     </div>
   );
+}
+
+/** The territories are loaded after the prospects. */
+function TerritoriesOn({ map, onClick }: { map: MapLibre; onClick: (event: MapLayerMouseEvent) => void }) {
+  useTerritoriesOn(map, onClick);
+  return null;
 }
 
 function textOf(overview: Overview | undefined): string {

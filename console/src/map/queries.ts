@@ -3,8 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Clusters } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
 import { type Filter, withFilter } from "../prospects/filter.ts";
-import type { Bounds } from "./canvas.tsx";
-import { boundsOf } from "./features.ts";
+import { type Bounds, boundsOf } from "./features.ts";
 import type { Tiles } from "./tiles.ts";
 
 const WORLD = "-180,-90,180,90";

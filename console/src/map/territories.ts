@@ -16,5 +16,5 @@ export function useTerritoriesOn(map: MapLibre | undefined, onClick: (event: Map
   useEffect(() => {
     if (map !== undefined && data !== undefined) setData(map, "territory-names", territoryNames(data));
   }, [map, data]);
-  return useTiles(map, tiles, territoryLayers, onClick);
+  return useTiles(map, tiles, territoryLayers, { click: onClick });
 }

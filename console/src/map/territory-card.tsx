@@ -1,5 +1,4 @@
 /** A card on the map for the territory that the user has clicked. */
-import type { MapLayerMouseEvent } from "maplibre-gl";
 import { Link } from "wouter";
 import { nameOf, useUsers } from "../api/reference.ts";
 import { useStats } from "../api/stats.ts";
@@ -8,29 +7,7 @@ import { Icon } from "../ui/icon.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 import style from "./territory-card.module.css";
-import { idOf } from "./tiles.ts";
-
-/** The fields of a territory that the map tiles contain. */
-export interface ClickedTerritory {
-  readonly id: number;
-  readonly name: string;
-  readonly assignedToUserId: number | undefined;
-}
-
-/** Returns the territory at the click. Returns undefined if a prospect is there too, because the click is then meant for the prospect. */
-export function clickedTerritory(event: MapLayerMouseEvent): ClickedTerritory | undefined {
-  const isOnProspect = event.target
-    .queryRenderedFeatures(event.point)
-    .some(({ sourceLayer }) => sourceLayer === "pins" || sourceLayer === "clusters");
-  const id = idOf(event);
-  if (isOnProspect || id === undefined) return undefined;
-  const { name, assignedToUserId } = event.features?.[0]?.properties ?? {};
-  return {
-    id,
-    name: String(name),
-    assignedToUserId: assignedToUserId === undefined ? undefined : Number(assignedToUserId),
-  };
-}
+import type { ClickedTerritory } from "./territory-click.ts";
 
 interface CardProps {
   readonly territory: ClickedTerritory;

@@ -16,6 +16,14 @@ export interface TileState {
   /** The last error, if tiles are still missing after all retries. Undefined at first, and again when all visible tiles are loaded. */
   readonly fault: Error | undefined;
   readonly retry: () => void;
+  /** True when the map has shown all visible tiles once. */
+  readonly isShown: boolean;
+}
+
+interface TileEvents {
+  readonly click: (event: MapLayerMouseEvent) => void;
+  /** Called with the source each time the map has drawn its tiles, and with undefined when the source is removed. */
+  readonly drawn?: (source: string | undefined) => void;
 }
 
 /** After a failure, the tiles are loaded again this many times before the page says that some are missing. */
@@ -31,14 +39,16 @@ export function useTiles(
   map: MapLibre | undefined,
   tiles: Tiles | undefined,
   layers: TileLayers,
-  onClick: (event: MapLayerMouseEvent) => void,
+  events: TileEvents,
 ): TileState {
   const shown = useRef<AddedTiles>(undefined);
+  const [isShown, setShown] = useState(false);
   const [tries, setTries] = useState(NO_TRIES);
   const [fault, setFault] = useState<Error>();
   const key = tiles === undefined ? "" : `${tiles.url} ${tiles.version}`;
   const { count, round } = tries.key === key ? tries : NO_TRIES;
-  const click = useEffectEvent(onClick);
+  const click = useEffectEvent(events.click);
+  const drawn = useEffectEvent((source: string | undefined) => events.drawn?.(source));
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `key` contains the URL and the version of `tiles`
   useEffect(() => {
@@ -60,8 +70,13 @@ export function useTiles(
       shown.current?.remove();
       shown.current = added;
       setFault(undefined);
+      setShown(true);
     };
-    const added = addTiles(map, tiles.url, layers, { click: (event) => click(event), failed, loaded });
+    const added = addTiles(map, tiles.url, layers, {
+      ...{ failed, loaded },
+      click: (event) => click(event),
+      drawn: (source) => drawn(source),
+    });
     return () => {
       isCurrent = false;
       clearTimeout(timer);
@@ -69,11 +84,10 @@ export function useTiles(
     };
   }, [map, key, count, round]);
 
-  return { fault, retry: () => setTries({ key, count: 0, round: round + 1 }) };
+  return { fault, isShown, retry: () => setTries({ key, count: 0, round: round + 1 }) };
 }
 
-interface Events {
-  readonly click: (event: MapLayerMouseEvent) => void;
+interface Events extends Required<TileEvents> {
   /** Called once, with the first failure. */
   readonly failed: (error: Error) => void;
   /** Called once, when all visible tiles are loaded. */
@@ -90,33 +104,35 @@ let sources = 0;
  * Adds a source with its layers. If the URL or the version changes, a new source replaces the old one. Changing a source of MapLibre in
  * place is not safe: a tile that is loading would keep its old content, and a tile that has failed would never be loaded again.
  */
-function addTiles(map: MapLibre, url: string, { layersOf, below }: TileLayers, events: Events): AddedTiles {
+function addTiles(map: MapLibre, url: string, { layersOf, below, clicked }: TileLayers, events: Events): AddedTiles {
   sources += 1;
   const source = `tiles-${sources}`;
   map.addSource(source, { type: "vector", tiles: [url] });
   const layers = layersOf(source);
   for (const layer of layers) map.addLayer(layer, below);
   const ids = layers.map(({ id }) => id);
+  const clickable = clicked === undefined ? ids : [...ids, clicked];
   let isSettled = false;
   const look = () => {
     if (isSettled || !map.isSourceLoaded(source)) return;
     isSettled = true;
     events.loaded();
+    events.drawn(source);
   };
   let hasFailed = false;
   const canvas = map.getCanvas();
   const listening = [
     map.on("sourcedata", look),
-    map.on("idle", look),
+    map.on("idle", () => (isSettled ? events.drawn(source) : look())),
     map.on("error", (event) => {
       if (hasFailed || !("sourceId" in event) || event.sourceId !== source) return;
       hasFailed = true;
       isSettled = true;
       events.failed(event.error instanceof Error ? event.error : new Error(event.error.message));
     }),
-    map.on("click", ids, events.click),
-    map.on("mouseenter", ids, () => canvas.classList.add(style.clickable ?? "")),
-    map.on("mouseleave", ids, () => canvas.classList.remove(style.clickable ?? "")),
+    map.on("click", clickable, events.click),
+    map.on("mouseenter", clickable, () => canvas.classList.add(style.clickable ?? "")),
+    map.on("mouseleave", clickable, () => canvas.classList.remove(style.clickable ?? "")),
   ];
   return {
     remove: () => {
@@ -124,6 +140,7 @@ function addTiles(map: MapLibre, url: string, { layersOf, below }: TileLayers, e
       if (isRemoved(map)) return;
       for (const id of ids) map.removeLayer(id);
       map.removeSource(source);
+      events.drawn(undefined);
     },
   };
 }

@@ -8,10 +8,13 @@ const policy = window.trustedTypes?.createPolicy("service-worker", {
   },
 });
 
-/** Call it when the page has loaded, because the worker then loads the files of all pages. */
+/** The worker loads the files of all pages. On a slow connection, they would delay the first page if it began earlier. */
+const AFTER_MS = 6_000;
+
 export async function installWorker(isWanted: boolean): Promise<void> {
   if (!("serviceWorker" in navigator)) return;
   if (isWanted) {
+    await new Promise((resolve) => setTimeout(resolve, AFTER_MS - performance.now()));
     await navigator.serviceWorker.register(policy?.createScriptURL(URL_OF_WORKER) ?? URL_OF_WORKER);
     return;
   }

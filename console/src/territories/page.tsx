@@ -6,12 +6,13 @@ import { useSearchParams } from "wouter";
 import { download } from "../api/download.ts";
 import { useTerritories } from "../api/reference.ts";
 import { Canvas } from "../map/canvas.tsx";
+import { useProspectTiles } from "../map/donuts.ts";
 import { drawPolygon } from "../map/draw.ts";
 import { boundsOf } from "../map/features.ts";
-import { prepareLayers, prospectLayers } from "../map/layers.ts";
+import { prepareLayers } from "../map/layers.ts";
 import { useOverview } from "../map/queries.ts";
 import { useTerritoriesOn } from "../map/territories.ts";
-import { idOf, useTiles } from "../map/tiles.ts";
+import { idOf } from "../map/tiles.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
@@ -113,7 +114,7 @@ function Territories({ territories, isDrawing, onCorner, onDone }: TerritoriesPr
   });
   // The page also shows the prospects, so that a user sees which ones a new territory would contain. A click on a prospect opens nothing.
   // The click handler of the territories also gets this click, and selects the territory at that place.
-  useTiles(map, useOverview(everything).data?.tiles, prospectLayers, ignore);
+  useProspectTiles(map, useOverview(everything).data?.tiles, ignore);
   // biome-ignore lint/correctness/useExhaustiveDependencies: new functions must not restart the drawing
   useEffect(() => {
     if (map === undefined || !isDrawing) return;

@@ -1,7 +1,8 @@
 /** Says whether the screen is as narrow as that of a phone. The style sheets use the same width. */
 import { useSyncExternalStore } from "react";
 
-const narrow = matchMedia("(max-width: 860px)");
+export const NARROW = "(max-width: 860px)";
+const narrow = matchMedia(NARROW);
 
 function subscribe(changed: () => void): () => void {
   narrow.addEventListener("change", changed);

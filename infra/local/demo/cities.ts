@@ -16,7 +16,7 @@ const Street = z.object({
   to: z.number(),
   zip: z.string(),
 });
-type Street = z.infer<typeof Street>;
+export type Street = z.infer<typeof Street>;
 
 const Streets = z.object({ northSouth: z.array(Street), eastWest: z.array(Street) });
 type Streets = z.infer<typeof Streets>;
@@ -59,12 +59,20 @@ export interface House {
   readonly lng: number;
 }
 
-type Direction = keyof Streets;
+export type Direction = keyof Streets;
 
 const allOf = ({ northSouth, eastWest }: Streets): (Street & { readonly runs: Direction })[] => [
   ...northSouth.map((street) => ({ ...street, runs: "northSouth" as const })),
   ...eastWest.map((street) => ({ ...street, runs: "eastWest" as const })),
 ];
+
+/** Returns the latitude or longitude of a house number, whichever changes along the street. */
+export function alongStreet({ lat, lng, block }: City["grid"], runs: Direction, number: number): number {
+  const blocks = number / 100;
+  return runs === "northSouth"
+    ? lat + blocks * (number < 0 ? block.south : block.north)
+    : lng + blocks * (number < 0 ? block.west : block.east);
+}
 
 /** Returns a random address on a street of the city or of a suburb, with an invented house number and its coordinates. */
 export function houseIn(city: City, random: () => number): House {
@@ -73,11 +81,8 @@ export function houseIn(city: City, random: () => number): House {
   const number = from + Math.floor(random() * (to - from + 1));
   // Houses with odd numbers are on one side of the street, and houses with even numbers on the other side.
   const beside = number % 2 === 0 ? TO_HOUSES : -TO_HOUSES;
-  const { grid } = city;
-  const place =
-    runs === "northSouth"
-      ? { lat: grid.lat + (number / 100) * (number < 0 ? grid.block.south : grid.block.north), lng: at + beside }
-      : { lat: at + beside, lng: grid.lng + (number / 100) * (number < 0 ? grid.block.west : grid.block.east) };
+  const along = alongStreet(city.grid, runs, number);
+  const place = runs === "northSouth" ? { lat: along, lng: at + beside } : { lat: at + beside, lng: along };
   return {
     address1: `${Math.abs(number)} ${name}`,
     city: town.name,

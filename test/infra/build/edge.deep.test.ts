@@ -7,8 +7,9 @@ import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { problemBody } from "#shared/errors.ts";
-import { contentSecurityPolicy, edgeFunction } from "../../../infra/edge/console-site.ts";
-import { apiHeaders } from "../../../infra/edge/local-edge.ts";
+import { basemapOf, consoleConfig, contentSecurityPolicy, edgeFunction } from "../../../infra/edge/console-site.ts";
+import { apiHeaders, createEdge } from "../../../infra/edge/local-edge.ts";
+import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
 
 type Part = { value: string; multiValue?: { value: string }[] };
@@ -152,11 +153,49 @@ it("the content security policy allows only the origins of the bucket and of the
   expect(policy).toContain(`connect-src 'self' ${bucket};`);
   expect(policy.replace(bucket, "")).not.toMatch(/https?:|unsafe|\*/);
   const styleUrl = "https://maps.example.com/style.json?key=1";
-  const withMap = contentSecurityPolicy(bucket, { styleUrl, origins: [] });
+  const withMap = contentSecurityPolicy(bucket, basemapOf(styleUrl));
   expect(withMap).toContain(`connect-src 'self' ${bucket} https://maps.example.com;`);
   expect(withMap.match(/https:/g)).toHaveLength(3);
   const origins = ["https://tiles.example.com", "https://maps.example.com"];
-  const withTiles = contentSecurityPolicy(bucket, { styleUrl, origins });
+  const withTiles = contentSecurityPolicy(bucket, basemapOf(styleUrl, origins));
   expect(withTiles).toContain(`connect-src 'self' ${bucket} https://maps.example.com https://tiles.example.com;`);
   expect(withTiles).toContain("img-src 'self' data: blob: https://maps.example.com https://tiles.example.com;");
+});
+
+it("without a setting, the base map is that of OpenFreeMap, and `none` allows no origin of a map", () => {
+  const origins = (setting?: string) => contentSecurityPolicy("", basemapOf(setting)).match(/https:[^ ;]+/g);
+  expect(origins()).toEqual(["https://tiles.openfreemap.org", "https://tiles.openfreemap.org"]);
+  expect(origins("none")).toBe(null);
+});
+
+it("the file config.json names the styles of both colour schemes, and whether the console has a service worker", () => {
+  const config = (setting: string | undefined, offline: boolean): unknown =>
+    JSON.parse(consoleConfig({ issuer: "https://id.example.com", basemap: basemapOf(setting), offline }));
+  const own = "https://maps.example.com/style.json";
+  expect(config(own, true)).toMatchObject({ basemap: { light: own, dark: own }, offline: true, streets: null });
+  expect(config("none", false)).toMatchObject({ basemap: null, offline: false });
+  expect(config(undefined, true)).toMatchObject({ basemap: { dark: expect.stringMatching(/\/dark$/) } });
+});
+
+it("the local service compresses a file as CloudFront does, if the browser accepts it", async () => {
+  const streets = JSON.stringify(Array.from({ length: 500 }, () => "Elm St"));
+  const edge = createEdge({
+    consoleUrl: "http://127.0.0.1:3000",
+    uploadOrigin: "http://127.0.0.1:4000",
+    settings: { issuer: "https://id.example.com", basemap: undefined, offline: true },
+    streets: async () => streets,
+  });
+  const server = await serveOnLoopback(({ url: target = "/", method = "GET", headers }, response) =>
+    edge.serve(
+      { method, target, host: headers.host, acceptEncoding: headers["accept-encoding"]?.toString() },
+      response,
+    ),
+  );
+  const load = async (encoding: string) => {
+    const response = await fetch(`${server.endpoint}/streets.json`, { headers: { "Accept-Encoding": encoding } });
+    return [response.headers.get("Content-Encoding"), await response.text()];
+  };
+  expect(await load("gzip, br")).toEqual(["gzip", streets]);
+  expect(await load("identity")).toEqual([null, streets]);
+  server.stop();
 });

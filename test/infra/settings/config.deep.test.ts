@@ -41,7 +41,7 @@ describe("a value that a setting does not accept", () => {
     ],
     [
       { basemapStyleUrl: "javascript:alert(1)" },
-      'context key basemapStyleUrl: must be a URL that begins with http:// or https://, and not "javascript:alert(1)"',
+      'context key basemapStyleUrl: must be a URL that begins with http:// or https://, or none, and not "javascript:alert(1)"',
     ],
     [
       { consoleDomain: "app example" },

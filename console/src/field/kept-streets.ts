@@ -1,0 +1,97 @@
+/**
+ * Keeps the street map of the user's territories on this device, so that the field mode has streets without a connection. The service worker
+ * answers requests of the map with these files (console/service-worker.js).
+ */
+import { useQuery } from "@tanstack/react-query";
+import type { Territory } from "canvassing-client/api";
+import { MercatorCoordinate, type StyleSpecification } from "maplibre-gl";
+import { useConfig, useMe } from "../api/reference.ts";
+import { type Bounds, boundsOf } from "../map/features.ts";
+import { schemeOf } from "../shell/theme.ts";
+import { STREETS_CACHE } from "./phone.ts";
+import { useCopy } from "./use-phone.ts";
+
+/** From these zooms, a map can draw all larger ones: providers have no tiles above 14. */
+const ZOOMS = [10, 11, 12, 13, 14];
+const MOST_TILES = 1_500;
+export const MOST_STREETS_BYTES = 50_000_000;
+const AT_ONCE = 6;
+const DAY_MS = 86_400_000;
+
+export interface KeptStreets {
+  readonly tiles: number;
+  readonly bytes: number;
+  /** True if the territories have more tiles than the device keeps. */
+  readonly isCut: boolean;
+}
+
+/** Keeps the streets after each download of the user's doors, at most once a day. Returns undefined until this has ended. */
+export function useKeptStreets(): KeptStreets | undefined {
+  const config = useConfig().data;
+  const url = config?.basemap?.[schemeOf()];
+  const id = useMe().data?.user.id;
+  const { territories, outcome } = useCopy();
+  const mine = territories.filter(({ assignedToUserId }) => assignedToUserId === id);
+  return useQuery({
+    queryKey: ["kept streets", url, mine.map((territory) => [territory.id, territory.updatedAt])],
+    queryFn: () => keepStreets(url ?? "", mine),
+    enabled: config?.offline === true && url !== undefined && mine.length > 0 && outcome === "synced",
+    staleTime: DAY_MS,
+  }).data;
+}
+
+async function keepStreets(styleUrl: string, territories: readonly Territory[]): Promise<KeptStreets> {
+  const cache = await caches.open(STREETS_CACHE);
+  const style: StyleSpecification = await (await kept(cache, styleUrl, true)).json();
+  const needed = new Set([styleUrl]);
+  const templates = [];
+  for (const source of Object.values(style.sources)) {
+    if (source.type !== "vector" && source.type !== "raster") continue;
+    if (source.url !== undefined) needed.add(source.url);
+    const { tiles = [], maxzoom = 22 }: { tiles?: string[]; maxzoom?: number } =
+      source.url === undefined ? source : await (await kept(cache, source.url, true)).json();
+    for (const template of tiles.slice(0, 1)) templates.push({ template, maxzoom });
+  }
+  const boxes = territories
+    .map(({ polygon }) => boundsOf(polygon.map(([lng = 0, lat = 0]) => [lng, lat])))
+    .filter((box) => box !== undefined);
+  const all = new Set(
+    templates.flatMap(({ template, maxzoom }) => boxes.flatMap((box) => tilesIn(box, template, maxzoom))),
+  );
+  const urls = [...all].slice(0, MOST_TILES);
+  let [tiles, bytes] = [0, 0];
+  for (let from = 0; from < urls.length && bytes < MOST_STREETS_BYTES; from += AT_ONCE) {
+    const part = urls.slice(from, from + AT_ONCE);
+    const sizes = await Promise.all(part.map(async (url) => (await (await kept(cache, url, false)).blob()).size));
+    for (const url of part) needed.add(url);
+    tiles += part.length;
+    bytes += sizes.reduce((sum, size) => sum + size, 0);
+  }
+  for (const request of await cache.keys()) if (!needed.has(request.url)) await cache.delete(request);
+  return { tiles, bytes, isCut: tiles < all.size };
+}
+
+/** Returns a file of the cache, and loads it if it is missing. A file that may have changed is loaded again. */
+async function kept(cache: Cache, url: string, mayChange: boolean): Promise<Response> {
+  const found = mayChange ? undefined : await cache.match(url);
+  if (found !== undefined) return found;
+  const response = await fetch(url);
+  // Some providers have no tile where there is nothing to draw.
+  if (!response.ok && response.status !== 404) throw new Error(`${url}: ${response.status}`);
+  await cache.put(url, response.clone());
+  return response;
+}
+
+/** Returns the URLs of the tiles in a box. Those of the small zooms come first, because they cover the most. */
+function tilesIn([west, south, east, north]: Bounds, template: string, maxzoom: number): string[] {
+  const [from, to] = [MercatorCoordinate.fromLngLat([west, north]), MercatorCoordinate.fromLngLat([east, south])];
+  return ZOOMS.filter((z) => z <= maxzoom).flatMap((z) => {
+    const range = (low: number, high: number): number[] => {
+      const first = Math.floor(low * 2 ** z);
+      return Array.from({ length: Math.floor(high * 2 ** z) - first + 1 }, (_, i) => first + i);
+    };
+    return range(from.x, to.x).flatMap((x) =>
+      range(from.y, to.y).map((y) => template.replace("{z}", `${z}`).replace("{x}", `${x}`).replace("{y}", `${y}`)),
+    );
+  });
+}

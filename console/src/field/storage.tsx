@@ -1,0 +1,79 @@
+/**
+ * How safe the data on this device is. Browsers may delete the storage of a page when the device is full, unless they have granted that it
+ * persists. Safari deletes the storage of a page that is not installed after seven days without a visit
+ * (https://webkit.org/blog/10218/full-third-party-cookie-blocking-and-more/).
+ */
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { Button } from "../ui/button.tsx";
+import { numberText } from "../ui/text.ts";
+import { type KeptStreets, MOST_STREETS_BYTES } from "./kept-streets.ts";
+
+const megabytes = (bytes: number): string => `${numberText(Math.ceil(bytes / 1_000_000))} MB`;
+const isInstalled = (): boolean => matchMedia("(display-mode: standalone)").matches;
+/** Other browsers on iPhones are Safari too, but only Safari itself can install a page. Chrome and Edge also name Safari. */
+const isSafari = (): boolean => /^((?!chrome|chromium|android|edg).)*safari/i.test(navigator.userAgent);
+
+/** The browser's offer to install the page. Undefined if it makes none. */
+let offer: (() => Promise<unknown>) | undefined;
+addEventListener("beforeinstallprompt", (event) => {
+  // Without this, some browsers show their own banner at once.
+  event.preventDefault();
+  offer = async () => {
+    if ("prompt" in event && typeof event.prompt === "function") await event.prompt();
+  };
+});
+
+/** Asks the browser to keep the storage. It may ask the user, or decide by itself. */
+export async function keepStorage(): Promise<boolean> {
+  const { storage } = navigator;
+  return (await storage.persisted()) || storage.persist();
+}
+
+interface StateProps {
+  /** Number of changes that wait. */
+  readonly waiting: number;
+  readonly streets: KeptStreets | undefined;
+}
+
+export function StorageState({ waiting, streets }: StateProps) {
+  const [isOffered, setOffered] = useState(offer !== undefined);
+  const state = useQuery({
+    queryKey: ["storage"],
+    queryFn: async () => ({ isKept: await keepStorage(), bytes: (await navigator.storage.estimate()).usage }),
+    networkMode: "always",
+    gcTime: 0,
+  }).data;
+  if (state === undefined) return null;
+  const { isKept, bytes = 0 } = state;
+  return (
+    <>
+      <p>
+        The data on this device takes {megabytes(bytes)}.{" "}
+        {isKept ? "The browser keeps it." : "The browser may delete it when the device is full."}
+      </p>
+      {streets !== undefined && (
+        <p>
+          The street map of your territories takes {megabytes(streets.bytes)} of at most {megabytes(MOST_STREETS_BYTES)}
+          .{streets.isCut && " Your territories are too large, so a part of their streets needs a connection."}
+        </p>
+      )}
+      {waiting > 0 && isSafari() && !isInstalled() && (
+        <p role="alert">
+          Safari deletes what waits after seven days without a visit, unless the page is installed. To install it, press
+          Share and then Add to Home Screen.
+        </p>
+      )}
+      {isOffered && !isInstalled() && (
+        <Button
+          onClick={() => {
+            setOffered(false);
+            void offer?.();
+          }}
+        >
+          Install on this device
+        </Button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+/** Says what the signs on the map mean. */
+import { useStatuses } from "../api/reference.ts";
+import { StatusMark } from "../ui/badge.tsx";
+import style from "./legend.module.css";
+
+export function Legend() {
+  const statuses = useStatuses().data ?? [];
+  return (
+    <details className={style.legend}>
+      <summary>Legend</summary>
+      <ul>
+        {statuses
+          .filter(({ isActive }) => isActive)
+          .map((status) => (
+            <li key={status.id}>
+              <StatusMark status={status} />
+            </li>
+          ))}
+        <li>
+          <StatusMark status={null} />
+        </li>
+      </ul>
+      <p>A ring stands for several prospects. It shows their number and the shares of their statuses.</p>
+      <p>A coloured area is a territory.</p>
+    </details>
+  );
+}

@@ -1,0 +1,233 @@
+/**
+ * Random days of a rep with two phones in real browsers. The network is cut and answers are lost at random, tabs are closed, and a phone
+ * has up to two tabs. In the evening, each phone must show what the service has, and the service must have each change once.
+ */
+import type { Browser, BrowserContext, Page, Route } from "playwright-core";
+import { expect } from "vitest";
+import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
+import { dataOf } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { visit } from "./visit.ts";
+
+const screen = { width: 390, height: 780 };
+const STATUSES = ["Not Home", "Go Back", "Interested", "Sold"] as const;
+const STEPS = 12;
+const TABS = 2;
+/** A call of the API, but not a page or a file of the console. */
+const API = /\/api\/(?:changes|sync)/;
+
+interface Phone {
+  readonly context: BrowserContext;
+  tabs: Page[];
+  isOffline: boolean;
+  /** Answers that the phone will not receive, although the service has done what it was asked for. */
+  lost: number;
+}
+
+interface Made {
+  /** The statuses that each phone has set last, by the first line of the address. */
+  readonly statuses: Map<string, Map<Phone, string>>;
+  readonly notes: string[];
+  readonly doors: string[];
+}
+
+export interface Days {
+  /** Runs one day. Equal seeds make equal days. */
+  readonly run: (seed: number) => Promise<void>;
+  /** Closes the phones. */
+  readonly end: () => Promise<void>;
+}
+
+/** Opens two phones of a new rep, who has six doors. */
+export async function startDays(browser: Browser): Promise<Days> {
+  const team = await newTeam();
+  const { user } = dataOf(await team.rep.GET("/api/me"));
+  for (const number of [1, 3, 5, 7, 2, 4]) {
+    const address = { address1: `${number} Elm St`, address2: null, city: "Denver", state: "CO", zip: "80207" };
+    const body = { address, lat: 39.75, lng: -104.9 - number / 10_000, assignedToUserId: user.id };
+    dataOf(await team.admin.POST("/api/prospects", { body }), 201);
+  }
+  const phones = await Promise.all([phoneOf(browser, team), phoneOf(browser, team)]);
+  const made: Made = { statuses: new Map(), notes: [], doors: [] };
+  return {
+    async run(seed) {
+      const random = randomSequence(seed);
+      const pick = <T>(items: readonly T[]): T => at(items, Math.floor(random() * items.length));
+      for (let step = 0; step < STEPS; step++) {
+        const phone = pick(phones);
+        const name = `${seed}-${step}`;
+        const act = pick([press, press, press, note, add, cut, cut, lose, close, begin]);
+        if (phone.tabs.length === 0) await open(phone);
+        else await act({ phone, page: pick(phone.tabs), name, made, random });
+      }
+      await evening(phones);
+      await compare(team, phones, made);
+    },
+    async end() {
+      for (const { context } of phones) await context.close();
+    },
+  };
+}
+
+async function phoneOf(browser: Browser, team: Team): Promise<Phone> {
+  const { context, page } = await visit(browser, team.rep.email, "/field", screen);
+  const phone: Phone = { context, tabs: [page], isOffline: false, lost: 0 };
+  await context.route(API, (route) => answerOrLose(phone, route));
+  await upToDate(page);
+  // The worker has the page and its files when it is active.
+  await page.evaluate("navigator.serviceWorker.ready");
+  return phone;
+}
+
+async function answerOrLose(phone: Phone, route: Route): Promise<void> {
+  if (phone.lost === 0) return route.continue();
+  phone.lost -= 1;
+  await route.fetch().catch(() => undefined);
+  await route.abort().catch(() => undefined);
+}
+
+const upToDate = (page: Page) => page.getByRole("status").getByText("Up to date").waitFor();
+const sheetOf = (page: Page) => page.getByRole("region", { name: "Door" });
+const titleOf = async (page: Page) => (await sheetOf(page).getByRole("heading", { level: 2 }).textContent()) ?? "";
+
+interface Step {
+  readonly phone: Phone;
+  readonly page: Page;
+  /** Differs for each step of all days. */
+  readonly name: string;
+  readonly made: Made;
+  readonly random: () => number;
+}
+
+async function press({ phone, page, made, random }: Step): Promise<void> {
+  const title = await titleOf(page);
+  const status = at(STATUSES, Math.floor(random() * STATUSES.length));
+  await sheetOf(page).getByRole("button", { name: status, exact: true }).click();
+  await page.getByRole("status").getByText(`${status}: ${title}.`).waitFor();
+  const ofDoor = made.statuses.get(title) ?? new Map<Phone, string>();
+  made.statuses.set(title, ofDoor.set(phone, status));
+}
+
+async function note({ page, name, made }: Step): Promise<void> {
+  const sheet = sheetOf(page);
+  await sheet.getByLabel("New note").fill(name);
+  await sheet.getByRole("button", { name: "Add note" }).click();
+  await sheet.getByRole("list", { name: "Notes" }).getByText(name, { exact: true }).waitFor();
+  made.notes.push(name);
+  await sheet.getByRole("button", { name: "Next door" }).click();
+}
+
+async function add({ page, name, made }: Step): Promise<void> {
+  await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Street and number").fill(name);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "detached" });
+  made.doors.push(name);
+}
+
+async function cut({ phone }: Step): Promise<void> {
+  phone.isOffline = !phone.isOffline;
+  await phone.context.setOffline(phone.isOffline);
+}
+
+async function lose({ phone }: Step): Promise<void> {
+  phone.lost = 2;
+}
+
+async function close({ phone, page }: Step): Promise<void> {
+  await page.close();
+  phone.tabs = phone.tabs.filter((tab) => tab !== page);
+}
+
+async function begin({ phone }: Step): Promise<void> {
+  if (phone.tabs.length < TABS) await open(phone);
+}
+
+async function open(phone: Phone): Promise<void> {
+  const page = await phone.context.newPage();
+  await page.goto("/field");
+  await sheetOf(page).getByRole("heading", { level: 2 }).waitFor();
+  phone.tabs = [...phone.tabs, page];
+}
+
+/** All phones get a connection and send what waits. Then each phone reads what the other one has sent. */
+async function evening(phones: readonly Phone[]): Promise<void> {
+  for (const phone of phones) {
+    Object.assign(phone, { isOffline: false, lost: 0 });
+    await phone.context.setOffline(false);
+    if (phone.tabs.length === 0) await open(phone);
+  }
+  for (const round of ["send", "read"]) for (const { tabs } of phones) await sync(at(tabs, 0), round);
+}
+
+async function sync(page: Page, round: string): Promise<void> {
+  await page.locator("[data-failed]").click();
+  const dialog = page.getByRole("dialog");
+  const button = dialog.getByRole("button", { name: "Send and load now" });
+  const mine = dialog.getByRole("button", { name: "Use mine" });
+  const look = async (): Promise<boolean> => {
+    // The other phone may have changed the same door.
+    if (await mine.first().isVisible()) await mine.first().click();
+    await button.click();
+    await button.waitFor();
+    return dialog.getByText("Nothing is waiting.").isVisible();
+  };
+  await expect.poll(look, { message: `the phone can ${round}` }).toBe(true);
+  await dialog.getByRole("button", { name: "Close", exact: true }).click();
+  await upToDate(page);
+}
+
+/** The fields of a prospect that a phone and the service must have in common. */
+const Shown = z.object({
+  id: z.number(),
+  updatedAt: z.string(),
+  name: z.nullable(z.string()),
+  currentStatus: z.nullable(z.object({ id: z.number(), value: z.string() })),
+});
+/** Reads the prospects of the phone's copy, and the number of changes that wait. */
+const COPY = `(async () => {
+  const answer = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  const { name } = (await indexedDB.databases()).find(({ name }) => name.startsWith("canvassing-field"));
+  const db = await answer(indexedDB.open(name));
+  const reading = db.transaction(["records", "outbox"]);
+  const records = await answer(reading.objectStore("records").getAll());
+  const waiting = await answer(reading.objectStore("outbox").count());
+  db.close();
+  return { waiting, prospects: records.filter(({ type }) => type === "prospects").map(({ data }) => data) };
+})()`;
+const Copy = z.object({ waiting: z.number(), prospects: z.array(Shown) });
+
+async function compare(team: Team, phones: readonly Phone[], made: Made): Promise<void> {
+  const items = [];
+  for (let page = 1; ; page++) {
+    const query = { pageSize: 500, page };
+    const answer = dataOf(await team.rep.GET("/api/prospects", { params: { query } }));
+    items.push(...answer.items);
+    if (items.length >= answer.total) break;
+  }
+  const byId = (a: { id: number }, b: { id: number }) => a.id - b.id;
+  const expected = items.map((item) => Shown.parse(item)).sort(byId);
+  for (const { tabs } of phones) {
+    const { waiting, prospects } = Copy.parse(await at(tabs, 0).evaluate(COPY));
+    expect(waiting).toBe(0);
+    expect(prospects.toSorted(byId)).toEqual(expected);
+  }
+  const titles = items.map(({ address }) => address?.address1 ?? "");
+  expect(titles.filter((title) => made.doors.includes(title)).sort()).toEqual(made.doors.toSorted());
+  for (const { address, currentStatus } of items) {
+    const set = made.statuses.get(address?.address1 ?? "");
+    if (set !== undefined) expect([...set.values()], address?.address1).toContain(currentStatus?.value);
+  }
+  const notes = [];
+  for (const { id } of items) {
+    const { notes: found } = dataOf(await team.rep.GET("/api/prospects/{id}", { params: { path: { id } } }));
+    notes.push(...found.map(({ body }) => body));
+  }
+  expect(notes.sort()).toEqual(made.notes.toSorted());
+}

@@ -1,0 +1,112 @@
+/** Measures how much a map loads, and how long it takes, until it shows its first pin. docs/console.md has the figures. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { Browser, BrowserContext, Page, Request } from "playwright-core";
+import { expect, test } from "vitest";
+import { consoleDirectory } from "../../infra/build/console.ts";
+import { browserForAll, desktop, type Visit, visit, writeRow } from "./visit.ts";
+
+/** Most bytes that the map may load before its first pin. */
+const MOST_BYTES = 616_000;
+const phone = { width: 390, height: 780 };
+const SLOWER = 4;
+const BITS_PER_SECOND = 1_600_000;
+/** The round trip of a slow mobile network. */
+const LATENCY_MS = 150;
+
+/** Calls `pinShown` once, with the milliseconds since the browser has requested the page. */
+const WATCH = `addEventListener("mapready", ({ detail: map }) => {
+  const look = map.on("render", () => {
+    const isPin = ({ sourceLayer, layer }) => sourceLayer === "pins" || ["clusters", "doors", "door-clusters"].includes(layer.id);
+    if (!map.queryRenderedFeatures().some(isPin)) return;
+    look.unsubscribe();
+    pinShown(performance.now());
+  });
+});`;
+
+const browser = browserForAll(async () => undefined);
+
+interface Shown {
+  readonly ms: number;
+  readonly bytes: number;
+}
+
+/** Opens the path in a new tab, and returns what it has loaded until the first pin. */
+async function firstPin(context: BrowserContext, path: string, prepare: (page: Page) => Promise<void>): Promise<Shown> {
+  const page = await context.newPage();
+  const assets = new Set<string>();
+  const finished: Request[] = [];
+  const requested = (request: Request) => {
+    const { pathname } = new URL(request.url());
+    if (pathname.startsWith("/assets/")) assets.add(pathname);
+  };
+  const ended = (request: Request) => {
+    if (!new URL(request.url()).pathname.startsWith("/assets/")) finished.push(request);
+  };
+  context.on("request", requested).on("requestfinished", ended);
+  const shown = Promise.withResolvers<readonly [ms: number, files: readonly string[], requests: readonly Request[]]>();
+  await page.exposeFunction("pinShown", (ms: number) => shown.resolve([ms, [...assets], [...finished]]));
+  await page.addInitScript(WATCH);
+  await prepare(page);
+  await page.goto(path);
+  const [ms, files, requests] = await shown.promise;
+  context.off("request", requested).off("requestfinished", ended);
+  const sizes = await Promise.all(requests.map((request) => request.sizes()));
+  await page.close();
+  const answers = sizes.reduce((sum, one) => sum + one.responseBodySize + one.responseHeadersSize, 0);
+  // The browser does not report the size of the map's worker.
+  const bytes = files.reduce((sum, file) => sum + gzipSync(readFileSync(join(consoleDirectory, file))).length, answers);
+  return { ms, bytes };
+}
+
+async function slowDown(page: Page, hasNetwork: boolean): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: SLOWER });
+  if (!hasNetwork) return;
+  const bytes = BITS_PER_SECOND / 8;
+  await session.send("Network.enable");
+  await session.send("Network.emulateNetworkConditions", {
+    ...{ offline: false, latency: LATENCY_MS, downloadThroughput: bytes, uploadThroughput: bytes },
+  });
+}
+
+/** Signs in on a page without a map. The service worker is off, because it would load the files before the measured page. */
+const signedIn = (opened: Browser): Promise<Visit> =>
+  visit(opened, "admin@acme.test", "/users", desktop, { serviceWorkers: "block" });
+
+async function withoutCache(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.clearBrowserCache");
+}
+
+function report(name: string, { ms, bytes }: Shown): void {
+  const [size, time] = [`${Math.round(bytes / 1_000)} KB`, `${(ms / 1_000).toFixed(1)} s`];
+  console.info(`${name}: ${size}, ${time}`);
+  writeRow(name, size, time);
+}
+
+test("the first pin of the map", async () => {
+  const { context, page } = await signedIn(browser());
+  await page.getByRole("heading", { name: "Users" }).waitFor();
+  const shown = await firstPin(context, "/map", withoutCache);
+  report("The map of an admin", shown);
+  expect(shown.bytes).toBeLessThanOrEqual(MOST_BYTES);
+  const slow = await firstPin(context, "/map", async (opened) => {
+    await withoutCache(opened);
+    await slowDown(opened, true);
+  });
+  report("The same with 1.6 Mbit/s and a processor 4 times slower", slow);
+  await context.close();
+});
+
+test("the first pin of the field mode without a connection", async () => {
+  const { context, page } = await visit(browser(), "rep@acme.test", "/field", phone);
+  await page.getByRole("status").getByText("Up to date").waitFor();
+  await page.evaluate("navigator.serviceWorker.ready");
+  await page.close();
+  await context.setOffline(true);
+  const shown = await firstPin(context, "/field", (opened) => slowDown(opened, false));
+  report("The field mode without a connection, processor 4 times slower", { ...shown, bytes: 0 });
+  await context.close();
+});

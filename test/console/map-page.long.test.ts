@@ -1,0 +1,47 @@
+/** Tests in a real browser what is beside the pins of the map: legend, table and open prospect, and a map without a provider of streets. */
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { dataOf } from "../harness/shapes.ts";
+import { mapStage } from "./map-stage.ts";
+import { drawnIds, mapOf, soon } from "./visit.ts";
+
+const { idsOf, team, admin } = mapStage();
+
+const layersOf = async (page: Page) =>
+  z.array(z.string()).parse(await page.evaluate("shownMap.getStyle().layers.map(({ id }) => id)"));
+
+test("a deployment without a provider shows the outline, and says nothing", async () => {
+  const { page } = admin();
+  const config: object = await (await page.request.get("/config.json")).json();
+  await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, basemap: null, streets: null } }));
+  await page.goto("/map");
+  await expect.poll(() => layersOf(page), soon).toContain("land");
+  expect(await layersOf(page)).not.toContain("streets");
+  expect(await page.getByText("The street map does not answer.").count()).toBe(0);
+  await page.unroute("**/config.json");
+});
+
+test("“Fit all” shows all prospects, and the legend names the statuses", async () => {
+  const { page } = admin();
+  await page.goto("/map?at=10,50,9");
+  await mapOf(page);
+  await page.getByRole("button", { name: "Fit all" }).click();
+  await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
+  await page.getByText("Legend", { exact: true }).click();
+  const named = await page.locator("details li").allInnerTexts();
+  const statuses = dataOf(await team().admin.GET("/api/statuses")).filter(({ isActive }) => isActive);
+  expect(named).toEqual([...statuses.map(({ value }) => value), "No status"]);
+});
+
+test("on a screen of 1024 pixels, the table and an open prospect leave the map at least 360 pixels", async () => {
+  const { page } = admin();
+  await page.setViewportSize({ width: 1024, height: 620 });
+  await page.goto(`/map?table=1&prospect=${idsOf("Ann")[0]}`);
+  await page.getByRole("complementary", { name: "Prospect" }).getByRole("heading", { name: "Ann" }).waitFor();
+  await page.getByRole("region", { name: "Prospects of the map" }).locator("tbody tr").first().waitFor();
+  const size = "(({ clientWidth, clientHeight }) => [clientWidth, clientHeight])(shownMap.getContainer())";
+  const [width = 0, height = 0] = z.array(z.number()).parse(await page.evaluate(size));
+  expect(width).toBeGreaterThanOrEqual(360);
+  expect(height).toBeGreaterThanOrEqual(300);
+});

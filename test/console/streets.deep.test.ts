@@ -1,0 +1,100 @@
+/** Tests in a real browser what the map shows below the pins, streets of a provider of the tests, and instead of them: rings for many prospects. */
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { Layer, vectorTile } from "#shared/map/vector-tile.ts";
+import { baseUrl } from "../harness/client.ts";
+import { dataOf } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { ATTRIBUTION } from "../harness/tile-server.ts";
+import { browserForAll, clustersOn, drawnIds, jumpTo, mapOf, soon, type Visit, visit } from "./visit.ts";
+
+const places = [
+  [39.75, -104.9],
+  [39.76, -104.91],
+] as const;
+const screen = { width: 1024, height: 620 };
+
+let team: Team;
+let admin: Visit;
+const ids: number[] = [];
+browserForAll(async (browser) => {
+  team = await newTeam();
+  for (const [lat, lng] of places) {
+    ids.push(dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann", lat, lng } }), 201).id);
+  }
+  // The tests replace answers of the provider, and Playwright does not see what a service worker requests.
+  admin = await visit(browser, team.admin.email, "/map", screen, { serviceWorkers: "block" });
+});
+
+const Strings = z.array(z.string());
+/** The sources whose features the map shows. */
+const sourcesOn = async (page: Page) =>
+  Strings.parse(await page.evaluate("[...new Set(shownMap.queryRenderedFeatures().map(({ source }) => source))]"));
+const layersOf = async (page: Page) =>
+  Strings.parse(await page.evaluate("shownMap.getStyle().layers.map(({ id }) => id)"));
+
+const Config = z.looseObject({ basemap: z.object({ light: z.string(), dark: z.string() }), streets: z.string() });
+const configOf = async () => Config.parse(await (await fetch(`${baseUrl()}/config.json`)).json());
+const providerUrl = async () => `${new URL((await configOf()).basemap.light).origin}/**`;
+const missing = (page: Page) => page.getByText("The street map does not answer.");
+
+test("the streets of the provider come after the prospects, in the colours of the screen", async () => {
+  const { page, paths, faults } = admin;
+  expect(await mapOf(page)).toBe(places.length);
+  await expect.poll(() => drawnIds(page), soon).toEqual(ids);
+  await expect.poll(() => sourcesOn(page), soon).toContain("base streets");
+  await page.getByText(ATTRIBUTION).waitFor();
+  const order = [...paths];
+  const firstTile = order.findIndex((path) => path.startsWith("/api/prospects/tiles/"));
+  expect(firstTile).toBeGreaterThan(-1);
+  expect(order.indexOf("/light")).toBeGreaterThan(firstTile);
+  expect(order).not.toContain("/dark");
+  expect(await layersOf(page)).not.toContain("land");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.reload();
+  await expect.poll(() => [...paths], soon).toContain("/dark");
+  await page.emulateMedia({ colorScheme: "light" });
+  expect(faults).toEqual([]);
+});
+
+test("where the provider does not answer, the map shows the outline, the streets of the demo and one line", async () => {
+  const { page } = admin;
+  const provider = await providerUrl();
+  await page.route(provider, (route) => route.abort());
+  await page.reload();
+  await missing(page).waitFor();
+  await expect.poll(() => drawnIds(page), soon).toEqual(ids);
+  expect(await layersOf(page)).toEqual(expect.arrayContaining(["land", "streets", "street-names"]));
+  const streets = z.looseObject({ features: z.array(z.unknown()) });
+  const { features } = streets.parse(await (await fetch(`${baseUrl()}${(await configOf()).streets}`)).json());
+  expect(features.length).toBeGreaterThan(20);
+  await jumpTo(page, [-104.9268, 39.75], 14);
+  await expect.poll(() => sourcesOn(page), soon).toContain("streets");
+
+  await page.unroute(provider);
+  await page.evaluate("void dispatchEvent(new Event('online'))");
+  await missing(page).waitFor({ state: "detached" });
+  await expect.poll(() => sourcesOn(page), soon).toContain("base streets");
+});
+
+test("clusters are donuts of their statuses, and those that would overlap are one", async () => {
+  const { page } = admin;
+  const [status] = dataOf(await team.admin.GET("/api/statuses"));
+  const clusters = new Layer("clusters");
+  const counts = { count: 1_500, [`status_${status?.id}`]: 1_000, status_none: 500, color: "#000000" };
+  for (const [i, x] of [1_000, 1_020, 3_000].entries()) clusters.addPoint([x, 2_048], { key: `${i}`, ...counts });
+  const body = Buffer.from(vectorTile([clusters]));
+  const contentType = "application/vnd.mapbox-vector-tile";
+  await page.route("**/api/prospects/tiles/0/0/0.mvt*", (route) => route.fulfill({ body, contentType }));
+  await page.goto("/map?at=0,0,0");
+  await expect.poll(async () => (await clustersOn(page)).toSorted((a, b) => a - b), soon).toEqual([1_500, 3_000]);
+  // The map shows several worlds, so it draws each ring several times.
+  const icons =
+    "[...new Set(shownMap.queryRenderedFeatures({ layers: ['clusters'] }).map(({ properties }) => properties.icon))]";
+  const shares = `${status?.color},16 #9CA3AF,8`;
+  await expect
+    .poll(async () => Strings.parse(await page.evaluate(icons)).sort(), soon)
+    .toEqual([`donut 21 ${shares}`, `donut 22 ${shares}`]);
+  await page.unroute("**/api/prospects/tiles/0/0/0.mvt*");
+});
