@@ -10,7 +10,6 @@ import { installWorker } from "./shell/installed.ts";
 import { Shell } from "./shell/shell.tsx";
 import { notifyFailed } from "./ui/notices.tsx";
 import { Page } from "./ui/page.tsx";
-import { useIsNarrow } from "./ui/screen.ts";
 import { Answer, Loading } from "./ui/states.tsx";
 
 const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }));
@@ -19,6 +18,7 @@ const FieldPage = page(async () => (await import("./field/page.tsx")).FieldPage)
 const MapPage = page(async () => (await import("./map/page.tsx")).MapPage);
 const ProspectsPage = page(async () => (await import("./prospects/page.tsx")).ProspectsPage);
 const TerritoriesPage = page(async () => (await import("./territories/page.tsx")).TerritoriesPage);
+const PrintPage = page(async () => (await import("./territories/print.tsx")).PrintPage);
 const ActivityPage = page(async () => (await import("./activity/page.tsx")).ActivityPage);
 const FilesPage = page(async () => (await import("./files/page.tsx")).FilesPage);
 const UsersPage = page(async () => (await import("./users/page.tsx")).UsersPage);
@@ -41,6 +41,7 @@ export function App() {
                 <Route path="/field" component={FieldPage} />
                 <Route path="/prospects" component={ProspectsPage} />
                 <Route path="/territories" component={TerritoriesPage} />
+                <Route path="/territories/:id/print" component={PrintPage} />
                 <Route path="/activity" component={ActivityPage} />
                 <Route path="/files" component={FilesPage} />
                 <Route path="/users" component={UsersPage} />
@@ -60,10 +61,10 @@ export function App() {
   );
 }
 
-/** A phone starts in the field mode, and a wide screen with the map. */
+/** A phone starts in the field mode, and a wide screen with the map. The style sheets use the same width. */
 function Start() {
   const query = useSearch();
-  const start = useIsNarrow() ? "/field" : "/map";
+  const start = matchMedia("(max-width: 860px)").matches ? "/field" : "/map";
   return <Redirect replace to={query === "" ? start : `/map?${query}`} />;
 }
 

@@ -4,7 +4,7 @@ import { useMemo } from "react";
 import { nameOf } from "../api/reference.ts";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
-import { Failure, Loading } from "../ui/states.tsx";
+import { Answer } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
 import { periodDays, periodsOf, type Range, useReports } from "./queries.ts";
@@ -23,19 +23,12 @@ interface Line {
 
 export function UserChart({ days }: { days: number }) {
   const periods = useMemo(() => periodsOf(days), [days]);
-  const queries = useReports(periods);
-  const failed = queries.find(({ data, error }) => data === undefined && error !== null);
-  const reports = queries.flatMap(({ data }) => data ?? []);
-  const what = "the activity by user and day";
+  const query = useReports(periods);
   return (
     <Panel title="Status changes by user and day">
-      {failed?.error && (
-        <Failure what={what} error={failed.error} retry={() => queries.forEach(({ refetch }) => void refetch())} />
-      )}
-      {failed === undefined && reports.length < periods.length && <Loading what={what} />}
-      {reports.length === periods.length && (
-        <Lines periods={periods} length={periodDays(days)} lines={linesOf(reports)} />
-      )}
+      <Answer query={query} what="the activity by user and day">
+        {(reports) => <Lines periods={periods} length={periodDays(days)} lines={linesOf(reports)} />}
+      </Answer>
     </Panel>
   );
 }
@@ -85,7 +78,7 @@ function Lines({ periods, length, lines }: LinesProps) {
         {amount(top, "status change")}. The number at the end is the sum.
       </p>
       <figure className={style.lineChart}>
-        <ul className={style.lines} aria-label="Status changes of each user">
+        <ul className={`${style.lines} list`} aria-label="Status changes of each user">
           {lines.map(({ id, name, counts, total }) => (
             <li key={id}>
               <span>{name}</span>

@@ -86,7 +86,7 @@ function alongStreet<S extends Stop>(open: readonly S[], from: S, direction: Dir
 }
 
 const units = new Intl.Collator("en", { numeric: true });
-const byNumber = (a: Place, b: Place): number => a.number - b.number || units.compare(a.unit, b.unit);
+export const byNumber = (a: Place, b: Place): number => a.number - b.number || units.compare(a.unit, b.unit);
 
 /** Returns the nearest of the doors that have a position. Without a position to start from, returns the first door. */
 export function nearest<S extends Stop>(open: readonly S[], from: Position | undefined): Step<S> | undefined {
