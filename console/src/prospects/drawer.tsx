@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail, ProspectPatch } from "canvassing-client/api";
 import { type ReactNode, useRef } from "react";
 import { answer, api } from "../api/client.ts";
-import { isAdmin, mayManage, useMe, useStatuses, useUserOptions } from "../api/reference.ts";
+import { isAdmin, mayManage, useMe, useStatuses, useUserOptions, useUsers } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
@@ -24,6 +24,9 @@ import { type Shown, undoChange } from "./undo.ts";
 
 export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
   const query = useProspect(id);
+  // The lists of the panel are loaded together with the prospect.
+  useStatuses();
+  useUsers();
   const panel = useRef<HTMLElement>(null);
   useFocusReturn(panel, { key: id, open: (element) => element.focus() });
   return (
@@ -91,30 +94,39 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 function Change({ prospect }: { prospect: ProspectDetail }) {
   const { currentStatus, assignedTo } = prospect;
   const me = useMe().data;
-  const statuses = useStatuses().data ?? [];
-  const users = useUserOptions(assignedTo?.id);
+  const statuses = useStatuses();
+  const users = useUsers();
+  const active = useUserOptions(assignedTo?.id);
   return (
     <div className={style.change}>
-      <SavedChoice
-        prospect={prospect}
-        label="Status"
-        shown="currentStatus"
-        bodyOf={(currentStatusId) => ({ currentStatusId })}
-        choices={[
-          { value: null, text: "No status" },
-          ...statuses
-            .filter((status) => status.isActive || status.id === currentStatus?.id)
-            .map((status) => ({ value: status.id, text: status.value, color: status.color })),
-        ]}
-      />
+      <Answer query={statuses} what="the statuses">
+        {(all) => (
+          <SavedChoice
+            prospect={prospect}
+            label="Status"
+            shown="currentStatus"
+            bodyOf={(currentStatusId) => ({ currentStatusId })}
+            choices={[
+              { value: null, text: "No status" },
+              ...all
+                .filter((status) => status.isActive || status.id === currentStatus?.id)
+                .map((status) => ({ value: status.id, text: status.value, color: status.color })),
+            ]}
+          />
+        )}
+      </Answer>
       {me !== undefined && (isAdmin(me) || mayManage(me)) && (
-        <SavedChoice
-          prospect={prospect}
-          label="Assigned to"
-          shown="assignedTo"
-          bodyOf={(assignedToUserId) => ({ assignedToUserId })}
-          choices={[{ value: null, text: "Nobody" }, ...users.map(([value, text]) => ({ value, text }))]}
-        />
+        <Answer query={users} what="the users">
+          {() => (
+            <SavedChoice
+              prospect={prospect}
+              label="Assigned to"
+              shown="assignedTo"
+              bodyOf={(assignedToUserId) => ({ assignedToUserId })}
+              choices={[{ value: null, text: "Nobody" }, ...active.map(([value, text]) => ({ value, text }))]}
+            />
+          )}
+        </Answer>
       )}
     </div>
   );

@@ -1,7 +1,7 @@
 /** The colours of the console: light, dark, or those of the device. The choice is kept on the device. */
 const NAME = "canvassing-theme";
 export const themes = [
-  ["device", "Colours of the device"],
+  ["device", "Device colours"],
   ["light", "Light colours"],
   ["dark", "Dark colours"],
 ] as const;

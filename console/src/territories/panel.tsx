@@ -9,7 +9,7 @@ import { useStats } from "../api/stats.ts";
 import { editPolygon } from "../map/draw.ts";
 import { closed } from "../map/features.ts";
 import { BulkDialog } from "../prospects/bulk-dialog.tsx";
-import { StatusMark } from "../ui/badge.tsx";
+import { NO_STATUS, StatusMark } from "../ui/badge.tsx";
 import { Bars } from "../ui/bars.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { DeleteDialog } from "../ui/delete-dialog.tsx";
@@ -92,7 +92,7 @@ function Counts({ id }: { id: number }) {
                 bars={byStatus.map(({ status, count }) => ({
                   key: status?.id ?? 0,
                   label: <StatusMark status={status} />,
-                  color: status?.color,
+                  color: status?.color ?? NO_STATUS,
                   count,
                 }))}
               />
