@@ -10,6 +10,7 @@ import { installWorker } from "./shell/installed.ts";
 import { Shell } from "./shell/shell.tsx";
 import { notifyFailed } from "./ui/notices.tsx";
 import { Page } from "./ui/page.tsx";
+import { useIsNarrow } from "./ui/screen.ts";
 import { Answer, Loading } from "./ui/states.tsx";
 
 const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }));
@@ -61,10 +62,10 @@ export function App() {
   );
 }
 
-/** A phone starts in the field mode, and a wide screen with the map. The style sheets use the same width. */
+/** A phone starts in the field mode, and a wide screen with the map. */
 function Start() {
   const query = useSearch();
-  const start = matchMedia("(max-width: 860px)").matches ? "/field" : "/map";
+  const start = useIsNarrow() ? "/field" : "/map";
   return <Redirect replace to={query === "" ? start : `/map?${query}`} />;
 }
 
