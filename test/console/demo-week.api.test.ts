@@ -8,8 +8,9 @@ const admin = clientOf("admin@acme.test");
 
 async function reportBy(groupBy: "day" | "user") {
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-  const [from, to] = [today - 6 * DAY_MS, today].map((at) => new Date(at).toISOString().slice(0, 10));
-  return dataOf(await admin.GET("/api/reports/activity", { params: { query: { from, to, groupBy } } })).items;
+  const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+  const query = { from: dateOf(today - 6 * DAY_MS), to: dateOf(today), groupBy };
+  return dataOf(await admin.GET("/api/reports/activity", { params: { query } })).items;
 }
 
 test("the reps have set statuses on each of the last six days, and nothing lies in the future", async () => {

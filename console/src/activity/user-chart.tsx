@@ -1,8 +1,7 @@
-/** The status changes of each user over time: a small chart for each user, all with the same scale, and a table of the same numbers. */
+/** The status changes of each user over time: a small chart for each user, all with the same scale, whose numbers screen readers read. */
 import type { ActivityReport } from "canvassing-client/api";
 import { useMemo } from "react";
 import { nameOf } from "../api/reference.ts";
-import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
@@ -87,7 +86,7 @@ function Lines({ periods, length, lines }: LinesProps) {
                   top={top}
                   columns={periods.map((period, index) => {
                     const count = counts[index] ?? 0;
-                    return { key: period.from, count, text: `${name}, ${textOf(period)}: ${numberText(count)}` };
+                    return { key: period.from, count, text: `${textOf(period)}: ${numberText(count)}` };
                   })}
                 />
               </div>
@@ -97,29 +96,6 @@ function Lines({ periods, length, lines }: LinesProps) {
         </ul>
         <DateAxis days={{ from: first.from, to: last.to }} />
       </figure>
-      <details>
-        <summary>As a table</summary>
-        <LineTable periods={periods} lines={lines} />
-      </details>
     </>
   );
-}
-
-function LineTable({ periods, lines }: Pick<LinesProps, "periods" | "lines">) {
-  const columns = useMemo(
-    (): Column<Line>[] => [
-      { id: "user", header: "User", cell: ({ name }) => name },
-      ...periods.map(
-        (period, index): Column<Line> => ({
-          id: period.from,
-          header: textOf(period),
-          align: "right",
-          cell: ({ counts }) => numberText(counts[index] ?? 0),
-        }),
-      ),
-      { id: "sum", header: "Sum", align: "right", cell: ({ total }) => numberText(total) },
-    ],
-    [periods],
-  );
-  return <DataTable label="Status changes of each user" columns={columns} rows={lines} rowKey={({ id }) => id} />;
 }
