@@ -100,7 +100,7 @@ test("ten tasks are possible with the keyboard only", { timeout: 600_000 }, asyn
   await press(page, "Remove all filters");
 
   // 8. Change two of all prospects.
-  await page.getByText("4 prospects").waitFor();
+  await page.getByText("4 prospects, the newest first").waitFor();
   await tabTo(page, page.getByLabel("Select Ann"));
   await page.keyboard.press("Space");
   await tabTo(page, page.getByLabel("Select Bob"));

@@ -67,6 +67,9 @@ const roles = {
   cell: { role: "cell" },
 } as const;
 
+/** A table with more columns leaves minor ones out earlier. */
+const MANY_COLUMNS = 7;
+
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
 
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
@@ -97,7 +100,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a wide table sideways
     <section className={`${style.frame} card`} aria-label={label} tabIndex={0}>
-      <table className={style.table} {...roles.table}>
+      <table className={style.table} data-wide={columns.length > MANY_COLUMNS} {...roles.table}>
         <thead {...roles.rowgroup}>
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id} {...roles.row}>
