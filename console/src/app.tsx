@@ -29,6 +29,7 @@ const FieldPage = mapPage("/field", async () => (await import("./field/page.tsx"
 const MapPage = mapPage("/map", async () => (await import("./map/page.tsx")).MapPage);
 const ProspectsPage = page(async () => (await import("./prospects/page.tsx")).ProspectsPage);
 const TerritoriesPage = page(async () => (await import("./territories/page.tsx")).TerritoriesPage);
+const PrintPage = page(async () => (await import("./territories/print.tsx")).PrintPage);
 const ActivityPage = page(async () => (await import("./activity/page.tsx")).ActivityPage);
 const FilesPage = page(async () => (await import("./files/page.tsx")).FilesPage);
 const UsersPage = page(async () => (await import("./users/page.tsx")).UsersPage);
@@ -51,6 +52,7 @@ export function App() {
                 <Route path="/field" component={FieldPage} />
                 <Route path="/prospects" component={ProspectsPage} />
                 <Route path="/territories" component={TerritoriesPage} />
+                <Route path="/territories/:id/print" component={PrintPage} />
                 <Route path="/activity" component={ActivityPage} />
                 <Route path="/files" component={FilesPage} />
                 <Route path="/users" component={UsersPage} />

@@ -1,10 +1,12 @@
 /** Starts the console. */
+// These style sheets come first, so that those of the components can change what they say.
+import "./shell/base.css";
+import "./ui/layout.css";
 import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { RequestFailed } from "./api/client.ts";
 import { App } from "./app.tsx";
-import "./shell/base.css";
 import { applyTheme } from "./shell/theme.ts";
 
 // By default, TanStack Query uses a timer to tell components that a request has started. Until the timer fires, the button of a form is

@@ -73,7 +73,8 @@ export function makeProspect(company: BenchCompany, at: number): Made {
   });
   const body = (): string => `${pick(remarks, random)} ${pick(remarks, random)}`;
   const createdBy = company.ownerId;
-  const note = random() < 0.35 ? syntheticNote(prospect, { id: bases.note + at, body: body(), createdBy }) : undefined;
+  const note =
+    random() < 0.35 ? syntheticNote(prospect, { id: bases.note + at, body: body(), createdBy, createdAt }) : undefined;
   return { prospect, note };
 }
 

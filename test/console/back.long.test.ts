@@ -11,7 +11,7 @@ test("Back closes a panel and turns a page back, and the URL has the part of the
   const camera = (): Promise<string> =>
     page.evaluate("[...shownMap.getCenter().toArray(), shownMap.getZoom()].map((x) => x.toFixed(2)).join()");
   const panel = page.getByRole("complementary", { name: "Prospect" });
-  await page.goto("/?table=1");
+  await page.goto("/map?table=1");
   await mapOf(page);
   expect(at()).toBe(null);
   await jumpTo(page, [-104.95, 39.75], 12);

@@ -31,7 +31,9 @@ describe("the map of the demo company", () => {
       await expect.poll(() => page.evaluate(hasStreets), soon).toBe(true);
       await picture(page, "map");
     }
+    await page.getByRole("button", { name: "Filters", exact: true }).click();
     await page.getByRole("button", { name: "Sold" }).click();
+    await page.keyboard.press("Escape");
     const sold = await placedIds(email, "Sold");
     expect(sold.length).toBeLessThan(all.length);
     await expect.poll(() => drawnIds(page), soon).toEqual(sold);

@@ -185,8 +185,8 @@ describe("an admin", () => {
     await panel.getByText("2 prospects inside.").waitFor();
     expect(await violationsOf(page)).toEqual([]);
 
-    await panel.getByRole("button", { name: "Assign the prospects" }).click();
-    await chooseChange(page, "Assign all", "Ravi Rep");
+    await panel.getByRole("button", { name: "Change the prospects" }).click();
+    await chooseChange(page, "Assign to", "Ravi Rep");
     await dialog.getByRole("button", { name: "Assign 2 prospects to Ravi Rep" }).click();
     await expect.poll(() => namesOf(team().rep), soon).toEqual(["Ann", "Bob"]);
   });

@@ -216,7 +216,7 @@ test.for([413, 503, 504])("the check of a file becomes a job if one request is n
   await job;
 });
 
-test("the table of prospects loads the territories only when the user unfolds the filters", async () => {
+test("the table of prospects loads the territories only when the user opens the filters", async () => {
   const { page } = admin;
   dataOf(await team.admin.POST("/api/territories", { body: { name: "North" } }), 201);
   const asked: string[] = [];
@@ -224,13 +224,14 @@ test("the table of prospects loads the territories only when the user unfolds th
   await page.goto("/prospects");
   await page.getByText("the newest first").waitFor();
   await page.waitForLoadState("networkidle");
-  expect(asked).toContain("/api/statuses");
+  expect(asked).toContain("/api/prospects");
   expect(asked).not.toContain("/api/territories");
-  await page.getByText("More filters").click();
+  await page.getByRole("button", { name: "Filters", exact: true }).click();
   await page.getByLabel("Territory").selectOption({ label: "North" });
   await page.getByText("No prospect matches").waitFor();
   // The URL contains the filter, so the page still shows it after a reload.
   await page.reload();
   await page.getByText("No prospect matches").waitFor();
+  await page.getByRole("button", { name: "Filters (1)" }).click();
   await expect.poll(() => page.getByLabel("Territory").locator("option:checked").allInnerTexts()).toEqual(["North"]);
 });

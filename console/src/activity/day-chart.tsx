@@ -14,6 +14,7 @@ export function DayChart({ days, groups }: { days: Range; groups: readonly Activ
       <div className={style.plot}>
         <Columns
           top={top}
+          isHidden
           columns={daysOf(days).map((day) => {
             const count = counts.get(day) ?? 0;
             return { key: day, count, text: `${day}: ${amount(count, "status change")}` };

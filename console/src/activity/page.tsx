@@ -6,14 +6,14 @@ import type { ActivityGroup } from "canvassing-client/api";
 import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { nameOf } from "../api/reference.ts";
-import { Dot } from "../ui/badge.tsx";
+import { NO_STATUS, StatusMark } from "../ui/badge.tsx";
+import { Bars } from "../ui/bars.tsx";
 import { Button } from "../ui/button.tsx";
 import { Select } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { numberText, timeText } from "../ui/text.ts";
 import style from "./activity.module.css";
-import { Bars } from "./bars.tsx";
 import { DayChart } from "./day-chart.tsx";
 import { Funnel } from "./funnel.tsx";
 import { rangeOf, useReport } from "./queries.ts";
@@ -33,13 +33,12 @@ export function ActivityPage() {
       title="Activity"
       lead="What users have done at the doors."
       actions={
-        <Select aria-label="Time span" value={days} onChange={({ target }) => show(target.value)}>
-          {spans.map((span) => (
-            <option key={span} value={span}>
-              Last {span} days
-            </option>
-          ))}
-        </Select>
+        <Select
+          aria-label="Time span"
+          value={days}
+          options={spans.map((span) => [span, `Last ${span} days`])}
+          onChange={({ target }) => show(target.value)}
+        />
       }
     >
       <Answer query={byDay} what="the activity">
@@ -81,7 +80,7 @@ export function ActivityPage() {
 
 function Total({ name, children }: { name: string; children: number }) {
   return (
-    <div>
+    <div className="card">
       <dt>{name}</dt>
       <dd>{numberText(children)}</dd>
     </div>
@@ -91,35 +90,19 @@ function Total({ name, children }: { name: string; children: number }) {
 const dayOf = ({ day = "" }: ActivityGroup): string => day;
 const userOf = ({ user }: ActivityGroup): string => (user ? nameOf(user) : "Nobody");
 
-const byMost = (a: ActivityGroup, b: ActivityGroup): number => b.statusChanges - a.statusChanges;
-const hasChanges = ({ statusChanges }: ActivityGroup): boolean => statusChanges > 0;
-
 function ByUser({ days }: { days: number }) {
   const query = useReport(days, "user");
   return (
-    <Panel title="Status changes by user">
+    <Panel title="By user">
       <Answer query={query} what="the activity of users">
         {({ items }) => (
-          <>
-            <Bars
-              label="Status changes by user"
-              bars={items
-                .filter(hasChanges)
-                .toSorted(byMost)
-                .map((group) => ({
-                  key: group.user?.id ?? 0,
-                  label: userOf(group),
-                  count: group.statusChanges,
-                }))}
-            />
-            <ActivityTable
-              label="Activity by user"
-              head="User"
-              groups={items}
-              nameOf={userOf}
-              keyOf={({ user }) => user?.id ?? 0}
-            />
-          </>
+          <ActivityTable
+            label="Activity by user"
+            head="User"
+            groups={items}
+            nameOf={userOf}
+            keyOf={({ user }) => user?.id ?? 0}
+          />
         )}
       </Answer>
     </Panel>
@@ -132,20 +115,17 @@ function ByStatus({ days }: { days: number }) {
     <Panel title="Status changes by status">
       <Answer query={query} what="the activity of statuses">
         {({ items }) => {
-          const counted = items.filter(hasChanges);
+          const counted = items.filter(({ statusChanges }) => statusChanges > 0);
           if (counted.length === 0) return <p>No status was changed in this time span.</p>;
           return (
             <Bars
               label="Status changes by status"
-              bars={counted.map(({ status, statusChanges: count }) => {
-                const color = status?.color ?? "#9CA3AF";
-                const label = (
-                  <>
-                    <Dot color={color} /> {status?.value ?? "No status"}
-                  </>
-                );
-                return { key: status?.id ?? 0, label, color, count };
-              })}
+              bars={counted.map(({ status, statusChanges: count }) => ({
+                key: status?.id ?? 0,
+                label: <StatusMark status={status ?? null} />,
+                color: status?.color ?? NO_STATUS,
+                count,
+              }))}
             />
           );
         }}

@@ -60,7 +60,14 @@ export const useReport = (days: number, groupBy: GroupBy) => useQuery(reportQuer
 
 /** Reads a report by user for each period, because no report of the API is divided by user and also by day. */
 export const useReports = (periods: readonly Range[]) =>
-  useQueries({ queries: periods.map((period) => reportQuery(period, "user")) });
+  useQueries({
+    queries: periods.map((period) => reportQuery(period, "user")),
+    combine: (all) => ({
+      data: all.some(({ data }) => data === undefined) ? undefined : all.flatMap(({ data }) => data ?? []),
+      error: all.find(({ data, error }) => data === undefined && error !== null)?.error ?? null,
+      refetch: () => all.forEach(({ refetch }) => void refetch()),
+    }),
+  });
 
 /** Maximum number of statuses whose prospects are counted. Each status needs one request. */
 const MOST_STATUSES = 20;

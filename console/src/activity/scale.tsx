@@ -41,14 +41,18 @@ interface ColumnsProps {
   /** Each column has a key, and a text that the browser shows when the pointer is over it. */
   readonly columns: readonly { readonly key: string; readonly text: string; readonly count: number }[];
   readonly top: number;
+  /** True if a table has the same numbers, so that screen readers skip the chart. */
+  readonly isHidden?: boolean;
 }
 
 const GAP = 0.2;
 
-/** The columns of a chart. Screen readers skip them, so the numbers must also be in a table or a list. */
-export function Columns({ columns, top }: ColumnsProps) {
+/** The columns of a chart. */
+export function Columns({ columns, top, isHidden = false }: ColumnsProps) {
+  const texts = columns.map(({ text }) => text).join(", ");
+  const box = `0 0 ${columns.length} 1`;
   return (
-    <svg aria-hidden="true" viewBox={`0 0 ${columns.length} 1`} preserveAspectRatio="none">
+    <svg role="img" aria-label={texts} aria-hidden={isHidden} viewBox={box} preserveAspectRatio="none">
       {columns.map(({ key, text, count }, index) => (
         <rect
           key={key}

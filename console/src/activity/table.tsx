@@ -22,6 +22,6 @@ const counts: readonly Column<ActivityGroup>[] = [
 
 export function ActivityTable({ label, head, groups, nameOf, keyOf }: TableProps) {
   const columns = useMemo(() => [{ id: "name", header: head, cell: nameOf }, ...counts], [head, nameOf]);
-  if (groups.length === 0) return <p>Nothing has been done in this time span.</p>;
-  return <DataTable label={label} columns={columns} rows={groups} rowKey={keyOf} />;
+  const empty = <p>Nothing has been done in this time span.</p>;
+  return <DataTable label={label} columns={columns} rows={groups} rowKey={keyOf} empty={empty} />;
 }

@@ -1,10 +1,9 @@
-/** The status changes of each user over time: a small chart for each user, all with the same scale, and a table of the same numbers. */
+/** The status changes of each user over time: a small chart for each user, all with the same scale, whose numbers screen readers read. */
 import type { ActivityReport } from "canvassing-client/api";
 import { useMemo } from "react";
 import { nameOf } from "../api/reference.ts";
-import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
-import { Failure, Loading } from "../ui/states.tsx";
+import { Answer } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
 import { periodDays, periodsOf, type Range, useReports } from "./queries.ts";
@@ -23,19 +22,12 @@ interface Line {
 
 export function UserChart({ days }: { days: number }) {
   const periods = useMemo(() => periodsOf(days), [days]);
-  const queries = useReports(periods);
-  const failed = queries.find(({ data, error }) => data === undefined && error !== null);
-  const reports = queries.flatMap(({ data }) => data ?? []);
-  const what = "the activity by user and day";
+  const query = useReports(periods);
   return (
     <Panel title="Status changes by user and day">
-      {failed?.error && (
-        <Failure what={what} error={failed.error} retry={() => queries.forEach(({ refetch }) => void refetch())} />
-      )}
-      {failed === undefined && reports.length < periods.length && <Loading what={what} />}
-      {reports.length === periods.length && (
-        <Lines periods={periods} length={periodDays(days)} lines={linesOf(reports)} />
-      )}
+      <Answer query={query} what="the activity by user and day">
+        {(reports) => <Lines periods={periods} length={periodDays(days)} lines={linesOf(reports)} />}
+      </Answer>
     </Panel>
   );
 }
@@ -85,7 +77,7 @@ function Lines({ periods, length, lines }: LinesProps) {
         {amount(top, "status change")}. The number at the end is the sum.
       </p>
       <figure className={style.lineChart}>
-        <ul className={style.lines} aria-label="Status changes of each user">
+        <ul className={`${style.lines} list`} aria-label="Status changes of each user">
           {lines.map(({ id, name, counts, total }) => (
             <li key={id}>
               <span>{name}</span>
@@ -94,7 +86,7 @@ function Lines({ periods, length, lines }: LinesProps) {
                   top={top}
                   columns={periods.map((period, index) => {
                     const count = counts[index] ?? 0;
-                    return { key: period.from, count, text: `${name}, ${textOf(period)}: ${numberText(count)}` };
+                    return { key: period.from, count, text: `${textOf(period)}: ${numberText(count)}` };
                   })}
                 />
               </div>
@@ -104,29 +96,6 @@ function Lines({ periods, length, lines }: LinesProps) {
         </ul>
         <DateAxis days={{ from: first.from, to: last.to }} />
       </figure>
-      <details>
-        <summary>As a table</summary>
-        <LineTable periods={periods} lines={lines} />
-      </details>
     </>
   );
-}
-
-function LineTable({ periods, lines }: Pick<LinesProps, "periods" | "lines">) {
-  const columns = useMemo(
-    (): Column<Line>[] => [
-      { id: "user", header: "User", cell: ({ name }) => name },
-      ...periods.map(
-        (period, index): Column<Line> => ({
-          id: period.from,
-          header: textOf(period),
-          align: "right",
-          cell: ({ counts }) => numberText(counts[index] ?? 0),
-        }),
-      ),
-      { id: "sum", header: "Sum", align: "right", cell: ({ total }) => numberText(total) },
-    ],
-    [periods],
-  );
-  return <DataTable label="Status changes of each user" columns={columns} rows={lines} rowKey={({ id }) => id} />;
 }

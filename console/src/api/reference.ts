@@ -71,5 +71,11 @@ export const isAdmin = ({ role }: Me): boolean => role !== "sales";
 
 export const mayManage = ({ permissions }: Me): boolean => permissions.includes("canManageProspects");
 
+/** The users as options of a list: those who may sign in, and the one who is chosen already. */
+export function useUserOptions(chosen?: number): readonly (readonly [id: number, name: string])[] {
+  const users = useUsers().data ?? [];
+  return users.filter(({ isActive, id }) => isActive || id === chosen).map((user) => [user.id, nameOf(user)]);
+}
+
 export const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }): string =>
   `${firstName} ${lastName}`;

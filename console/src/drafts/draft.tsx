@@ -2,7 +2,6 @@
 import { type ChangeEvent, createContext, use, useSyncExternalStore } from "react";
 import { Button } from "../ui/button.tsx";
 import { timeText } from "../ui/text.ts";
-import style from "./draft.module.css";
 import type { Draft, Drafts } from "./store.ts";
 
 export const DraftsContext = createContext<Drafts | undefined>(undefined);
@@ -62,8 +61,8 @@ export function DraftNote({ draft }: { draft: { readonly drafts: readonly Draft[
   const [first] = drafts.toSorted((a, b) => a.savedAt - b.savedAt);
   if (first === undefined) return null;
   return (
-    <div className={style.note}>
-      <small>
+    <div className="row between">
+      <small className="muted">
         {drafts.find(({ fault }) => fault !== undefined)?.fault ??
           `A draft of ${timeText(new Date(first.savedAt).toISOString())}. It is not sent yet.`}
       </small>

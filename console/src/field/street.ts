@@ -32,8 +32,11 @@ interface Address {
 }
 
 const UNIT = /[\s,]+(?:(?:apt|apartment|unit|suite|ste|flat|floor|lot)\b\.?|#).*$/i;
-/** The number is before the street, as in `12b Elm St`, or after it, as in `Hauptstr. 12b`. */
-const BEFORE = /^(\d{1,9})\s?([a-z]?)[\s,]+(\S.*)$/i;
+/**
+ * The number is before the street, as in `12b Elm St`, or after it, as in `Hauptstr. 12b`. In `12 S Elm St`, the letter is a direction and
+ * belongs to the street.
+ */
+const BEFORE = /^(\d{1,9})([a-z]|\s[a-df-mo-rt-vx-z])?[\s,]+(\S.*)$/i;
 const AFTER = /^(\S.*?)[\s,]+(\d{1,9})\s?([a-z]?)$/i;
 
 /** Returns undefined if the first line of the address has no house number. */
@@ -86,7 +89,7 @@ function alongStreet<S extends Stop>(open: readonly S[], from: S, direction: Dir
 }
 
 const units = new Intl.Collator("en", { numeric: true });
-const byNumber = (a: Place, b: Place): number => a.number - b.number || units.compare(a.unit, b.unit);
+export const byNumber = (a: Place, b: Place): number => a.number - b.number || units.compare(a.unit, b.unit);
 
 /** Returns the nearest of the doors that have a position. Without a position to start from, returns the first door. */
 export function nearest<S extends Stop>(open: readonly S[], from: Position | undefined): Step<S> | undefined {

@@ -7,7 +7,7 @@ export function DropZone({ onFile }: { onFile: (file: File) => void }) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a shortcut for the file input inside
     <div
-      className={style.drop}
+      className={`${style.drop} stack tight`}
       data-over={isOver}
       onDragOver={(event) => {
         event.preventDefault();
@@ -21,7 +21,7 @@ export function DropZone({ onFile }: { onFile: (file: File) => void }) {
         if (file !== undefined) onFile(file);
       }}
     >
-      <label>
+      <label className="row">
         <span>Drop a CSV file here, or choose one.</span>
         <input
           type="file"
@@ -33,7 +33,9 @@ export function DropZone({ onFile }: { onFile: (file: File) => void }) {
           }}
         />
       </label>
-      <small>Up to 200 MB and a million rows. The file is checked first; nothing is written until you import it.</small>
+      <small className="muted">
+        Up to 200 MB and a million rows. The file is checked first; nothing is written until you import it.
+      </small>
     </div>
   );
 }

@@ -61,7 +61,7 @@ export function ImportPanel() {
     <Panel title="Import">
       <DropZone onFile={choose} />
       {progress !== undefined && (
-        <div className={style.progress}>
+        <div className="stack tight">
           <p role="status">{progress.text}</p>
           <progress value={progress.share} aria-label="Progress of the import" />
           {jobId !== undefined && (
@@ -146,45 +146,32 @@ function Options({ chosen: { options, columns }, change }: OptionsProps) {
       <Field label="Find existing prospects by">
         <Select
           value={matchBy ?? ""}
+          none="Do not: each row is a new prospect"
+          options={MATCHES.map((one) => [one, matchLabels[one]])}
           onChange={({ target }) => change({ matchBy: MATCHES.find((one) => one === target.value) })}
-        >
-          <option value="">Do not: each row is a new prospect</option>
-          {MATCHES.map((one) => (
-            <option key={one} value={one}>
-              {matchLabels[one]}
-            </option>
-          ))}
-        </Select>
+        />
       </Field>
       {matchBy !== undefined && (
         <Field label="If one exists">
           <Select
             value={onMatch}
+            options={ON_MATCH.map((one) => [one, onMatchLabels[one]])}
             onChange={({ target }) => change({ onMatch: ON_MATCH.find((one) => one === target.value) ?? "update" })}
-          >
-            {ON_MATCH.map((one) => (
-              <option key={one} value={one}>
-                {onMatchLabels[one]}
-              </option>
-            ))}
-          </Select>
+          />
         </Field>
       )}
       {columns.map(({ header, samples }) => (
         <Field key={header} label={`The column “${header}” is`} hint={hintOf(samples, mapping[header])}>
           <Select
             value={mapping[header] ?? ""}
+            none="left out"
+            options={importColumns.map((one) => [one, one])}
             onChange={({ target }) => {
               const { [header]: _, ...others } = mapping;
               const column = importColumns.find((one) => one === target.value);
               change({ mapping: column === undefined ? others : { ...others, [header]: column } });
             }}
-          >
-            <option value="">left out</option>
-            {importColumns.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </Select>
+          />
         </Field>
       ))}
     </Fields>
@@ -217,14 +204,14 @@ function Summary({ file, result, onImport, onCancel }: SummaryProps) {
   ].filter((part) => part !== false);
   const hasRows = imported + updated + skipped > 0;
   return (
-    <div className={style.summary} role="status">
+    <div className={`${style.summary} row between`} role="status">
       <p>
         <strong>{file.name}</strong>: {hasRows ? parts.join(", ") : columns === undefined ? NO_ROWS : NO_COLUMN}.
         {hasRows && dryRun && " Nothing is written yet."}
         {warnings > 0 &&
           ` ${amount(warnings, "faulty value")} ${verb(warnings)} left empty, for example a rep who is not a user.`}
       </p>
-      <div className={style.buttons}>
+      <div className="row">
         {dryRun && (
           <Button kind="main" disabled={imported + updated === 0} onClick={onImport}>
             Import {amount(imported + updated, "row")}

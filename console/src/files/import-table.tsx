@@ -4,10 +4,11 @@ import { useMemo } from "react";
 import { nameOf, useUsers } from "../api/reference.ts";
 import { Badge, type BadgeKinds } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { DataTable } from "../ui/data-table.tsx";
+import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { numberText, timeText } from "../ui/text.ts";
+import { Time } from "../ui/time.tsx";
 import { isUnfinished, useCancelImport, useImports, useUndoImport } from "./queries.ts";
 
 const kinds: BadgeKinds = {
@@ -18,8 +19,22 @@ const kinds: BadgeKinds = {
   cancelled: "warn",
 };
 
-function UndoButton({ id }: { id: number }) {
+function Actions({ id, state, dryRun, imported, createdAt }: ImportSummary) {
   const undo = useUndoImport();
+  const cancel = useCancelImport();
+  if (isUnfinished({ state })) {
+    return (
+      <Button
+        kind="quiet"
+        aria-label={`Cancel the import of ${timeText(createdAt)}`}
+        disabled={cancel.isPending}
+        onClick={() => cancel.mutate(id)}
+      >
+        Cancel
+      </Button>
+    );
+  }
+  if (state !== "completed" || dryRun || imported === 0) return null;
   return (
     <Button kind="quiet" disabled={undo.isPending || undo.isSuccess} onClick={() => undo.mutate(id)}>
       Undo
@@ -27,64 +42,20 @@ function UndoButton({ id }: { id: number }) {
   );
 }
 
-function CancelButton({ id, createdAt }: Pick<ImportSummary, "id" | "createdAt">) {
-  const cancel = useCancelImport();
-  return (
-    <Button
-      kind="quiet"
-      aria-label={`Cancel the import of ${timeText(createdAt)}`}
-      disabled={cancel.isPending}
-      onClick={() => cancel.mutate(id)}
-    >
-      Cancel
-    </Button>
-  );
-}
-
-const columnsOf = (users: ReadonlyMap<number, string>) => [
-  { id: "created", header: "Started", cell: ({ createdAt }: ImportSummary) => timeText(createdAt) },
-  {
-    id: "by",
-    header: "By",
-    minor: true,
-    cell: ({ createdByUserId }: ImportSummary) => users.get(createdByUserId) ?? "",
-  },
+const columnsOf = (users: ReadonlyMap<number, string>): readonly Column<ImportSummary>[] => [
+  { id: "created", header: "Started", cell: ({ createdAt }) => <Time iso={createdAt} /> },
+  { id: "by", header: "By", minor: true, cell: ({ createdByUserId }) => users.get(createdByUserId) },
   {
     id: "state",
     header: "State",
-    cell: ({ state, dryRun }: ImportSummary) => (
+    cell: ({ state, dryRun }) => (
       <Badge kind={kinds[state]}>{dryRun ? `${state}, a trial` : state.replace("_", " ")}</Badge>
     ),
   },
-  {
-    id: "imported",
-    header: "Created",
-    align: "right" as const,
-    cell: ({ imported }: ImportSummary) => numberText(imported),
-  },
-  {
-    id: "updated",
-    header: "Updated",
-    align: "right" as const,
-    cell: ({ updated }: ImportSummary) => numberText(updated),
-  },
-  {
-    id: "skipped",
-    header: "Skipped",
-    align: "right" as const,
-    cell: ({ skipped }: ImportSummary) => numberText(skipped),
-  },
-  {
-    id: "undo",
-    header: "Actions",
-    isQuiet: true,
-    cell: ({ id, state, dryRun, imported, createdAt }: ImportSummary) => (
-      <>
-        {state === "completed" && !dryRun && imported > 0 && <UndoButton id={id} />}
-        {isUnfinished({ state }) && <CancelButton id={id} createdAt={createdAt} />}
-      </>
-    ),
-  },
+  { id: "imported", header: "Created", align: "right", cell: ({ imported }) => numberText(imported) },
+  { id: "updated", header: "Updated", align: "right", cell: ({ updated }) => numberText(updated) },
+  { id: "skipped", header: "Skipped", align: "right", cell: ({ skipped }) => numberText(skipped) },
+  { id: "undo", header: "Actions", isQuiet: true, cell: (summary) => <Actions {...summary} /> },
 ];
 
 export function ImportTable() {
@@ -94,13 +65,15 @@ export function ImportTable() {
   return (
     <Panel title="Last imports">
       <Answer query={query} what="the imports">
-        {({ items }) =>
-          items.length === 0 ? (
-            <p>Nothing has been imported yet.</p>
-          ) : (
-            <DataTable label="Last imports" columns={columns} rows={items} rowKey={({ id }) => id} />
-          )
-        }
+        {({ items }) => (
+          <DataTable
+            label="Last imports"
+            columns={columns}
+            rows={items}
+            rowKey={({ id }) => id}
+            empty={<p>Nothing has been imported yet.</p>}
+          />
+        )}
       </Answer>
     </Panel>
   );

@@ -5,7 +5,7 @@ import { JobResult, watchJob } from "../jobs/watch.tsx";
 import { DataTable } from "../ui/data-table.tsx";
 import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
-import { timeText } from "../ui/text.ts";
+import { Time } from "../ui/time.tsx";
 import { useJobs } from "./queries.ts";
 
 const labels: Readonly<Record<string, string>> = {
@@ -16,7 +16,7 @@ const labels: Readonly<Record<string, string>> = {
 };
 
 const columns = [
-  { id: "created", header: "Started", cell: ({ createdAt }: Job) => timeText(createdAt) },
+  { id: "created", header: "Started", cell: ({ createdAt }: Job) => <Time iso={createdAt} /> },
   { id: "kind", header: "Job", cell: ({ kind }: Job) => labels[kind] ?? kind },
   {
     id: "by",
@@ -32,13 +32,15 @@ export function JobTable() {
   return (
     <Panel title="Jobs">
       <Answer query={query} what="the jobs">
-        {({ items }) =>
-          items.length === 0 ? (
-            <p>No job has changed prospects yet.</p>
-          ) : (
-            <DataTable label="Jobs" columns={columns} rows={items} rowKey={({ id }) => id} />
-          )
-        }
+        {({ items }) => (
+          <DataTable
+            label="Jobs"
+            columns={columns}
+            rows={items}
+            rowKey={({ id }) => id}
+            empty={<p>No job has changed prospects yet.</p>}
+          />
+        )}
       </Answer>
     </Panel>
   );

@@ -1,14 +1,10 @@
 /** The page for importing and exporting CSV files. It also lists the jobs that changed many prospects. */
-import { download } from "../api/download.ts";
+import { Download } from "../api/download.tsx";
 import { mayManage, useMe } from "../api/reference.ts";
-import { Button } from "../ui/button.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { ImportPanel } from "./import-panel.tsx";
 import { ImportTable } from "./import-table.tsx";
 import { JobTable } from "./job-table.tsx";
-
-const save = (path: string, name: string) => void download(path, name).catch(notifyFailed);
 
 export function FilesPage() {
   const me = useMe().data;
@@ -19,10 +15,12 @@ export function FilesPage() {
         title="Export"
         actions={
           <>
-            <Button onClick={() => save("/api/prospects/import/template.csv", "template.csv")}>Empty template</Button>
-            <Button kind="main" onClick={() => save("/api/prospects/export", "prospects.csv")}>
+            <Download path="/api/prospects/import/template.csv" name="template.csv">
+              Empty template
+            </Download>
+            <Download kind="main" path="/api/prospects/export" name="prospects.csv">
               Download all prospects
-            </Button>
+            </Download>
           </>
         }
       >

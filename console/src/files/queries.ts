@@ -2,9 +2,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ImportSummary } from "canvassing-client/api";
 import { useRef, useState } from "react";
+import { useChange } from "../api/change.ts";
 import { answer, api, RequestFailed } from "../api/client.ts";
 import { isUnended, POLL_MS, watchJob } from "../jobs/watch.tsx";
-import { forgetProspects } from "../prospects/queries.ts";
 import { notifyFailed, notifyTask } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
 import type { ImportOutcome, ImportRequest } from "./import-request.ts";
@@ -66,8 +66,7 @@ export function useImport() {
     },
     onSuccess: async ({ dryRun }) => {
       if (dryRun) return;
-      await queries.invalidateQueries({ queryKey: ["imports"] });
-      await forgetProspects(queries);
+      for (const first of ["imports", "prospects"]) await queries.invalidateQueries({ queryKey: [first] });
     },
     onError: (error) => {
       if (!(error instanceof ImportCancelled)) notifyFailed(error);
@@ -82,19 +81,16 @@ export function useImport() {
 }
 
 /** Cancels an import job, and then shows a message that says which changes of the import remain. */
-export function useCancelImport(onCancelled?: () => void) {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (id: number) => answer(api.POST("/api/prospects/imports/{id}/cancel", { params: { path: { id } } })),
-    onSuccess: async (summary) => {
+export const useCancelImport = (onCancelled?: () => void) =>
+  useChange({
+    run: (id: number) => answer(api.POST("/api/prospects/imports/{id}/cancel", { params: { path: { id } } })),
+    stale: ["imports", "prospects"],
+    onDone: (summary) => {
       onCancelled?.();
       notifyTask(remainderOf(summary));
-      await queries.invalidateQueries({ queryKey: ["imports"] });
-      await forgetProspects(queries);
     },
     onError: notifyFailed,
   });
-}
 
 function remainderOf({ dryRun, updated }: ImportSummary): string {
   if (dryRun) return "The check is cancelled. Nothing was written.";
@@ -125,15 +121,10 @@ export const useJobs = () =>
   });
 
 /** Starts a job that undoes an import: the job hides the prospects that the import created. A message shows the progress of the job. */
-export function useUndoImport() {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (id: number) =>
-      answer(api.POST("/api/prospects/imports/{id}/undo", { params: { path: { id } }, body: {} })),
-    onSuccess: ({ id }) => {
-      watchJob(id);
-      return queries.invalidateQueries({ queryKey: ["jobs", "list"] });
-    },
+export const useUndoImport = () =>
+  useChange({
+    run: (id: number) => answer(api.POST("/api/prospects/imports/{id}/undo", { params: { path: { id } }, body: {} })),
+    stale: ["jobs"],
+    onDone: ({ id }) => watchJob(id),
     onError: notifyFailed,
   });
-}

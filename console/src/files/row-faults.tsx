@@ -4,7 +4,6 @@ import type { RowFault } from "canvassing-client/api";
 import { useMemo } from "react";
 import { DataTable } from "../ui/data-table.tsx";
 import { amount } from "../ui/text.ts";
-import style from "./files.module.css";
 import type { ImportOutcome } from "./import-request.ts";
 import { rowTexts } from "./row-texts.ts";
 
@@ -34,7 +33,7 @@ export function RowFaults({ file, result: { errors, encoding, skipped } }: Fault
       {
         id: "text",
         header: "Text of the row",
-        cell: ({ row }: RowFault) => <code className={style.rowText}>{texts?.get(row)}</code>,
+        cell: ({ row }: RowFault) => <code className="typed">{texts?.get(row)}</code>,
       },
     ],
     [texts],

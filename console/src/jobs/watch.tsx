@@ -1,12 +1,12 @@
 /** Shows the progress of a job that changes many prospects, and a button that undoes the job after its end. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Job } from "canvassing-client/api";
 import { useEffect } from "react";
+import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { dismiss, notifyFailed, notifyTask } from "../ui/notices.tsx";
 import { amount, numberText } from "../ui/text.ts";
-import style from "./watch.module.css";
 
 export const POLL_MS = 1_000;
 
@@ -69,7 +69,7 @@ export function JobResult({ job, onUndone }: { job: Job; onUndone: ProgressProps
     }
   }, [id, done, queries]);
   return (
-    <div className={style.job}>
+    <div className="row">
       <p>{textOf(job)}</p>
       {!done && <progress max={job.total} value={job.total - job.unprocessed} aria-label="Progress of the job" />}
       {done && job.undoableUntil !== null && job.undoneBy === null && job.changed > 0 && (
@@ -94,13 +94,10 @@ function textOf(job: Job): string {
 }
 
 function UndoButton({ job: { id }, onUndone }: { job: Job; onUndone: (id: number) => void }) {
-  const queries = useQueryClient();
-  const undo = useMutation({
-    mutationFn: () => answer(api.POST("/api/jobs/{id}/undo", { params: { path: { id } }, body: {} })),
-    onSuccess: (job) => {
-      onUndone(job.id);
-      return queries.invalidateQueries({ queryKey: ["jobs"] });
-    },
+  const undo = useChange({
+    run: () => answer(api.POST("/api/jobs/{id}/undo", { params: { path: { id } }, body: {} })),
+    stale: ["jobs"],
+    onDone: (job) => onUndone(job.id),
     onError: notifyFailed,
   });
   return (

@@ -78,7 +78,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
   return (
     <div className={style.page}>
       <div className={style.main}>
-        <header className={style.head}>
+        <header className={`${style.head} row between`}>
           <div className={style.title}>
             <h1>Map</h1>
             <p aria-live="polite" data-count={overview.data?.mapped}>
@@ -90,7 +90,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
               </p>
             )}
           </div>
-          <div className={style.buttons}>
+          <FilterBar me={me} state={state}>
             <Button aria-pressed={hasTable} onClick={() => change({ table: hasTable ? undefined : "1" })}>
               Table
             </Button>
@@ -108,9 +108,8 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
               </Suspense>
             )}
             <Link href={withFilter("/prospects", filter)}>Show as a list</Link>
-          </div>
+          </FilterBar>
         </header>
-        <FilterBar me={me} state={state} />
         <div className={style.split}>
           <div className={style.map}>
             <Canvas

@@ -3,7 +3,6 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyDone, notifyFailed } from "../ui/notices.tsx";
-import style from "./drawer.module.css";
 
 export function ActionButtons({ prospectId: id }: { prospectId: number }) {
   const actions = useQuery({
@@ -18,7 +17,7 @@ export function ActionButtons({ prospectId: id }: { prospectId: number }) {
   });
   if (actions.data === undefined || actions.data.length === 0) return null;
   return (
-    <div className={style.buttons}>
+    <div className="row">
       {actions.data.map(({ registrationId, label }) => (
         <Button key={registrationId} disabled={trigger.isPending} onClick={() => trigger.mutate(registrationId)}>
           {label}

@@ -1,20 +1,19 @@
 /** The appointments of a prospect, and a form for another one. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail } from "canvassing-client/api";
 import { useState } from "react";
 import * as limits from "../../../shared/limits.ts";
+import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 import { prospectRecord } from "../api/notes.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Badge, type BadgeKinds } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { timeText } from "../ui/text.ts";
 import { titleOf } from "./columns.tsx";
-import style from "./drawer.module.css";
-import { forgetProspects } from "./queries.ts";
+import { Section } from "./events.tsx";
+import { PROSPECTS } from "./queries.ts";
 
 /** More than the characters of a local time, such as `2030-05-06T10:30`. */
 const LOCAL_TIME = 40;
@@ -25,16 +24,14 @@ export function Appointments({ prospect }: { prospect: ProspectDetail }) {
   const { appointments } = prospect;
   const [isOpen, setOpen] = useState(false);
   return (
-    <section className={style.section}>
-      <h3>Appointments</h3>
-      {appointments.length === 0 && <p className={style.none}>There are no appointments.</p>}
-      <ol className={style.events}>
+    <Section title="Appointments">
+      {appointments.length === 0 && <p className="muted">There are no appointments.</p>}
+      <ol className="stack tight list">
         {appointments.map(({ id: appointment, title, startAt, status, location }) => (
           <li key={appointment}>
-            <span>
-              {title} <Badge kind={kinds[status]}>{status.replace("_", " ")}</Badge>
-            </span>
-            <small>
+            {title} <Badge kind={kinds[status]}>{status.replace("_", " ")}</Badge>
+            <br />
+            <small className="muted">
               {timeText(startAt)}
               {location === null ? "" : `, ${location}`}
             </small>
@@ -45,13 +42,12 @@ export function Appointments({ prospect }: { prospect: ProspectDetail }) {
         <Button onClick={() => setOpen(true)}>New appointment</Button>
       </div>
       {isOpen && <NewAppointment prospect={prospect} onClose={() => setOpen(false)} />}
-    </section>
+    </Section>
   );
 }
 
 function NewAppointment({ prospect, onClose }: { prospect: ProspectDetail; onClose: () => void }) {
   const { id } = prospect;
-  const queries = useQueryClient();
   const draft = useDraft(
     {
       record: prospectRecord(id),
@@ -61,36 +57,35 @@ function NewAppointment({ prospect, onClose }: { prospect: ProspectDetail; onClo
     { title: ["Visit", limits.appointmentTitle], startAt: ["", LOCAL_TIME] },
   );
   const [title, startAt] = [draft.text("title"), draft.text("startAt")];
-  const create = useMutation({
-    mutationFn: () =>
+  const create = useChange({
+    run: () =>
       answer(
         api.POST("/api/prospects/{id}/appointments", {
           params: { path: { id } },
           body: { title, startAt: new Date(startAt).toISOString() },
         }),
       ),
-    onSuccess: () => {
+    stale: PROSPECTS,
+    onDone: () => {
       draft.discard();
       onClose();
-      return forgetProspects(queries);
     },
   });
   return (
-    <Modal title="New appointment" onClose={onClose}>
-      <Form
-        submit="Create the appointment"
-        isBusy={create.isPending}
-        error={create.error}
-        onSubmit={() => create.mutate()}
-      >
-        <Field label="Title" name="title">
-          <Input required {...draft.control("title")} />
-        </Field>
-        <Field label="Begins at" name="startAt" hint="In the time zone of this device">
-          <Input type="datetime-local" required {...draft.control("startAt")} />
-        </Field>
-        <DraftNote draft={draft} />
-      </Form>
-    </Modal>
+    <FormDialog
+      title="New appointment"
+      submit="Create the appointment"
+      request={create}
+      onSubmit={() => create.mutate()}
+      onClose={onClose}
+    >
+      <Field label="Title" name="title">
+        <Input required {...draft.control("title")} />
+      </Field>
+      <Field label="Begins at" name="startAt" hint="In the time zone of this device">
+        <Input type="datetime-local" required {...draft.control("startAt")} />
+      </Field>
+      <DraftNote draft={draft} />
+    </FormDialog>
   );
 }

@@ -2,7 +2,6 @@
 import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { amount } from "../ui/text.ts";
-import style from "./bulk-bar.module.css";
 import { BulkDialog } from "./bulk-dialog.tsx";
 import type { Filter } from "./filter.ts";
 
@@ -17,7 +16,7 @@ export function BulkBar({ filter, total, selected, onDone }: BulkBarProps) {
   const [isOpen, setOpen] = useState(false);
   const ids = selected.size > 0 ? [...selected] : undefined;
   return (
-    <div className={style.bar}>
+    <div className="row">
       {ids !== undefined && <span>{amount(ids.length, "prospect")} selected.</span>}
       <Button onClick={() => setOpen(true)}>
         {ids === undefined ? `Change all ${amount(total, "prospect")} …` : "Change the selected …"}

@@ -1,14 +1,13 @@
 /** A dialog that asks what to do with many prospects, shows how many would change, and then starts the job. */
 import { useMutation, useQuery } from "@tanstack/react-query";
-import type { BulkAction } from "canvassing-client/api";
+import type { BulkAction, Status, Tag } from "canvassing-client/api";
 import { useState } from "react";
 import { answer, api } from "../api/client.ts";
-import { isAdmin, nameOf, useMe, useStatuses, useTags, useUsers } from "../api/reference.ts";
+import { isAdmin, useMe, useStatuses, useTags, useUserOptions } from "../api/reference.ts";
 import { watchJob } from "../jobs/watch.tsx";
-import { useCount } from "../ui/confirm.tsx";
-import { Field, Select } from "../ui/field.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { Field, Input, Select } from "../ui/field.tsx";
+import { FormDialog } from "../ui/form.tsx";
+import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 import type { PlacedFilter } from "./queries.ts";
 
@@ -27,6 +26,9 @@ const bodyOf = (target: Target) => {
   if ("ids" in target) return { ids: [...target.ids] };
   return { filter: Object.keys(target.filter).length === 0 ? { all: true as const } : target.filter };
 };
+
+/** Before a change of more prospects, the user types their number. */
+const MANY = 500;
 
 const kinds = ["assign", "status", "addTag", "removeTag", "delete"] as const;
 type Kind = (typeof kinds)[number];
@@ -72,7 +74,17 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
     enabled: action !== undefined,
     staleTime: 0,
   });
-  const count = useCount(action, query, kind === "assign" && value === NONE);
+  const [typed, setTyped] = useState("");
+  const total = action === undefined ? undefined : query.data;
+  const hasSome = total !== undefined && total > 0;
+  const needsNumber = hasSome && (total > MANY || (kind === "assign" && value === NONE));
+  // The number may be typed with separators, as the page shows it.
+  const isConfirmed = !needsNumber || typed.replace(/[\s,.]/g, "") === String(total);
+  const choose = (chosenKind: Kind | undefined, chosenValue: string): void => {
+    setKind(chosenKind);
+    setValue(chosenValue);
+    setTyped("");
+  };
   const start = useMutation({
     mutationFn: (body: { readonly action: BulkAction; readonly expectedCount: number }) =>
       answer(api.POST("/api/prospects/bulk", { body: { ...bodyOf(target), ...body } })),
@@ -81,52 +93,65 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
       onStarted();
     },
   });
-  const { total } = count;
   const chosen = choices.find(([id]) => String(id) === value)?.[1] ?? "";
   return (
-    <Modal title="Change many prospects" isAside onClose={onClose}>
-      <Form
-        submit={kind === undefined || total === undefined ? "Start" : textOf(kind, total, chosen)}
-        danger={kind === "delete"}
-        isBusy={start.isPending || !count.isReady}
-        error={start.error}
-        onSubmit={() => {
-          if (action !== undefined && total !== undefined) start.mutate({ action, expectedCount: total });
-        }}
-      >
-        <Field label="Change">
+    <FormDialog
+      title="Change many prospects"
+      submit={kind === undefined || total === undefined ? "Start" : textOf(kind, total, chosen)}
+      isAside
+      danger={kind === "delete"}
+      request={start}
+      isReady={hasSome && isConfirmed}
+      onSubmit={() => {
+        if (action !== undefined && total !== undefined) start.mutate({ action, expectedCount: total });
+      }}
+      onClose={onClose}
+    >
+      <Field label="Change">
+        <Select
+          value={kind ?? ""}
+          none="Choose"
+          options={kinds
+            .filter((one) => one !== "delete" || (me !== undefined && isAdmin(me)))
+            .map((one) => [one, labels[one]])}
+          onChange={(event) =>
+            choose(
+              kinds.find((one) => one === event.target.value),
+              "",
+            )
+          }
+        />
+      </Field>
+      {kind !== undefined && kind !== "delete" && (
+        <Field label={kind === "assign" || kind === "status" ? "To" : "Tag"}>
           <Select
-            value={kind ?? ""}
-            onChange={(event) => {
-              setKind(kinds.find((one) => one === event.target.value));
-              setValue("");
-            }}
-          >
-            <option value="">Choose</option>
-            {kinds
-              .filter((one) => one !== "delete" || (me !== undefined && isAdmin(me)))
-              .map((one) => (
-                <option key={one} value={one}>
-                  {labels[one]}
-                </option>
-              ))}
-          </Select>
+            value={value}
+            none="Choose"
+            options={choices}
+            onChange={(event) => choose(kind, event.target.value)}
+          />
         </Field>
-        {kind !== undefined && kind !== "delete" && (
-          <Field label={kind === "assign" || kind === "status" ? "To" : "Tag"}>
-            <Select value={value} onChange={({ target: { value: id } }) => setValue(id)}>
-              <option value="">Choose</option>
-              {choices.map(([id, text]) => (
-                <option key={id} value={id}>
-                  {text}
-                </option>
-              ))}
-            </Select>
-          </Field>
-        )}
-        {count.shown}
-      </Form>
-    </Modal>
+      )}
+      {action !== undefined && (
+        <Answer query={query} what="the number of prospects">
+          {(prospects) => (
+            <p>
+              This concerns <strong>{amount(prospects, "prospect")}</strong>. It can be undone afterwards.
+            </p>
+          )}
+        </Answer>
+      )}
+      {needsNumber && (
+        <Field label={`Type ${total} to confirm`}>
+          <Input
+            inputMode="numeric"
+            autoComplete="off"
+            value={typed}
+            onChange={(event) => setTyped(event.target.value)}
+          />
+        </Field>
+      )}
+    </FormDialog>
   );
 }
 
@@ -138,20 +163,11 @@ async function countOf(target: Target, action: BulkAction): Promise<number> {
 const NOBODY = "Nobody";
 
 function useChoices(kind: Kind | undefined): readonly (readonly [id: number | typeof NONE, text: string])[] {
-  const users = useUsers().data ?? [];
+  const users = useUserOptions();
   const statuses = useStatuses().data ?? [];
   const tags = useTags().data ?? [];
-  if (kind === "assign") {
-    return [
-      [NONE, NOBODY],
-      ...users.filter(({ isActive }) => isActive).map((user) => [user.id, nameOf(user)] as const),
-    ];
-  }
-  if (kind === "status") {
-    return [
-      [NONE, "No status"],
-      ...statuses.filter(({ isActive }) => isActive).map(({ id, value }) => [id, value] as const),
-    ];
-  }
-  return tags.map(({ id, value }) => [id, value] as const);
+  const textsOf = (all: readonly (Status | Tag)[]) => all.map(({ id, value }) => [id, value] as const);
+  if (kind === "assign") return [[NONE, NOBODY], ...users];
+  if (kind === "status") return [[NONE, "No status"], ...textsOf(statuses.filter(({ isActive }) => isActive))];
+  return textsOf(tags);
 }

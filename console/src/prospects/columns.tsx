@@ -3,8 +3,8 @@ import type { ListedProspect } from "canvassing-client/api";
 import { nameOf } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import type { Column } from "../ui/data-table.tsx";
-import { dateText, timeText } from "../ui/text.ts";
-import style from "./columns.module.css";
+import { timeText } from "../ui/text.ts";
+import { Time } from "../ui/time.tsx";
 import { useFilter } from "./filter.ts";
 
 export const titleOf = ({ name, address, id }: Pick<ListedProspect, "name" | "address" | "id">): string =>
@@ -14,7 +14,7 @@ function OpenButton({ prospect }: { prospect: ListedProspect }) {
   const { change } = useFilter();
   const open = () => change({ prospect: String(prospect.id) });
   return (
-    <button type="button" className={style.open} onClick={open}>
+    <button type="button" className="open whole" onClick={open}>
       {titleOf(prospect)}
     </button>
   );
@@ -34,9 +34,10 @@ export const columns: readonly Column<ListedProspect>[] = [
     sortBy: ({ address }) => address?.formattedAddress ?? undefined,
     cell: ({ address }) =>
       address && (
-        <span className={style.whole}>
+        <span className="whole">
           {address.address1}
-          <small className={style.place}>
+          <br />
+          <small className="muted">
             {address.city}, {address.state} {address.zip}
           </small>
         </span>
@@ -46,13 +47,13 @@ export const columns: readonly Column<ListedProspect>[] = [
     id: "assignedTo",
     header: "Assigned to",
     sortBy: ({ assignedTo }) => (assignedTo === null ? undefined : nameOf(assignedTo)),
-    cell: ({ assignedTo }) => (assignedTo === null ? <span className={style.none}>Nobody</span> : nameOf(assignedTo)),
+    cell: ({ assignedTo }) => (assignedTo === null ? <span className="muted">Nobody</span> : nameOf(assignedTo)),
     minor: true,
   },
   {
     id: "phone",
     header: "Phone",
-    cell: ({ phoneNumber }) => <span className={style.whole}>{phoneNumber}</span>,
+    cell: ({ phoneNumber }) => <span className="whole">{phoneNumber}</span>,
     minor: true,
   },
   {
@@ -65,14 +66,14 @@ export const columns: readonly Column<ListedProspect>[] = [
     id: "appointment",
     header: "Next visit",
     sortBy: ({ appointments: [next] }) => next?.startAt,
-    cell: ({ appointments: [next] }) => next && <span className={style.whole}>{timeText(next.startAt)}</span>,
+    cell: ({ appointments: [next] }) => next && <span className="whole">{timeText(next.startAt)}</span>,
     minor: true,
   },
   {
     id: "createdAt",
     header: "Created",
     sortBy: ({ createdAt }) => createdAt,
-    cell: ({ createdAt }) => <span className={style.whole}>{dateText(createdAt)}</span>,
+    cell: ({ createdAt }) => <Time iso={createdAt} />,
     minor: true,
   },
 ];

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail, ProspectPatch } from "canvassing-client/api";
 import { type ReactNode, useRef } from "react";
 import { answer, api } from "../api/client.ts";
-import { isAdmin, mayManage, nameOf, useMe, useStatuses, useUsers } from "../api/reference.ts";
+import { isAdmin, mayManage, useMe, useStatuses, useUserOptions, useUsers } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
@@ -12,23 +12,27 @@ import { Icon } from "../ui/icon.tsx";
 import { type Choice, Menu } from "../ui/menu.tsx";
 import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
-import { timeText } from "../ui/text.ts";
+import { Time } from "../ui/time.tsx";
 import { ActionButtons } from "./actions.tsx";
 import { Appointments } from "./appointments.tsx";
 import { titleOf } from "./columns.tsx";
 import style from "./drawer.module.css";
+import { MadeBy, Section } from "./events.tsx";
 import { Notes } from "./notes.tsx";
-import { forgetProspects, useProspect } from "./queries.ts";
+import { PROSPECTS, useProspect } from "./queries.ts";
 import { type Shown, undoChange } from "./undo.ts";
 
 export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
   const query = useProspect(id);
+  // The lists of the panel are loaded together with the prospect.
+  useStatuses();
+  useUsers();
   const panel = useRef<HTMLElement>(null);
   useFocusReturn(panel, { key: id, open: (element) => element.focus() });
   return (
     <aside
       ref={panel}
-      className={style.drawer}
+      className={`${style.drawer} stack`}
       aria-label="Prospect"
       tabIndex={-1}
       onKeyDown={({ key, target, nativeEvent }) => {
@@ -55,7 +59,7 @@ function Detail({ prospect }: { prospect: ProspectDetail }) {
     <>
       <header className={style.head}>
         <h2>{titleOf(prospect)}</h2>
-        <p>{address?.formattedAddress}</p>
+        <p className="muted">{address?.formattedAddress}</p>
       </header>
       <Change prospect={prospect} />
       <ActionButtons prospectId={prospect.id} />
@@ -65,7 +69,9 @@ function Detail({ prospect }: { prospect: ProspectDetail }) {
         <Fact name="E-mail">{emailAddress && <a href={`mailto:${emailAddress}`}>{emailAddress}</a>}</Fact>
         <Fact name="Tags">{tags.map(({ tag }) => tag.value).join(", ")}</Fact>
         <Fact name="Source">{source}</Fact>
-        <Fact name="Created">{timeText(createdAt)}</Fact>
+        <Fact name="Created">
+          <Time iso={createdAt} />
+        </Fact>
       </dl>
       <Notes prospect={prospect} />
       <Appointments prospect={prospect} />
@@ -88,35 +94,39 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 function Change({ prospect }: { prospect: ProspectDetail }) {
   const { currentStatus, assignedTo } = prospect;
   const me = useMe().data;
-  const statuses = useStatuses().data ?? [];
-  const users = useUsers().data ?? [];
+  const statuses = useStatuses();
+  const users = useUsers();
+  const active = useUserOptions(assignedTo?.id);
   return (
     <div className={style.change}>
-      <SavedChoice
-        prospect={prospect}
-        label="Status"
-        shown="currentStatus"
-        bodyOf={(currentStatusId) => ({ currentStatusId })}
-        choices={[
-          { value: null, text: "No status" },
-          ...statuses
-            .filter((status) => status.isActive || status.id === currentStatus?.id)
-            .map((status) => ({ value: status.id, text: status.value, color: status.color })),
-        ]}
-      />
+      <Answer query={statuses} what="the statuses">
+        {(all) => (
+          <SavedChoice
+            prospect={prospect}
+            label="Status"
+            shown="currentStatus"
+            bodyOf={(currentStatusId) => ({ currentStatusId })}
+            choices={[
+              { value: null, text: "No status" },
+              ...all
+                .filter((status) => status.isActive || status.id === currentStatus?.id)
+                .map((status) => ({ value: status.id, text: status.value, color: status.color })),
+            ]}
+          />
+        )}
+      </Answer>
       {me !== undefined && (isAdmin(me) || mayManage(me)) && (
-        <SavedChoice
-          prospect={prospect}
-          label="Assigned to"
-          shown="assignedTo"
-          bodyOf={(assignedToUserId) => ({ assignedToUserId })}
-          choices={[
-            { value: null, text: "Nobody" },
-            ...users
-              .filter((user) => user.isActive || user.id === assignedTo?.id)
-              .map((user) => ({ value: user.id, text: nameOf(user) })),
-          ]}
-        />
+        <Answer query={users} what="the users">
+          {() => (
+            <SavedChoice
+              prospect={prospect}
+              label="Assigned to"
+              shown="assignedTo"
+              bodyOf={(assignedToUserId) => ({ assignedToUserId })}
+              choices={[{ value: null, text: "Nobody" }, ...active.map(([value, text]) => ({ value, text }))]}
+            />
+          )}
+        </Answer>
       )}
     </div>
   );
@@ -160,7 +170,7 @@ function SavedChoice({ prospect, label, shown, choices, bodyOf }: SavedChoicePro
       });
     },
     onError: notifyFailed,
-    onSettled: () => forgetProspects(queries),
+    onSettled: () => queries.invalidateQueries({ queryKey: PROSPECTS }),
   });
   const value = change.isPending ? change.variables.value : (prospect[shown]?.id ?? null);
   return (
@@ -177,20 +187,16 @@ function SavedChoice({ prospect, label, shown, choices, bodyOf }: SavedChoicePro
 
 function History({ prospect: { statusHistory } }: { prospect: ProspectDetail }) {
   return (
-    <section className={style.section}>
-      <h3>History</h3>
-      {statusHistory.length === 0 && <p className={style.none}>The status has not been set yet.</p>}
-      <ol className={style.events}>
-        {statusHistory.map(({ id, status, changedBy, createdAt, occurredAt }) => (
-          <li key={id}>
+    <Section title="History">
+      {statusHistory.length === 0 && <p className="muted">The status has not been set yet.</p>}
+      <ol className="stack tight list">
+        {statusHistory.map(({ id, status, changedBy, ...made }) => (
+          <li key={id} className="row between">
             <StatusMark status={status} />
-            <small>
-              {changedBy === null ? "" : `${nameOf(changedBy)}, `}
-              {timeText(occurredAt ?? createdAt)}
-            </small>
+            <MadeBy by={changedBy} {...made} />
           </li>
         ))}
       </ol>
-    </section>
+    </Section>
   );
 }

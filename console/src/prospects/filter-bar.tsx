@@ -1,51 +1,57 @@
-/** The filters above the map and the table: a search field, a button for each status, and further filters that the user can unfold. */
+/** The filters above the map and the table: a search field, and a button that opens a sheet with all other filters. */
 import type { Me } from "canvassing-client/api";
-import { useEffect, useState } from "react";
+import { type ComponentProps, type ReactNode, useEffect, useState } from "react";
 import { isAdmin, nameOf, useStatuses, useTags, useTerritories, useUsers } from "../api/reference.ts";
 import { Dot } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
-import { useIsNarrow } from "../ui/screen.ts";
+import { Icon } from "../ui/icon.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { type FilterState, filterNames, listOf, toggled } from "./filter.ts";
 import style from "./filter-bar.module.css";
 
-const further = ["assignedToUserId", "tagId", "territoryId", "city", "dateFrom", "dateTo"] as const;
+const inSheet = filterNames.filter((name) => name !== "search");
 const nothing = Object.fromEntries(filterNames.map((name) => [name, undefined]));
 
-export function FilterBar({ me, state }: { me: Me; state: FilterState }) {
+interface BarProps {
+  readonly me: Me;
+  readonly state: FilterState;
+  readonly children?: ReactNode;
+}
+
+export function FilterBar({ me, state, children }: BarProps) {
   const { filter, change } = state;
-  const isNarrow = useIsNarrow();
-  const [isUnfolded, setUnfolded] = useState(false);
-  // On a phone, the statuses would take half of the screen, so the user unfolds them too.
-  const folded = isNarrow ? (["status", ...further] as const) : further;
-  const set = folded.filter((name) => filter[name] !== undefined).length;
-  const isOpen = !isNarrow && set > 0;
+  const [isOpen, setOpen] = useState(false);
+  const set = inSheet.filter((name) => filter[name] !== undefined).length;
   return (
-    <search className={style.bar} aria-label="Filters">
-      <div className={style.first}>
-        <Search value={filter.search ?? ""} onChange={(search) => change({ search })} />
-        {!isNarrow && <Statuses state={state} />}
+    <search className={`${style.bar} row`} aria-label="Filters">
+      <div className={style.search}>
+        <Typed
+          type="search"
+          aria-label="Search prospects"
+          placeholder="Name, phone, e-mail, address or note"
+          maxLength={200}
+          value={filter.search ?? ""}
+          onTyped={(search) => change({ search })}
+        />
       </div>
-      <div className={style.second}>
-        <details
-          className={style.more}
-          open={isOpen || undefined}
-          onToggle={({ currentTarget }) => setUnfolded(currentTarget.open)}
-        >
-          <summary>
-            {isNarrow ? "Filters" : "More filters"}
-            {set > 0 && ` (${set})`}
-          </summary>
-          {isNarrow && <Statuses state={state} />}
-          {/* The list of territories may be large, because it contains their polygons. It is loaded only if the user needs it. */}
-          {(isOpen || isUnfolded) && <FurtherFilters me={me} state={state} />}
-        </details>
-        {Object.keys(filter).length > 0 && (
-          <Button kind="quiet" onClick={() => change(nothing)}>
-            Remove all filters
-          </Button>
-        )}
-      </div>
+      <Button aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        <Icon name="filter" size={16} /> Filters{set > 0 && ` (${set})`}
+      </Button>
+      {Object.keys(filter).length > 0 && (
+        <Button kind="quiet" onClick={() => change(nothing)}>
+          Remove all filters
+        </Button>
+      )}
+      {children}
+      {isOpen && (
+        <Modal title="Filters" isAside onClose={() => setOpen(false)}>
+          <div className="stack inside">
+            <Statuses state={state} />
+            <FurtherFilters me={me} state={state} />
+          </div>
+        </Modal>
+      )}
     </search>
   );
 }
@@ -53,7 +59,7 @@ export function FilterBar({ me, state }: { me: Me; state: FilterState }) {
 function Statuses({ state: { filter, change } }: { state: FilterState }) {
   const statuses = useStatuses().data ?? [];
   return (
-    <fieldset className={style.statuses}>
+    <fieldset className={`${style.statuses} row`}>
       <legend className="visually-hidden">Statuses</legend>
       {statuses
         .filter(({ isActive }) => isActive)
@@ -73,28 +79,22 @@ function Statuses({ state: { filter, change } }: { state: FilterState }) {
 
 const TYPING_PAUSE_MS = 250;
 
-/** Calls `onChange` when the user stops typing, so that the page does not send a request for each letter. */
-function Search({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+interface TypedProps extends Omit<ComponentProps<typeof Input>, "value" | "onChange"> {
+  readonly value: string;
+  readonly onTyped: (value: string) => void;
+}
+
+/** Calls `onTyped` when the user stops typing, so that the page does not send a request for each letter. */
+function Typed({ value, onTyped, ...props }: TypedProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of `text` starts the timer
   useEffect(() => {
     if (text === value) return;
-    const timer = setTimeout(() => onChange(text), TYPING_PAUSE_MS);
+    const timer = setTimeout(() => onTyped(text), TYPING_PAUSE_MS);
     return () => clearTimeout(timer);
   }, [text]);
-  return (
-    <div className={style.search}>
-      <Input
-        type="search"
-        aria-label="Search prospects"
-        placeholder="Name, phone, e-mail, address or note"
-        maxLength={200}
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-      />
-    </div>
-  );
+  return <Input value={text} onChange={({ target }) => setText(target.value)} {...props} />;
 }
 
 function FurtherFilters({ me, state: { filter, change } }: { me: Me; state: FilterState }) {
@@ -107,42 +107,30 @@ function FurtherFilters({ me, state: { filter, change } }: { me: Me; state: Filt
         <Field label="Assigned to">
           <Select
             value={filter.assignedToUserId ?? ""}
+            none="Anyone"
+            options={[["unassigned", "Nobody"], ...users.map((user) => [user.id, nameOf(user)] as const)]}
             onChange={({ target }) => change({ assignedToUserId: target.value })}
-          >
-            <option value="">Anyone</option>
-            <option value="unassigned">Nobody</option>
-            {users.map((user) => (
-              <option key={user.id} value={user.id}>
-                {nameOf(user)}
-              </option>
-            ))}
-          </Select>
+          />
         </Field>
       )}
       <Field label="Tag">
-        <Select value={filter.tagId ?? ""} onChange={({ target }) => change({ tagId: target.value })}>
-          <option value="">Any</option>
-          {tags.map(({ id, value }) => (
-            <option key={id}>{value}</option>
-          ))}
-        </Select>
+        <Select
+          value={filter.tagId ?? ""}
+          none="Any"
+          options={tags.map(({ value }) => [value, value])}
+          onChange={({ target }) => change({ tagId: target.value })}
+        />
       </Field>
       <Field label="Territory">
-        <Select value={filter.territoryId ?? ""} onChange={({ target }) => change({ territoryId: target.value })}>
-          <option value="">Any</option>
-          {territories.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </Select>
+        <Select
+          value={filter.territoryId ?? ""}
+          none="Any"
+          options={territories.map(({ id, name }) => [id, name])}
+          onChange={({ target }) => change({ territoryId: target.value })}
+        />
       </Field>
       <Field label="City">
-        <Input
-          key={filter.city}
-          defaultValue={filter.city ?? ""}
-          onBlur={({ target }) => change({ city: target.value })}
-        />
+        <Typed value={filter.city ?? ""} onTyped={(city) => change({ city })} />
       </Field>
       <Field label="Created from">
         <Input

@@ -2,11 +2,10 @@
 import type { ListedProspect } from "canvassing-client/api";
 import { type ReactNode, useCallback, useState } from "react";
 import { Link } from "wouter";
-import { download } from "../api/download.ts";
+import { Download } from "../api/download.tsx";
 import { mayManage, useMe } from "../api/reference.ts";
-import { Button } from "../ui/button.tsx";
+import { Button, buttonClass } from "../ui/button.tsx";
 import { DataTable, type Sort } from "../ui/data-table.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
 import { Pages } from "../ui/pages.tsx";
 import { Answer, Empty } from "../ui/states.tsx";
@@ -39,14 +38,10 @@ export function ProspectsPage() {
         }
         actions={
           <>
-            <Button
-              onClick={() =>
-                void download(withFilter("/api/prospects/export", filter), "prospects.csv").catch(notifyFailed)
-              }
-            >
+            <Download path={withFilter("/api/prospects/export", filter)} name="prospects.csv">
               Export
-            </Button>
-            <Link className={style.mapLink ?? ""} href={withFilter("/", filter)}>
+            </Download>
+            <Link className={buttonClass("plain")} href={withFilter("/map", filter)}>
               Show on the map
             </Link>
           </>
@@ -84,7 +79,7 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
           <NoProspects isFiltered={Object.keys(filter).length > 0} />
         ) : (
           <>
-            <div className={style.summary}>
+            <div className="row between muted">
               <p aria-live="polite">
                 <strong>{amount(total, "prospect")}</strong>
                 <SortNote sort={sort} total={total} onClear={() => onSort(undefined)} />

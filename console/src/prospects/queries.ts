@@ -1,5 +1,5 @@
-/** Reads prospects, and invalidates cached results after a change. */
-import { keepPreviousData, type QueryClient, useQuery } from "@tanstack/react-query";
+/** Reads prospects. */
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { answer, api } from "../api/client.ts";
 import type { Filter } from "./filter.ts";
 
@@ -23,6 +23,5 @@ export const useProspect = (id: number) =>
     queryFn: ({ signal }) => answer(api.GET("/api/prospects/{id}", { params: { path: { id } }, signal })),
   });
 
-/** Makes pages load all data on prospects again. After a change of one prospect, lists, maps and counts may all be out of date. */
-export const forgetProspects = (queries: QueryClient): Promise<void> =>
-  queries.invalidateQueries({ queryKey: ["prospects"] });
+/** The first part of the keys of all data on prospects. After a change of one prospect, lists, maps and counts may all be out of date. */
+export const PROSPECTS = ["prospects"] as const;

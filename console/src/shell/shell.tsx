@@ -4,13 +4,16 @@ import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { isAdmin, nameOf } from "../api/reference.ts";
 import { Button } from "../ui/button.tsx";
+import { Select } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notices } from "../ui/notices.tsx";
+import { labelOf } from "../users/labels.ts";
 import { Connection } from "./connection.tsx";
 import icon from "./icon.svg";
+import { Keys } from "./keys.tsx";
 import { type Destination, destinations } from "./navigation.ts";
 import style from "./shell.module.css";
-import { chooseTheme, themeOf } from "./theme.ts";
+import { chooseTheme, themeOf, themes } from "./theme.ts";
 
 const SignOut = lazy(async () => ({ default: (await import("./sign-out.tsx")).SignOut }));
 
@@ -34,14 +37,14 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
       <a className={style.skip} href="#content">
         Skip to the content
       </a>
-      <header className={style.bar}>
-        <button type="button" className={style.menu} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <header className={`${style.bar} row`}>
+        <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <Icon name="menu" /> Menu
-        </button>
-        <span className={style.company}>{me.company.name}</span>
+        </Button>
+        <strong>{me.company.name}</strong>
       </header>
       <aside className={style.side} data-open={isOpen} aria-label="Company and pages">
-        <div className={style.brand}>
+        <div className={`${style.brand} row`}>
           <img src={icon} alt="" width="28" height="28" />
           <span>
             <strong>{me.company.name}</strong>
@@ -61,24 +64,23 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
             </Link>
           ))}
         </nav>
-        <label className={style.theme}>
-          Colours
-          <select value={theme} onChange={({ target }) => setTheme(chooseTheme(target.value))}>
-            <option value="device">as on the device</option>
-            <option value="light">light</option>
-            <option value="dark">dark</option>
-          </select>
-        </label>
-        <div className={style.user}>
+        <div className={`${style.user} stack tight`}>
           <span>
             <strong>{nameOf(me.user)}</strong>
-            <small>
-              {me.role === "sales" ? "Sales representative" : me.role === "admin" ? "Administrator" : "Owner"}
-            </small>
+            <small>{labelOf(me.role)}</small>
           </span>
-          <Button kind="quiet" onClick={() => setLeaving(true)}>
-            Sign out
-          </Button>
+          <Select
+            aria-label="Colours"
+            value={theme}
+            options={themes}
+            onChange={({ target }) => setTheme(chooseTheme(target.value))}
+          />
+          <div className="row between">
+            <Button kind="quiet" onClick={() => setLeaving(true)}>
+              Sign out
+            </Button>
+            <Keys />
+          </div>
         </div>
       </aside>
       <main id="content" className={style.main} tabIndex={-1}>

@@ -8,7 +8,6 @@ import { Link } from "wouter";
 import { signOut } from "../api/client.ts";
 import { addNote, noteTarget } from "../api/notes.ts";
 import { forgetUser, useConfig, useMe } from "../api/reference.ts";
-import style from "../drafts/draft.module.css";
 import { useDrafts } from "../drafts/draft.tsx";
 import { existingPhone, type Phone, wipePhone } from "../field/phone.ts";
 import { Button } from "../ui/button.tsx";
@@ -73,10 +72,10 @@ function WaitingChanges({ phone, waiting, onSent, onLeave, onClose }: ChangesPro
   const error = leave.error ?? send.error;
   return (
     <Modal title={`${amount(waiting, "change has", "changes have")} not been sent`} onClose={onClose}>
-      <div className={style.body}>
+      <div className="stack inside">
         <p>The service does not have what you have changed in the field mode. If you sign out now, it is lost.</p>
         {error !== null && <p role="alert">{error.message}</p>}
-        <div className={style.buttons}>
+        <div className="row end">
           <Button kind="danger" disabled={leave.isPending} onClick={() => leave.mutate()}>
             Give up {amount(waiting, "change")} and sign out
           </Button>
@@ -107,14 +106,14 @@ function DraftsLeft({ onLeave, onClose }: Pick<ChangesProps, "onLeave" | "onClos
   const others = all.filter((draft) => noteTarget(draft) === undefined).length;
   return (
     <Modal title={`You have ${amount(all.length, "draft")}`} onClose={onClose}>
-      <div className={style.body}>
-        <ul className={style.list}>
+      <div className="stack inside">
+        <ul className="stack list scrolls">
           {all.map(({ record, field, title, path, text }) => (
             <li key={`${record} ${field}`}>
               <Link href={path} onClick={onClose}>
                 {title}
               </Link>
-              <p className={style.text}>{text.slice(0, SHOWN)}</p>
+              <p className="typed">{text.slice(0, SHOWN)}</p>
             </li>
           ))}
         </ul>
@@ -124,7 +123,7 @@ function DraftsLeft({ onLeave, onClose }: Pick<ChangesProps, "onLeave" | "onClos
           {others > 0 && others < all.length && " If you send the notes, the other drafts are kept."}
         </p>
         {leave.error !== null && <p role="alert">{leave.error.message}</p>}
-        <div className={style.buttons}>
+        <div className="row end">
           <Button kind="danger" disabled={leave.isPending} onClick={() => leave.mutate("discard")}>
             Discard the drafts
           </Button>

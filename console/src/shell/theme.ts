@@ -1,9 +1,13 @@
 /** The colours of the console: light, dark, or those of the device. The choice is kept on the device. */
 const NAME = "canvassing-theme";
-const themes = ["device", "light", "dark"] as const;
-type Theme = (typeof themes)[number];
+export const themes = [
+  ["device", "Device colours"],
+  ["light", "Light colours"],
+  ["dark", "Dark colours"],
+] as const;
+type Theme = (typeof themes)[number][0];
 
-export const themeOf = (): Theme => themes.find((theme) => theme === localStorage.getItem(NAME)) ?? "device";
+export const themeOf = (): Theme => (themes.find(([theme]) => theme === localStorage.getItem(NAME)) ?? themes[0])[0];
 
 export function chooseTheme(theme: string): Theme {
   localStorage.setItem(NAME, theme);

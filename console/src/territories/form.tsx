@@ -1,11 +1,10 @@
 /** A dialog with the fields of a territory. The user can type the corners of the polygon, so that drawing with a mouse is not necessary. */
 import { useState } from "react";
 import { FieldError } from "../api/faults.ts";
-import { nameOf, useUsers } from "../api/reference.ts";
+import { useUserOptions } from "../api/reference.ts";
 import { DraftNote } from "../drafts/draft.tsx";
 import { Field, Input, Select, TextArea } from "../ui/field.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { POLYGON, ringOf, textOf } from "./corners.ts";
 import { type Edited, useTerritoryDraft } from "./draft.ts";
 import { useSave } from "./queries.ts";
@@ -17,7 +16,7 @@ interface FormProps {
 
 export function TerritoryForm({ edited, onClose }: FormProps) {
   const territory = typeof edited === "string" ? undefined : edited;
-  const users = useUsers().data ?? [];
+  const users = useUserOptions(territory?.assignedToUserId ?? undefined);
   const draft = useTerritoryDraft(edited);
   const [name, assignee, corners] = [draft.text("name"), draft.text("assignedToUserId"), draft.text(POLYGON)];
   const save = useSave(territory?.id, () => {
@@ -38,26 +37,23 @@ export function TerritoryForm({ edited, onClose }: FormProps) {
     });
   };
   return (
-    <Modal title={territory === undefined ? "New territory" : "Edit the territory"} onClose={onClose}>
-      <Form submit="Save" isBusy={save.isPending} error={fault ?? save.error} onSubmit={submit}>
-        <Field label="Name" name="name">
-          <Input placeholder="Untitled Territory" {...draft.control("name")} />
-        </Field>
-        <Field label="Assigned to" name="assignedToUserId" hint="This does not change the prospects inside.">
-          <Select {...draft.control("assignedToUserId")}>
-            <option value="">Nobody</option>
-            {users.map((user) => (
-              <option key={user.id} value={user.id}>
-                {nameOf(user)}
-              </option>
-            ))}
-          </Select>
-        </Field>
-        <Field label="Corners" name={POLYGON} hint="One corner a line: longitude, latitude. At least three.">
-          <TextArea rows={6} {...draft.control(POLYGON)} />
-        </Field>
-        <DraftNote draft={draft} />
-      </Form>
-    </Modal>
+    <FormDialog
+      title={territory === undefined ? "New territory" : "Edit the territory"}
+      submit="Save"
+      request={{ isPending: save.isPending, error: fault ?? save.error }}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Field label="Name" name="name">
+        <Input placeholder="Untitled Territory" {...draft.control("name")} />
+      </Field>
+      <Field label="Assigned to" name="assignedToUserId" hint="This does not change the prospects inside.">
+        <Select none="Nobody" options={users} {...draft.control("assignedToUserId")} />
+      </Field>
+      <Field label="Corners" name={POLYGON} hint="One corner a line: longitude, latitude. At least three.">
+        <TextArea rows={6} {...draft.control(POLYGON)} />
+      </Field>
+      <DraftNote draft={draft} />
+    </FormDialog>
   );
 }

@@ -1,6 +1,6 @@
 /** Creates territories from a GeoJSON file. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useRef, useState } from "react";
+import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { notifyDone, notifyFailed } from "../ui/notices.tsx";
@@ -8,26 +8,25 @@ import { amount } from "../ui/text.ts";
 import { type Imported, ImportResult } from "./import-result.tsx";
 
 export function ImportButton() {
-  const queries = useQueryClient();
   const input = useRef<HTMLInputElement>(null);
   const [imported, setImported] = useState<Imported>();
-  const send = useMutation({
-    mutationFn: async (file: File): Promise<Imported> => {
+  const send = useChange({
+    run: async (file: File): Promise<Imported> => {
       const collection = collectionIn(await file.text());
       const body = { type: "FeatureCollection" as const, ...collection };
       return { ...collection, result: await answer(api.POST("/api/territories/import", { body })) };
     },
-    onSuccess: (done) => {
+    stale: ["territories"],
+    onDone: (done) => {
       const { created, results } = done.result;
       if (created === results.length) notifyDone(`${amount(created, "feature")} imported.`);
       else setImported(done);
-      return queries.invalidateQueries({ queryKey: ["territories"] });
     },
     onError: notifyFailed,
   });
   return (
     <>
-      <Button disabled={send.isPending} onClick={() => input.current?.click()}>
+      <Button kind="quiet" disabled={send.isPending} onClick={() => input.current?.click()}>
         Import GeoJSON
       </Button>
       <input

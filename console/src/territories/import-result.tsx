@@ -4,7 +4,6 @@ import { sentence } from "../api/faults.ts";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { amount, numberText } from "../ui/text.ts";
-import style from "./page.module.css";
 
 export interface Imported {
   readonly result: TerritoryImport;
@@ -30,7 +29,7 @@ export function ImportResult({ imported, onClose }: { imported: Imported; onClos
   const { created, skipped, failed } = imported.result;
   return (
     <Modal title="Import of territories" onClose={onClose}>
-      <div className={style.results}>
+      <div className="stack inside">
         <p>
           {amount(created, "feature")} imported, {numberText(skipped)} skipped, {numberText(failed)} failed.
         </p>

@@ -3,7 +3,7 @@ import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { useCallback, useEffect, useEffectEvent, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
-import { download } from "../api/download.ts";
+import { Download } from "../api/download.tsx";
 import { useTerritories } from "../api/reference.ts";
 import { Canvas } from "../map/canvas.tsx";
 import { useProspectTiles } from "../map/donuts.ts";
@@ -14,7 +14,6 @@ import { useOverview } from "../map/queries.ts";
 import { useTerritoriesOn } from "../map/territories.ts";
 import { idOf } from "../map/tiles.ts";
 import { Button } from "../ui/button.tsx";
-import { notifyFailed } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { POLYGON, textOf } from "./corners.ts";
@@ -57,10 +56,12 @@ export function TerritoriesPage() {
       actions={
         <>
           <ImportButton />
-          <Button onClick={() => void download("/api/territories.geojson", "territories.geojson").catch(notifyFailed)}>
+          <Download path="/api/territories.geojson" name="territories.geojson">
             Download GeoJSON
+          </Download>
+          <Button kind="quiet" onClick={() => setForm("typed")}>
+            Type the corners
           </Button>
-          <Button onClick={() => setForm("typed")}>Type the corners</Button>
           <Button
             kind="main"
             aria-pressed={isDrawing}
@@ -126,14 +127,14 @@ function Territories({ territories, isDrawing, onCorner, onDone }: TerritoriesPr
   }, [territories, open]);
   return (
     <div className={style.split}>
-      <div className={style.left}>
+      <div className={`${style.left} stack`}>
         {isDrawing && <p role="status">Click each corner on the map, and the first corner again to finish.</p>}
         {fault !== undefined && (
           <p role="alert">
             Parts of the map could not be loaded. <Button onClick={retry}>Load them again</Button>
           </p>
         )}
-        <div className={style.map}>
+        <div className={`${style.map} card`}>
           <Canvas label="Map of territories" bounds={bounds} onReady={onReady} />
         </div>
         <TerritoryTable territories={territories} open={open} onOpen={select} />

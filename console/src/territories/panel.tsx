@@ -1,27 +1,27 @@
 /** The panel for one territory: how many prospects are inside, and what the user can do with the territory. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
-import { type ReactNode, useEffect, useState } from "react";
+import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { FieldError } from "../api/faults.ts";
 import { mayManage, nameOf, useMe } from "../api/reference.ts";
 import { useStats } from "../api/stats.ts";
 import { editPolygon } from "../map/draw.ts";
 import { closed } from "../map/features.ts";
-import { StatusMark } from "../ui/badge.tsx";
-import { Button } from "../ui/button.tsx";
-import { Form } from "../ui/form.tsx";
+import { BulkDialog } from "../prospects/bulk-dialog.tsx";
+import { NO_STATUS, StatusMark } from "../ui/badge.tsx";
+import { Bars } from "../ui/bars.tsx";
+import { Button, buttonClass } from "../ui/button.tsx";
+import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Modal } from "../ui/modal.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
-import { amount, numberText } from "../ui/text.ts";
+import { amount } from "../ui/text.ts";
 import { POLYGON, ringOf, textOf } from "./corners.ts";
 import { useTerritoryDraft } from "./draft.ts";
 import { TerritoryForm } from "./form.tsx";
 import style from "./page.module.css";
 import { useDelete, useSave } from "./queries.ts";
-import { RunDialog } from "./run-dialog.tsx";
 
 interface PanelProps {
   readonly territory: Territory;
@@ -31,32 +31,41 @@ interface PanelProps {
 
 export function TerritoryPanel({ territory, map, onClose }: PanelProps) {
   const me = useMe().data;
-  const [dialog, setDialog] = useState<"form" | "run" | "delete">();
+  const [dialog, setDialog] = useState<"form" | "change" | "delete">();
+  const close = () => setDialog(undefined);
+  const remove = useDelete(territory.id, onClose);
   return (
-    <aside className={style.panel} aria-label={`Territory ${territory.name}`}>
-      <header className={style.panelHead}>
+    <aside className={`${style.panel} card stack`} aria-label={`Territory ${territory.name}`}>
+      <header className="row between">
         <h2>{territory.name}</h2>
         <Button kind="quiet" aria-label="Close the territory" onClick={onClose}>
           <Icon name="close" />
         </Button>
       </header>
       <Counts id={territory.id} />
-      <div className={style.buttons}>
+      <div className="row">
         {me !== undefined && mayManage(me) && (
-          <Button kind="main" onClick={() => setDialog("run")}>
-            Assign the prospects …
+          <Button kind="main" onClick={() => setDialog("change")}>
+            Change the prospects …
           </Button>
         )}
         <Button onClick={() => setDialog("form")}>Edit</Button>
         {map !== undefined && <MoveCorners territory={territory} map={map} />}
+        <Link className={buttonClass("quiet")} href={`/territories/${territory.id}/print`}>
+          Print the doors
+        </Link>
         <Button kind="danger" onClick={() => setDialog("delete")}>
           Delete
         </Button>
       </div>
-      {dialog === "form" && <TerritoryForm edited={territory} onClose={() => setDialog(undefined)} />}
-      {dialog === "run" && <RunDialog territory={territory} onClose={() => setDialog(undefined)} />}
+      {dialog === "form" && <TerritoryForm edited={territory} onClose={close} />}
+      {dialog === "change" && (
+        <BulkDialog target={{ filter: { territoryId: String(territory.id) } }} onClose={close} onStarted={close} />
+      )}
       {dialog === "delete" && (
-        <DeleteDialog territory={territory} onClose={() => setDialog(undefined)} onDeleted={onClose} />
+        <DeleteDialog what="territory" name={territory.name} request={remove} onClose={close}>
+          The prospects inside stay as they are.
+        </DeleteDialog>
       )}
     </aside>
   );
@@ -75,39 +84,32 @@ function Counts({ id }: { id: number }) {
           {untouchedDays !== null && (
             <p>Longest time without a change of a prospect: {amount(untouchedDays, "day")}.</p>
           )}
-          <Bars title="By status" total={total}>
-            {byStatus.map(({ status, count }) => [status?.id ?? 0, <StatusMark key="mark" status={status} />, count])}
-          </Bars>
-          <Bars title="By rep" total={total}>
-            {byAssignee.map(({ user, count }) => [user?.id ?? 0, user === null ? "Nobody" : nameOf(user), count])}
-          </Bars>
+          {total > 0 && (
+            <>
+              <h3>By status</h3>
+              <Bars
+                label="Prospects by status"
+                bars={byStatus.map(({ status, count }) => ({
+                  key: status?.id ?? 0,
+                  label: <StatusMark status={status} />,
+                  color: status?.color ?? NO_STATUS,
+                  count,
+                }))}
+              />
+              <h3>By rep</h3>
+              <Bars
+                label="Prospects by rep"
+                bars={byAssignee.map(({ user, count }) => ({
+                  key: user?.id ?? 0,
+                  label: user === null ? "Nobody" : nameOf(user),
+                  count,
+                }))}
+              />
+            </>
+          )}
         </>
       )}
     </Answer>
-  );
-}
-
-interface BarsProps {
-  readonly title: string;
-  readonly total: number;
-  readonly children: readonly (readonly [key: number, label: ReactNode, count: number])[];
-}
-
-function Bars({ title, total, children }: BarsProps) {
-  if (total === 0) return null;
-  return (
-    <section>
-      <h3>{title}</h3>
-      <ul className={style.bars}>
-        {children.map(([key, label, count]) => (
-          <li key={key}>
-            <span>{label}</span>
-            <span>{numberText(count)}</span>
-            <meter max={total} value={count} aria-label={`${count} of ${total}`} />
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }
 
@@ -145,28 +147,5 @@ function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }
       </Button>
       <Button onClick={finish}>Cancel</Button>
     </>
-  );
-}
-
-interface DeleteProps {
-  readonly territory: Territory;
-  readonly onClose: () => void;
-  readonly onDeleted: () => void;
-}
-
-function DeleteDialog({ territory: { id, name }, onClose, onDeleted }: DeleteProps) {
-  const remove = useDelete(onDeleted);
-  return (
-    <Modal title={`Delete ${name}?`} onClose={onClose}>
-      <Form
-        submit="Delete the territory"
-        danger
-        isBusy={remove.isPending}
-        error={remove.error}
-        onSubmit={() => remove.mutate(id)}
-      >
-        <p>The prospects inside stay as they are.</p>
-      </Form>
-    </Modal>
   );
 }

@@ -1,32 +1,25 @@
-/** Changes territories. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+/** Changes territories. The caller shows the error of the returned mutation. */
 import type { Territory, TerritoryPatch } from "canvassing-client/api";
+import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 
-/** Saves a new territory, or the changed fields of one that exists. The caller shows the error of the returned mutation. */
-export function useSave(id: number | undefined, onSaved: (territory: Territory) => void) {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (body: TerritoryPatch) =>
+/** A change of a territory also changes which prospects are inside. */
+const stale = ["territories", "prospects"];
+
+/** Saves a new territory, or the changed fields of one that exists. */
+export const useSave = (id: number | undefined, onDone: (territory: Territory) => void) =>
+  useChange({
+    run: (body: TerritoryPatch) =>
       id === undefined
         ? answer(api.POST("/api/territories", { body }))
         : answer(api.PATCH("/api/territories/{id}", { params: { path: { id } }, body })),
-    onSuccess: async (territory) => {
-      await queries.invalidateQueries({ queryKey: ["territories"] });
-      await queries.invalidateQueries({ queryKey: ["prospects", "territory-stats"] });
-      onSaved(territory);
-    },
+    stale,
+    onDone,
   });
-}
 
-/** Deletes a territory. The caller shows the error of the returned mutation. */
-export function useDelete(onDeleted: () => void) {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (id: number) => answer(api.DELETE("/api/territories/{id}", { params: { path: { id } } })),
-    onSuccess: async () => {
-      onDeleted();
-      await queries.invalidateQueries({ queryKey: ["territories"] });
-    },
+export const useDelete = (id: number, onDone: () => void) =>
+  useChange({
+    run: () => answer(api.DELETE("/api/territories/{id}", { params: { path: { id } } })),
+    stale,
+    onDone,
   });
-}

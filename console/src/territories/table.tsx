@@ -2,10 +2,9 @@
 import type { Territory } from "canvassing-client/api";
 import { useMemo } from "react";
 import { nameOf, useUsers } from "../api/reference.ts";
-import { DataTable } from "../ui/data-table.tsx";
+import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Empty } from "../ui/states.tsx";
-import { dateText } from "../ui/text.ts";
-import style from "./page.module.css";
+import { Time } from "../ui/time.tsx";
 
 interface TableProps {
   readonly territories: readonly Territory[];
@@ -16,12 +15,12 @@ interface TableProps {
 export function TerritoryTable({ territories, open, onOpen }: TableProps) {
   const users = useUsers().data;
   const columns = useMemo(
-    () => [
+    (): readonly Column<Territory>[] => [
       {
         id: "name",
         header: "Name",
-        cell: ({ id, name }: Territory) => (
-          <button type="button" className={style.open} onClick={() => onOpen(id)}>
+        cell: ({ id, name }) => (
+          <button type="button" className="open" onClick={() => onOpen(id)}>
             {name}
           </button>
         ),
@@ -29,20 +28,17 @@ export function TerritoryTable({ territories, open, onOpen }: TableProps) {
       {
         id: "assignedTo",
         header: "Assigned to",
-        cell: ({ assignedToUserId }: Territory) => {
+        cell: ({ assignedToUserId }) => {
           const user = users?.find(({ id }) => id === assignedToUserId);
           if (user !== undefined) return nameOf(user);
           return users === undefined ? "" : "Nobody";
         },
       },
-      { id: "corners", header: "Corners", align: "right" as const, cell: ({ polygon }: Territory) => polygon.length },
-      { id: "created", header: "Created", minor: true, cell: ({ createdAt }: Territory) => dateText(createdAt) },
+      { id: "corners", header: "Corners", align: "right", cell: ({ polygon }) => polygon.length },
+      { id: "created", header: "Created", minor: true, cell: ({ createdAt }) => <Time iso={createdAt} /> },
     ],
     [users, onOpen],
   );
-  if (territories.length === 0) {
-    return <Empty title="There are no territories yet">Draw one on the map, or import GeoJSON.</Empty>;
-  }
   return (
     <DataTable
       label="Territories"
@@ -50,6 +46,7 @@ export function TerritoryTable({ territories, open, onOpen }: TableProps) {
       rows={territories}
       rowKey={({ id }) => id}
       isCurrent={({ id }) => id === open?.id}
+      empty={<Empty title="There are no territories yet">Draw one on the map, or import GeoJSON.</Empty>}
     />
   );
 }

@@ -4,11 +4,14 @@ import style from "./badge.module.css";
 /** The colour that the API uses for prospects without a status. */
 export const NO_STATUS = "#9CA3AF";
 
-/** Only a dot has the colour of the status. Companies choose these colours, so text in such a colour might be hard to read. */
+/** A background with a little of the colour of a status. Companies choose these colours, and text on it stays readable. */
+export const tint = (color: string): string => `color-mix(in srgb, ${color} 14%, var(--surface))`;
+
 export function StatusMark({ status }: { status: { value: string; color: string } | null }) {
+  const color = status?.color ?? NO_STATUS;
   return (
-    <span className={style.status}>
-      <Dot color={status?.color ?? NO_STATUS} />
+    <span className={style.status} style={{ background: tint(color) }}>
+      <Dot color={color} />
       {status?.value ?? "No status"}
     </span>
   );
@@ -17,7 +20,7 @@ export function StatusMark({ status }: { status: { value: string; color: string 
 export function Dot({ color }: { color: string }) {
   return (
     <svg className={style.dot} width="10" height="10" viewBox="0 0 10 10" aria-hidden="true">
-      <circle cx="5" cy="5" r="4.5" fill={color} />
+      <circle cx="5" cy="5" r="4.5" fill={color} stroke="var(--line-control)" strokeWidth="0.5" />
     </svg>
   );
 }

@@ -44,6 +44,8 @@ interface DataTableProps<Row> {
   readonly sort?: Sort | undefined;
   readonly onSort?: (sort: Sort | undefined) => void;
   readonly selection?: Selection<Row> | undefined;
+  /** Shown in place of a table without rows. */
+  readonly empty?: ReactNode;
 }
 
 export interface Selection<Row> {
@@ -65,10 +67,13 @@ const roles = {
   cell: { role: "cell" },
 } as const;
 
+/** A table with more columns leaves minor ones out earlier. */
+const MANY_COLUMNS = 7;
+
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
 
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, isCurrent, sort, onSort, selection } = props;
+  const { label, columns, rows, rowKey, isCurrent, sort, onSort, selection, empty } = props;
   const defined = useMemo(() => {
     const helper = createColumnHelper<typeof features, Row>();
     return helper.columns(
@@ -90,10 +95,12 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const looks = new Map(columns.map((column) => [column.id, column]));
   const allSelected = selection !== undefined && rows.length > 0 && rows.every(selection.isSelected);
 
+  if (rows.length === 0 && empty !== undefined) return empty;
+
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a wide table sideways
-    <section className={style.frame} aria-label={label} tabIndex={0}>
-      <table className={style.table} {...roles.table}>
+    <section className={`${style.frame} card`} aria-label={label} tabIndex={0}>
+      <table className={style.table} data-wide={columns.length > MANY_COLUMNS} {...roles.table}>
         <thead {...roles.rowgroup}>
           {table.getHeaderGroups().map((group) => (
             <tr key={group.id} {...roles.row}>
@@ -163,7 +170,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
 const classOf = (column: Pick<Column<never>, "align" | "minor"> | undefined): string =>
   [column?.align === "right" ? style.right : "", column?.minor === true ? style.minor : ""].join(" ");
 
-const collator = new Intl.Collator("en", { numeric: true });
+const collator = new Intl.Collator(undefined, { numeric: true });
 
 function compare(a: unknown, b: unknown): number {
   return typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));

@@ -52,12 +52,57 @@ export function Input(props: Omit<ComponentProps<"input">, "className">) {
   return <input className={style.control} {...use(FieldContext)} {...props} />;
 }
 
-export function Select(props: Omit<ComponentProps<"select">, "className">) {
-  return <select className={style.control} {...use(FieldContext)} {...props} />;
+interface SelectProps extends Omit<ComponentProps<"select">, "className" | "children"> {
+  /** The values and their texts. */
+  readonly options: readonly (readonly [value: string | number, text: string])[];
+  /** The text of the empty value, which comes first. Undefined if the user must choose one of the options. */
+  readonly none?: string;
+}
+
+export function Select({ options, none, ...props }: SelectProps) {
+  return (
+    <select className={style.control} {...use(FieldContext)} {...props}>
+      {none !== undefined && <option value="">{none}</option>}
+      {options.map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
 }
 
 export function TextArea(props: Omit<ComponentProps<"textarea">, "className">) {
   return <textarea className={style.control} rows={3} {...use(FieldContext)} {...props} />;
+}
+
+interface ChecksProps<Name extends string> {
+  readonly label: string;
+  readonly options: readonly (readonly [name: Name, text: string, explained?: string])[];
+  readonly chosen: readonly string[];
+  readonly onChange: (chosen: readonly Name[]) => void;
+}
+
+/** A group of check boxes. */
+export function Checks<Name extends string>({ label, options, chosen, onChange }: ChecksProps<Name>) {
+  const names = options.map(([name]) => name);
+  return (
+    <fieldset className={`${style.checks} box scrolls`}>
+      <legend>{label}</legend>
+      {options.map(([name, text, explained]) => (
+        <label key={name} title={explained}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(name)}
+            onChange={({ target }) =>
+              onChange(names.filter((one) => (one === name ? target.checked : chosen.includes(one))))
+            }
+          />
+          {text}
+        </label>
+      ))}
+    </fieldset>
+  );
 }
 
 /** Shows fields side by side where the screen is wide enough. */

@@ -4,6 +4,7 @@ import { RequestFailed } from "../api/client.ts";
 import { FieldError, type FieldFault } from "../api/faults.ts";
 import { Button } from "./button.tsx";
 import style from "./form.module.css";
+import { Modal, type ModalProps } from "./modal.tsx";
 
 interface FormFaults {
   readonly faults: readonly FieldFault[];
@@ -31,7 +32,7 @@ export function Form({ onSubmit, submit, isBusy = false, danger = false, error =
   const faults = error instanceof RequestFailed || error instanceof FieldError ? error.faults : [];
   return (
     <form
-      className={style.form}
+      className="stack inside"
       onSubmit={(event) => {
         event.preventDefault();
         onSubmit();
@@ -49,7 +50,7 @@ export function Form({ onSubmit, submit, isBusy = false, danger = false, error =
           )}
         </div>
       )}
-      <footer className={style.foot}>
+      <footer className="row end">
         <Button kind={danger ? "danger" : "main"} type="submit" disabled={isBusy}>
           {submit}
         </Button>
@@ -59,3 +60,19 @@ export function Form({ onSubmit, submit, isBusy = false, danger = false, error =
 }
 
 const withLabel = (label: string, text: string): string => (label === "" ? text : `${label}: ${text}`);
+
+interface DialogProps extends Omit<FormProps, "isBusy">, Pick<ModalProps, "title" | "onClose" | "isAside"> {
+  /** The request that the form sends. */
+  readonly request: { readonly isPending: boolean; readonly error: Error | null };
+  /** False while the user has not chosen everything. */
+  readonly isReady?: boolean;
+}
+
+/** A dialog with a form. */
+export function FormDialog({ title, onClose, isAside = false, request, isReady = true, ...form }: DialogProps) {
+  return (
+    <Modal title={title} onClose={onClose} isAside={isAside}>
+      <Form isBusy={request.isPending || !isReady} error={request.error} {...form} />
+    </Modal>
+  );
+}

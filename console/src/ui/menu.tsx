@@ -3,7 +3,7 @@
  * would already choose. Here, arrow keys only move through the open list, and Enter, a space or a click chooses.
  */
 import { type KeyboardEvent, type RefObject, use, useEffect, useId, useRef, useState } from "react";
-import { Dot } from "./badge.tsx";
+import { Dot, tint } from "./badge.tsx";
 import { FieldContext } from "./field.tsx";
 import style from "./menu.module.css";
 
@@ -29,6 +29,7 @@ export function Menu({ choices, value, button, onChoose }: MenuProps) {
   const typed = useRef({ text: "", at: 0 });
   const isOpen = active !== undefined;
   const current = choices.findIndex((choice) => choice.value === value);
+  const chosen = choices[current];
   const idOf = (index: number): string => `${listId}-${index}`;
   const open = (): void => setActive(Math.max(current, 0));
   const close = (): void => setActive(undefined);
@@ -80,8 +81,9 @@ export function Menu({ choices, value, button, onChoose }: MenuProps) {
         onClick={isOpen ? close : open}
         onBlur={close}
         onKeyDown={press}
+        style={{ background: chosen?.color && tint(chosen.color) }}
       >
-        <Label choice={choices[current]} />
+        <Label choice={chosen} />
       </button>
       {isOpen && (
         <div

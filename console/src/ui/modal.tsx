@@ -9,11 +9,11 @@ import { Icon } from "./icon.tsx";
 import style from "./modal.module.css";
 import { coverPage, NoticeList } from "./notices.tsx";
 
-interface ModalProps {
+export interface ModalProps {
   readonly title: string;
   /** Undefined if only a button among the children closes the dialog. Escape then does not close it. */
   readonly onClose: (() => void) | undefined;
-  /** True if the dialog is at the side of a wide screen, so that the user still sees the middle of the page. */
+  /** True if the dialog is a sheet at the side of a wide screen, so that the user still sees the rest of the page. */
   readonly isAside?: boolean;
   readonly children: ReactNode;
 }
@@ -37,7 +37,7 @@ export function Modal({ title, onClose, isAside = false, children }: ModalProps)
   const stay = (event: SyntheticEvent): void => event.preventDefault();
   return (
     <dialog ref={dialog} className={style.modal} data-aside={isAside} aria-labelledby={id} onCancel={onClose ?? stay}>
-      <header className={style.head}>
+      <header className={`${style.head} row between`}>
         <h2 id={id}>{title}</h2>
         {onClose !== undefined && (
           <Button kind="quiet" aria-label="Close" onClick={onClose}>

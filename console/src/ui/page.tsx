@@ -12,28 +12,26 @@ interface PageProps {
 
 export function Page({ title, lead, actions, children }: PageProps) {
   return (
-    <div className={style.page}>
-      <header className={style.head}>
+    <div className={`${style.page} stack`}>
+      <header className="row between">
         <div>
           <h1>{title}</h1>
-          {lead !== undefined && <p className={style.lead}>{lead}</p>}
+          {lead !== undefined && <p className="muted">{lead}</p>}
         </div>
-        <div className={style.actions}>{actions}</div>
+        <div className="row">{actions}</div>
       </header>
       {children}
     </div>
   );
 }
 
-export function Panel({ title, actions, children }: { title?: string; actions?: ReactNode; children: ReactNode }) {
+export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
-    <section className={style.panel}>
-      {title !== undefined && (
-        <header className={style.panelHead}>
-          <h2>{title}</h2>
-          <div className={style.actions}>{actions}</div>
-        </header>
-      )}
+    <section className={`${style.panel} card stack`}>
+      <header className="row between">
+        <h2>{title}</h2>
+        <div className="row">{actions}</div>
+      </header>
       {children}
     </section>
   );

@@ -1,6 +1,5 @@
 /** The buttons that turn the pages of a table. */
 import { Button } from "./button.tsx";
-import style from "./pages.module.css";
 
 interface PagesProps {
   readonly page: number;
@@ -10,7 +9,7 @@ interface PagesProps {
 
 export function Pages({ page, pages, onChange }: PagesProps) {
   return (
-    <nav className={style.pages} aria-label="Pages of the table">
+    <nav className="row" aria-label="Pages of the table">
       <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
         Previous
       </Button>

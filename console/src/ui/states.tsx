@@ -1,44 +1,56 @@
 /** What a page shows while data is loading, when a request has failed, and when there is nothing to show. */
-import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 import style from "./states.module.css";
 
+/** Bars where the texts will be. A screen reader says what is loading. */
 export function Loading({ what }: { what: string }) {
   return (
-    <div className={style.state} role="status">
-      <span className={style.spinner} aria-hidden="true" />
-      <p>Loading {what} …</p>
+    <div className={`${style.loading} stack`} role="status">
+      <span className="visually-hidden">Loading {what} …</span>
+      <i />
+      <i />
+      <i />
+      <i />
     </div>
   );
 }
 
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
-    <div className={style.state}>
+    <div className={`${style.state} stack`}>
       <h2>{title}</h2>
-      <div className={style.detail}>{children}</div>
+      <div className="muted">{children}</div>
     </div>
   );
 }
 
-export function Failure({ what, error, retry }: { what: string; error: Error; retry?: () => void }) {
+function Failure({ what, error, retry }: { what: string; error: Error; retry: () => unknown }) {
   return (
-    <div className={style.state} role="alert">
+    <div className={`${style.state} stack`} role="alert">
       <h2>The console could not load {what}</h2>
-      <p className={style.detail}>{error.message}</p>
-      {retry !== undefined && <Button onClick={retry}>Try again</Button>}
+      <p className="muted">{error.message}</p>
+      <Button onClick={() => void retry()}>Try again</Button>
     </div>
   );
+}
+
+interface AnswerProps<T> {
+  readonly query: {
+    readonly data: T | undefined;
+    readonly error: Error | null;
+    readonly refetch: () => unknown;
+  };
+  readonly what: string;
+  readonly children: (data: T) => ReactNode;
 }
 
 /**
  * Shows the result of a query. While there is no result yet, shows that it is loading or has failed. An old result stays visible while it
  * is loaded again.
  */
-export function Answer<T>(props: { query: UseQueryResult<T>; what: string; children: (data: T) => ReactNode }) {
-  const { query, what, children } = props;
+export function Answer<T>({ query, what, children }: AnswerProps<T>) {
   if (query.data !== undefined) return children(query.data);
-  if (query.error !== null) return <Failure what={what} error={query.error} retry={() => void query.refetch()} />;
+  if (query.error !== null) return <Failure what={what} error={query.error} retry={query.refetch} />;
   return <Loading what={what} />;
 }

@@ -1,14 +1,14 @@
 /** Names of roles and permissions. A role or permission of a later release has no name here. */
-export const roleLabels: Readonly<Record<string, string>> = {
-  sales: "Sales representative",
-  admin: "Administrator",
-  owner: "Owner",
-};
+export const roles = [
+  ["sales", "Sales representative"],
+  ["admin", "Administrator"],
+  ["owner", "Owner"],
+] as const;
 
-export const permissionLabels: Readonly<Record<string, string>> = {
-  canViewAllProspects: "Sees all prospects",
-  canManageProspects: "Imports and assigns prospects",
-};
+export const permissions = [
+  ["canViewAllProspects", "Sees all prospects"],
+  ["canManageProspects", "Imports and assigns prospects"],
+] as const;
 
-export const roles = ["sales", "admin", "owner"] as const;
-export const permissions = ["canViewAllProspects", "canManageProspects"] as const;
+const names: ReadonlyMap<string, string> = new Map([...roles, ...permissions]);
+export const labelOf = (name: string): string => names.get(name) ?? name;

@@ -8,7 +8,7 @@ import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { UserForm } from "./form.tsx";
-import { permissionLabels, roleLabels } from "./labels.ts";
+import { labelOf } from "./labels.ts";
 
 export function UsersPage() {
   const query = useUsers();
@@ -39,15 +39,13 @@ export function UsersPage() {
 const shown: readonly Column<User>[] = [
   { id: "name", header: "Name", cell: (user) => <strong>{nameOf(user)}</strong> },
   { id: "email", header: "E-mail", cell: ({ email }) => email, minor: true },
-  { id: "role", header: "Role", cell: ({ role }) => roleLabels[role] ?? role },
+  { id: "role", header: "Role", cell: ({ role }) => labelOf(role) },
   {
     id: "permissions",
     header: "Permissions",
     minor: true,
     cell: ({ role, permissions }) =>
-      role === "sales"
-        ? permissions.map((one) => permissionLabels[one] ?? one).join(", ") || "Own prospects only"
-        : "All",
+      role === "sales" ? permissions.map(labelOf).join(", ") || "Own prospects only" : "All",
   },
   {
     id: "state",

@@ -18,7 +18,7 @@ export function AttemptView({ delivery, attempt, secret }: AttemptProps) {
   const { number, startedAt, latencyMs, status, error, answer } = attempt;
   const isGood = status !== null && status >= 200 && status < 300;
   return (
-    <section className={style.attempt} aria-label={`Attempt ${number}`}>
+    <section className={`${style.attempt} stack tight`} aria-label={`Attempt ${number}`}>
       <p>
         {number}. {timeText(startedAt)}{" "}
         <Badge kind={isGood ? "good" : "bad"}>{status === null ? "no answer" : `status ${status}`}</Badge> in{" "}

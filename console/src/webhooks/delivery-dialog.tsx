@@ -20,7 +20,7 @@ export function DeliveryDialog({ webhookId, deliveryId, onClose }: DialogProps) 
     <Modal title="Delivery" onClose={onClose}>
       <Answer query={query} what="the delivery">
         {({ attempts, ...delivery }) => (
-          <div className={style.body}>
+          <div className="stack inside">
             <p>
               <strong>{delivery.event}</strong> <code>{delivery.id}</code>
             </p>

@@ -6,11 +6,11 @@ import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Select } from "../ui/field.tsx";
 import { Panel } from "../ui/page.tsx";
-import { Failure, Loading } from "../ui/states.tsx";
+import { Answer } from "../ui/states.tsx";
 import { timeText } from "../ui/text.ts";
+import { Time } from "../ui/time.tsx";
 import { DeliveryDialog } from "./delivery-dialog.tsx";
 import { type DeliveryStatus, deliveryStatuses, useDeliveries, useRedeliver } from "./queries.ts";
-import style from "./webhooks.module.css";
 
 const kinds: BadgeKinds = { waiting: "warn", delivered: "good", exhausted: "bad", cancelled: "plain" };
 const labelOf = (status: string): string => (status === "exhausted" ? "failed" : status);
@@ -29,23 +29,23 @@ export function DeliveryLog({ webhookId }: { webhookId: number }) {
         <Select
           aria-label="State of the deliveries"
           value={status ?? ""}
+          none="All"
+          options={deliveryStatuses.map((one) => [one, labelOf(one)])}
           onChange={({ target }) => setStatus(deliveryStatuses.find((one) => one === target.value))}
-        >
-          <option value="">All</option>
-          {deliveryStatuses.map((one) => (
-            <option key={one} value={one}>
-              {labelOf(one)}
-            </option>
-          ))}
-        </Select>
+        />
       }
     >
-      {rows === undefined && query.error === null && <Loading what="the deliveries" />}
-      {rows === undefined && query.error !== null && <Failure what="the deliveries" error={query.error} />}
-      {rows?.length === 0 && <p>There are no such deliveries in the last 30 days.</p>}
-      {rows !== undefined && rows.length > 0 && (
-        <DataTable label="Deliveries" columns={columns} rows={rows} rowKey={({ id }) => id} />
-      )}
+      <Answer query={{ data: rows, error: query.error, refetch: query.refetch }} what="the deliveries">
+        {(shown) => (
+          <DataTable
+            label="Deliveries"
+            columns={columns}
+            rows={shown}
+            rowKey={({ id }) => id}
+            empty={<p>There are no such deliveries in the last 30 days.</p>}
+          />
+        )}
+      </Answer>
       {query.hasNextPage && <Button onClick={() => void query.fetchNextPage()}>Show more</Button>}
       {open !== undefined && (
         <DeliveryDialog webhookId={webhookId} deliveryId={open} onClose={() => setOpen(undefined)} />
@@ -60,7 +60,7 @@ const columnsOf = (open: (id: string) => void, redeliver: (id: string) => void):
   {
     id: "created",
     header: "Event at",
-    cell: ({ createdAt }) => <span className={style.whole}>{timeText(createdAt)}</span>,
+    cell: ({ createdAt }) => <Time iso={createdAt} />,
   },
   { id: "event", header: "Event", cell: ({ event }) => event },
   { id: "status", header: "State", cell: ({ status }) => <Badge kind={kinds[status]}>{labelOf(status)}</Badge> },
@@ -71,7 +71,7 @@ const columnsOf = (open: (id: string) => void, redeliver: (id: string) => void):
     minor: true,
     cell: ({ nextAttemptAt, heldBy }) => {
       if (heldBy === "pause") return "when it is resumed";
-      return nextAttemptAt === null ? "" : timeText(nextAttemptAt);
+      return nextAttemptAt === null ? "" : <Time iso={nextAttemptAt} />;
     },
   },
   {
@@ -80,7 +80,7 @@ const columnsOf = (open: (id: string) => void, redeliver: (id: string) => void):
     isQuiet: true,
     align: "right",
     cell: ({ id, event, createdAt, status }) => (
-      <span className={style.buttons}>
+      <span className="whole">
         <Button
           kind="quiet"
           aria-label={`${again(status)}: ${event} of ${timeText(createdAt)}`}

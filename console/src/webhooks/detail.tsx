@@ -5,13 +5,13 @@ import { useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
+import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { Select } from "../ui/field.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
-import { Secret } from "./new-webhook.tsx";
+import { SecretDialog } from "./new-webhook.tsx";
 import {
   type EventName,
   isEventName,
@@ -36,7 +36,7 @@ export function WebhookPage() {
           title={webhook.name}
           lead={
             <>
-              <Link href="/webhooks">Webhooks</Link> · <code className={style.url}>{webhook.url}</code> ·{" "}
+              <Link href="/webhooks">Webhooks</Link> · <code className="broken">{webhook.url}</code> ·{" "}
               {webhook.status === "active" ? "active" : "paused: events are kept until you resume"}
             </>
           }
@@ -54,37 +54,48 @@ export function WebhookPage() {
 function Actions({ webhook: { id, name, status } }: { webhook: Webhook }) {
   const [dialog, setDialog] = useState<"replay" | "secret" | "delete">();
   const close = () => setDialog(undefined);
+  const [, open] = useLocation();
   const types = useEventTypes().data ?? [];
   const [event, setEvent] = useState<EventName>("webhook.test");
   const test = useTest(id);
   const pause = usePause(id);
+  const remove = useDeleteWebhook(id, () => open("/webhooks"));
   return (
     <>
       <span className={style.sample}>
         <Select
           aria-label="Event to test"
           value={event}
+          options={types.length > 0 ? types.map((type) => [type.event, type.event]) : [[event, event]]}
           onChange={({ target }) => isEventName(target.value, types) && setEvent(target.value)}
-        >
-          {(types.length > 0 ? types : [{ event }]).map((type) => (
-            <option key={type.event}>{type.event}</option>
-          ))}
-        </Select>
+        />
       </span>
-      <Button disabled={test.isPending} onClick={() => test.mutate(event)}>
+      <Button kind="main" disabled={test.isPending} onClick={() => test.mutate(event)}>
         Send a test event
       </Button>
-      <Button disabled={pause.isPending} onClick={() => pause.mutate(status === "active" ? "pause" : "resume")}>
+      <Button
+        kind="quiet"
+        disabled={pause.isPending}
+        onClick={() => pause.mutate(status === "active" ? "pause" : "resume")}
+      >
         {status === "active" ? "Pause" : "Resume"}
       </Button>
-      <Button onClick={() => setDialog("replay")}>Send again …</Button>
-      <Button onClick={() => setDialog("secret")}>New secret …</Button>
+      <Button kind="quiet" onClick={() => setDialog("replay")}>
+        Send again …
+      </Button>
+      <Button kind="quiet" onClick={() => setDialog("secret")}>
+        New secret …
+      </Button>
       <Button kind="danger" onClick={() => setDialog("delete")}>
         Delete
       </Button>
       {dialog === "replay" && <ReplayDialog webhookId={id} onClose={close} />}
       {dialog === "secret" && <RotateDialog webhookId={id} onClose={close} />}
-      {dialog === "delete" && <DeleteDialog webhookId={id} name={name} onClose={close} />}
+      {dialog === "delete" && (
+        <DeleteDialog what="webhook" name={name} request={remove} onClose={close}>
+          Nothing more is sent to it, and what waits is cancelled.
+        </DeleteDialog>
+      )}
     </>
   );
 }
@@ -93,37 +104,24 @@ function RotateDialog({ webhookId: id, onClose }: { webhookId: number; onClose: 
   const rotate = useMutation({
     mutationFn: () => answer(api.POST("/api/webhooks/{id}/rotate-secret", { params: { path: { id } }, body: {} })),
   });
+  if (rotate.data !== undefined) {
+    return (
+      <SecretDialog title="New secret" secret={rotate.data.secretKey}>
+        <Button kind="main" onClick={onClose}>
+          I have stored it
+        </Button>
+      </SecretDialog>
+    );
+  }
   return (
-    <Modal title="New secret" onClose={rotate.isPending || rotate.isSuccess ? undefined : onClose}>
-      {rotate.data === undefined ? (
-        <Form
-          submit="Make a new secret"
-          isBusy={rotate.isPending}
-          error={rotate.error}
-          onSubmit={() => rotate.mutate()}
-        >
-          <p>For 24 hours, deliveries are signed with the old secret too, so that receivers can change in peace.</p>
-        </Form>
-      ) : (
-        <Secret secret={rotate.data.secretKey}>
-          <Button kind="main" onClick={onClose}>
-            I have stored it
-          </Button>
-        </Secret>
-      )}
-    </Modal>
-  );
-}
-
-function DeleteDialog({ webhookId, name, onClose }: { webhookId: number; name: string; onClose: () => void }) {
-  const [, open] = useLocation();
-  const remove = useDeleteWebhook(webhookId);
-  const submit = () => remove.mutate(undefined, { onSuccess: () => open("/webhooks") });
-  return (
-    <Modal title={`Delete ${name}?`} onClose={onClose}>
-      <Form submit="Delete the webhook" danger isBusy={remove.isPending} error={remove.error} onSubmit={submit}>
-        <p>Nothing more is sent to it, and what waits is cancelled.</p>
-      </Form>
-    </Modal>
+    <FormDialog
+      title="New secret"
+      submit="Make a new secret"
+      request={rotate}
+      onSubmit={() => rotate.mutate()}
+      onClose={rotate.isPending ? undefined : onClose}
+    >
+      <p>For 24 hours, deliveries are signed with the old secret too, so that receivers can change in peace.</p>
+    </FormDialog>
   );
 }

@@ -4,7 +4,8 @@ import { matchesFilter } from "../../../shared/webhooks/subscriptions/filter-mat
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Input, Select } from "../ui/field.tsx";
-import { amount, timeText } from "../ui/text.ts";
+import { amount } from "../ui/text.ts";
+import { Time } from "../ui/time.tsx";
 import { type Built, type Condition, operatorNames, operators, pathsIn } from "./conditions.ts";
 import { type LastEvent, PREVIEWED_EVENTS, useLastEvents } from "./last-events.ts";
 import { useEventTypes } from "./queries.ts";
@@ -48,16 +49,11 @@ export function FilterBuilder({ event, conditions, onChange, built: { filter } }
             <Field label="Operator">
               <Select
                 value={operator}
+                options={operatorNames.map((name) => [name, operators[name].label])}
                 onChange={({ target }) =>
                   change(index, { operator: operatorNames.find((name) => name === target.value) ?? "is" })
                 }
-              >
-                {operatorNames.map((name) => (
-                  <option key={name} value={name}>
-                    {operators[name].label}
-                  </option>
-                ))}
-              </Select>
+              />
             </Field>
             {takes === undefined ? (
               <span />
@@ -81,11 +77,11 @@ export function FilterBuilder({ event, conditions, onChange, built: { filter } }
           </div>
         );
       })}
-      <div className={style.bar}>
+      <div className="row">
         <Button onClick={() => onChange([...conditions, { path: "", operator: "is", typed: "" }])}>
           Add a condition
         </Button>
-        {filter !== null && <code className={style.url}>{JSON.stringify(filter)}</code>}
+        {filter !== null && <code className="broken">{JSON.stringify(filter)}</code>}
       </div>
     </>
   );
@@ -100,17 +96,17 @@ interface PreviewProps {
 export function FilterPreview({ webhookId, event, filter }: PreviewProps) {
   const { data: events, error } = useLastEvents(webhookId, event);
   return (
-    <section className={style.preview} aria-label="Preview">
+    <section className="stack tight" aria-label="Preview">
       <p role="status">{error === null ? summaryOf(events, event, filter) : error.message}</p>
       {events !== undefined && events.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls a long list
-        <ul className={style.list} aria-label="Last events" tabIndex={0}>
+        <ul className="list box scrolls" aria-label="Last events" tabIndex={0}>
           {events.map(({ key, createdAt, data }) => {
             const isMatch = matchesFilter(filter, data);
             return (
               <li key={key} data-match={isMatch}>
                 <Badge kind={isMatch ? "good" : "plain"}>{isMatch ? "matches" : "no match"}</Badge>{" "}
-                {timeText(createdAt)} <code className={style.url}>{shortened(data)}</code>
+                <Time iso={createdAt} /> <code className="broken">{shortened(data)}</code>
               </li>
             );
           })}

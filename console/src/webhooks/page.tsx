@@ -7,22 +7,21 @@ import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer, Empty } from "../ui/states.tsx";
-import { dateText } from "../ui/text.ts";
+import { Time } from "../ui/time.tsx";
 import { NewWebhookDialog } from "./new-webhook.tsx";
 import { useWebhooks } from "./queries.ts";
-import style from "./webhooks.module.css";
 
 const columns: readonly Column<Webhook>[] = [
   {
     id: "name",
     header: "Name",
     cell: ({ id, name }) => (
-      <Link className={style.name ?? ""} href={`/webhooks/${id}`}>
+      <Link className="open" href={`/webhooks/${id}`}>
         {name}
       </Link>
     ),
   },
-  { id: "url", header: "URL", cell: ({ url }) => <code className={style.url}>{url}</code> },
+  { id: "url", header: "URL", cell: ({ url }) => <code className="broken">{url}</code> },
   {
     id: "state",
     header: "State",
@@ -34,7 +33,7 @@ const columns: readonly Column<Webhook>[] = [
     minor: true,
     cell: ({ registrations }) => [...new Set(registrations.map(({ event }) => event))].join(", "),
   },
-  { id: "created", header: "Created", minor: true, cell: ({ createdAt }) => dateText(createdAt) },
+  { id: "created", header: "Created", minor: true, cell: ({ createdAt }) => <Time iso={createdAt} /> },
 ];
 
 export function WebhooksPage() {
@@ -51,13 +50,15 @@ export function WebhooksPage() {
       }
     >
       <Answer query={query} what="the webhooks">
-        {(webhooks) =>
-          webhooks.length === 0 ? (
-            <Empty title="There are no webhooks yet">Create one to tell another system about changes.</Empty>
-          ) : (
-            <DataTable label="Webhooks" columns={columns} rows={webhooks} rowKey={({ id }) => id} />
-          )
-        }
+        {(webhooks) => (
+          <DataTable
+            label="Webhooks"
+            columns={columns}
+            rows={webhooks}
+            rowKey={({ id }) => id}
+            empty={<Empty title="There are no webhooks yet">Create one to tell another system about changes.</Empty>}
+          />
+        )}
       </Answer>
       {isOpen && <NewWebhookDialog onClose={() => setOpen(false)} />}
     </Page>

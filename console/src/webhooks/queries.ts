@@ -1,6 +1,7 @@
 /** Reads webhooks and their deliveries, and sends the requests that change them. */
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { EventType, TestRequest } from "canvassing-client/api";
+import { useChange } from "../api/change.ts";
 import { answer, api, RequestFailed } from "../api/client.ts";
 import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
@@ -54,32 +55,35 @@ export const useDelivery = (id: number, deliveryId: string) =>
 const CONFLICT = 409;
 
 /** Runs an action on a webhook, loads the data on webhooks again, and shows a message. The dialog of the action shows its error. */
-function useAction<Input, Result>(
+const useAction = <Result, Input = void>(
   run: (input: Input) => Promise<Result>,
   said: (result: Result) => string,
-  onError?: (error: Error) => unknown,
-) {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: run,
-    onSuccess: (result) => {
+  onDone?: () => void,
+) =>
+  useChange({
+    run,
+    stale: ["webhooks"],
+    onDone: (result) => {
       notifyDone(said(result));
-      return queries.invalidateQueries({ queryKey: ["webhooks"] });
+      onDone?.();
     },
-    ...(onError !== undefined && { onError }),
   });
-}
 
 /**
  * Runs an action that has no dialog, and shows its error as a message. A response 409 is not shown as an error, because it only means that
  * the page was out of date. For example, the service may already be sending the delivery.
  */
-function useButtonAction<Input, Result>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
+function useButtonAction<Result, Input>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
   const queries = useQueryClient();
-  return useAction(run, said, (error) => {
-    if (!(error instanceof RequestFailed) || error.status !== CONFLICT) return notifyFailed(error);
-    notifyDone(error.message);
-    return queries.invalidateQueries({ queryKey: ["webhooks"] });
+  return useChange({
+    run,
+    stale: ["webhooks"],
+    onDone: (result) => notifyDone(said(result)),
+    onError: (error) => {
+      if (!(error instanceof RequestFailed) || error.status !== CONFLICT) return notifyFailed(error);
+      notifyDone(error.message);
+      void queries.invalidateQueries({ queryKey: ["webhooks"] });
+    },
   });
 }
 
@@ -120,7 +124,7 @@ export interface Range {
   readonly deliveries: "undelivered" | "all";
 }
 
-export const useReplay = (id: number) =>
+export const useReplay = (id: number, onDone: () => void) =>
   useAction(
     ({ from, to, deliveries }: Range) =>
       answer(
@@ -130,19 +134,22 @@ export const useReplay = (id: number) =>
         }),
       ),
     ({ count }) => `${amount(count, "delivery", "deliveries")} will be sent again.`,
+    onDone,
   );
 
-export const useDeleteWebhook = (id: number) =>
+export const useDeleteWebhook = (id: number, onDone: () => void) =>
   useAction(
     () => answer(api.DELETE("/api/webhooks/{id}", { params: { path: { id } } })),
     () => "The webhook is deleted.",
+    onDone,
   );
 
-export const useDeleteRegistration = (id: number) =>
+export const useDeleteRegistration = (id: number, registrationId: number, onDone: () => void) =>
   useAction(
-    (registrationId: number) =>
+    () =>
       answer(
         api.DELETE("/api/webhooks/{id}/registrations/{registrationId}", { params: { path: { id, registrationId } } }),
       ),
     () => "The registration is deleted, and what it waited to send is cancelled.",
+    onDone,
   );

@@ -1,17 +1,15 @@
 /** A dialog that registers a webhook for an event, with conditions on the event's data, or that changes such a registration. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Registration } from "canvassing-client/api";
 import * as limits from "../../../shared/limits.ts";
+import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { type Built, type Condition, conditionsIn, conditionsOf, conditionsText, filterOf } from "./conditions.ts";
 import { FilterBuilder, FilterPreview } from "./filter-builder.tsx";
 import { useEventTypes } from "./queries.ts";
-import style from "./webhooks.module.css";
 
 /** In place of conditions: the form cannot show the filter. */
 const FIXED = "fixed";
@@ -53,46 +51,41 @@ export function RegistrationForm({ webhookId, registration, onClose }: FormProps
   const built =
     conditions === undefined ? { filter: registration?.filter ?? null, fault: undefined } : filterOf(conditions);
   return (
-    <Modal title={registration === undefined ? "Add a registration" : "Edit the registration"} onClose={onClose}>
-      <Form
-        submit={registration === undefined ? "Add" : "Save"}
-        isBusy={save.isPending}
-        error={save.error}
-        onSubmit={() => save.mutate({ event, built, delayMinutes: Number(delay), button })}
-      >
-        {registration !== undefined && <p>What already waits to be sent keeps its time and its content.</p>}
-        <Field label="Event" name="event" hint={types.find((type) => type.event === event)?.description}>
-          <Select {...draft.control("event")}>
-            {types.map((type) => (
-              <option key={type.event}>{type.event}</option>
-            ))}
-          </Select>
+    <FormDialog
+      title={registration === undefined ? "Add a registration" : "Edit the registration"}
+      submit={registration === undefined ? "Add" : "Save"}
+      request={save}
+      onSubmit={() => save.mutate({ event, built, delayMinutes: Number(delay), button })}
+      onClose={onClose}
+    >
+      {registration !== undefined && <p>What already waits to be sent keeps its time and its content.</p>}
+      <Field label="Event" name="event" hint={types.find((type) => type.event === event)?.description}>
+        <Select options={types.map((type) => [type.event, type.event])} {...draft.control("event")} />
+      </Field>
+      {conditions === undefined ? (
+        <FixedFilter filter={built.filter} onReplace={() => setConditions([])} />
+      ) : (
+        <FilterBuilder event={event} conditions={conditions} onChange={setConditions} built={built} />
+      )}
+      <FilterPreview webhookId={webhookId} event={event} filter={built.filter} />
+      <Fields>
+        <Field
+          label="Delay in minutes"
+          name="delayMinutes"
+          hint="Events of one record within the delay are sent together."
+        >
+          <Input type="number" min="0" max="43200" required {...draft.control("delayMinutes")} />
         </Field>
-        {conditions === undefined ? (
-          <FixedFilter filter={built.filter} onReplace={() => setConditions([])} />
-        ) : (
-          <FilterBuilder event={event} conditions={conditions} onChange={setConditions} built={built} />
-        )}
-        <FilterPreview webhookId={webhookId} event={event} filter={built.filter} />
-        <Fields>
-          <Field
-            label="Delay in minutes"
-            name="delayMinutes"
-            hint="Events of one record within the delay are sent together."
-          >
-            <Input type="number" min="0" max="43200" required {...draft.control("delayMinutes")} />
-          </Field>
-          <Field
-            label="Button"
-            name="manualTriggerButtonText"
-            hint="With a text, nothing is sent until a rep presses the button."
-          >
-            <Input {...draft.control("button")} />
-          </Field>
-        </Fields>
-        <DraftNote draft={draft} />
-      </Form>
-    </Modal>
+        <Field
+          label="Button"
+          name="manualTriggerButtonText"
+          hint="With a text, nothing is sent until a rep presses the button."
+        >
+          <Input {...draft.control("button")} />
+        </Field>
+      </Fields>
+      <DraftNote draft={draft} />
+    </FormDialog>
   );
 }
 
@@ -100,9 +93,9 @@ function FixedFilter({ filter, onReplace }: { filter: Built["filter"]; onReplace
   return (
     <>
       <p>This form cannot show the filter, which was made with the API. The filter stays as it is.</p>
-      <div className={style.bar}>
+      <div className="row">
         <Button onClick={onReplace}>Replace the filter</Button>
-        <code className={style.url}>{JSON.stringify(filter)}</code>
+        <code className="broken">{JSON.stringify(filter)}</code>
       </div>
     </>
   );
@@ -115,11 +108,10 @@ interface Typed {
   readonly button: string;
 }
 
-function useSave(id: number, registrationId: number | undefined, onSaved: () => void) {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: async ({ event, built: { filter, fault }, delayMinutes, button }: Typed) => {
-      if (fault !== undefined) throw new Error(fault);
+const useSave = (id: number, registrationId: number | undefined, onSaved: () => void) =>
+  useChange({
+    run: ({ event, built: { filter, fault }, delayMinutes, button }: Typed) => {
+      if (fault !== undefined) return Promise.reject(new Error(fault));
       const trigger =
         button === ""
           ? { triggerMode: "automatic" as const, manualTriggerButtonText: null }
@@ -131,9 +123,6 @@ function useSave(id: number, registrationId: number | undefined, onSaved: () => 
       const path = { id, registrationId };
       return answer(api.PATCH("/api/webhooks/{id}/registrations/{registrationId}", { params: { path }, body }));
     },
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ["webhooks"] });
-      onSaved();
-    },
+    stale: ["webhooks"],
+    onDone: onSaved,
   });
-}

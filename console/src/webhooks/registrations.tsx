@@ -3,8 +3,7 @@ import type { Registration, Webhook } from "canvassing-client/api";
 import { useMemo, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { Panel } from "../ui/page.tsx";
 import { amount } from "../ui/text.ts";
 import { useDeleteRegistration } from "./queries.ts";
@@ -24,15 +23,19 @@ export function Registrations({ webhook: { id, registrations } }: { webhook: Web
       title="Registrations"
       actions={<Button onClick={() => setDialog({ kind: "form", registration: undefined })}>Add a registration</Button>}
     >
-      {registrations.length === 0 ? (
-        <p>The webhook receives nothing, because it is registered for no event.</p>
-      ) : (
-        <DataTable label="Registrations" columns={columns} rows={registrations} rowKey={(one) => one.id} />
-      )}
+      <DataTable
+        label="Registrations"
+        columns={columns}
+        rows={registrations}
+        rowKey={(one) => one.id}
+        empty={<p>The webhook receives nothing, because it is registered for no event.</p>}
+      />
       {dialog?.kind === "form" && (
         <RegistrationForm webhookId={id} registration={dialog.registration} onClose={close} />
       )}
-      {dialog?.kind === "delete" && <DeleteDialog webhookId={id} registration={dialog.registration} onClose={close} />}
+      {dialog?.kind === "delete" && (
+        <DeleteRegistration webhookId={id} registration={dialog.registration} onClose={close} />
+      )}
     </Panel>
   );
 }
@@ -43,20 +46,12 @@ interface DeleteProps {
   readonly onClose: () => void;
 }
 
-function DeleteDialog({ webhookId, registration: { id, event }, onClose }: DeleteProps) {
-  const remove = useDeleteRegistration(webhookId);
+function DeleteRegistration({ webhookId, registration: { id, event }, onClose }: DeleteProps) {
+  const remove = useDeleteRegistration(webhookId, id, onClose);
   return (
-    <Modal title={`Delete the registration for ${event}?`} onClose={onClose}>
-      <Form
-        submit="Delete the registration"
-        danger
-        isBusy={remove.isPending}
-        error={remove.error}
-        onSubmit={() => remove.mutate(id, { onSuccess: onClose })}
-      >
-        <p>The webhook no longer receives these events. What waits to be sent for this registration is cancelled.</p>
-      </Form>
-    </Modal>
+    <DeleteDialog what="registration" name={`the registration for ${event}`} request={remove} onClose={onClose}>
+      The webhook no longer receives these events. What waits to be sent for this registration is cancelled.
+    </DeleteDialog>
   );
 }
 
@@ -78,7 +73,7 @@ const columnsOf = (open: (dialog: Dialog) => void): readonly Column<Registration
   {
     id: "filter",
     header: "Filter",
-    cell: ({ filter }) => (filter === null ? "all" : <code className={style.url}>{JSON.stringify(filter)}</code>),
+    cell: ({ filter }) => (filter === null ? "all" : <code className="broken">{JSON.stringify(filter)}</code>),
   },
   {
     id: "delay",
@@ -99,7 +94,7 @@ const columnsOf = (open: (dialog: Dialog) => void): readonly Column<Registration
     isQuiet: true,
     align: "right",
     cell: (registration) => (
-      <span className={style.buttons}>
+      <span className="whole">
         <Button
           kind="quiet"
           aria-label={`Edit the registration for ${registration.event}`}

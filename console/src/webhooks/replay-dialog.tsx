@@ -1,8 +1,7 @@
 /** A dialog that sends the deliveries of a time span again. */
 import { useState } from "react";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { type Range, useReplay } from "./queries.ts";
 
 const HOUR_MS = 3_600_000;
@@ -25,45 +24,37 @@ export function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClos
     to: localTime(Date.now() + 60_000),
     deliveries: "undelivered",
   }));
-  const replay = useReplay(webhookId);
+  const replay = useReplay(webhookId, onClose);
   return (
-    <Modal title="Send deliveries again" onClose={onClose}>
-      <Form
-        submit="Send again"
-        isBusy={replay.isPending}
-        error={replay.error}
-        onSubmit={() => replay.mutate(range, { onSuccess: onClose })}
-      >
-        <Fields>
-          <Field label="From" name="from">
+    <FormDialog
+      title="Send deliveries again"
+      submit="Send again"
+      request={replay}
+      onSubmit={() => replay.mutate(range)}
+      onClose={onClose}
+    >
+      <Fields>
+        {(["from", "to"] as const).map((end) => (
+          <Field key={end} label={end === "from" ? "From" : "Until"} name={end}>
             <Input
               type="datetime-local"
               required
-              value={range.from}
-              onChange={({ target }) => setRange({ ...range, from: target.value })}
+              value={range[end]}
+              onChange={({ target }) => setRange({ ...range, [end]: target.value })}
             />
           </Field>
-          <Field label="Until" name="to">
-            <Input
-              type="datetime-local"
-              required
-              value={range.to}
-              onChange={({ target }) => setRange({ ...range, to: target.value })}
-            />
-          </Field>
-        </Fields>
-        <Field label="Which" name="deliveries" hint={hints[range.deliveries]}>
-          <Select
-            value={range.deliveries}
-            onChange={({ target }) =>
-              setRange({ ...range, deliveries: target.value === "all" ? "all" : "undelivered" })
-            }
-          >
-            <option value="undelivered">Those that were not delivered</option>
-            <option value="all">All</option>
-          </Select>
-        </Field>
-      </Form>
-    </Modal>
+        ))}
+      </Fields>
+      <Field label="Which" name="deliveries" hint={hints[range.deliveries]}>
+        <Select
+          value={range.deliveries}
+          options={[
+            ["undelivered", "Those that were not delivered"],
+            ["all", "All"],
+          ]}
+          onChange={({ target }) => setRange({ ...range, deliveries: target.value === "all" ? "all" : "undelivered" })}
+        />
+      </Field>
+    </FormDialog>
   );
 }

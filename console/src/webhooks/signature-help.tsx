@@ -42,7 +42,7 @@ export function SignatureHelp() {
         The header <code>X-Service-Signature</code> is the HMAC-SHA256 of the raw body with the secret, in hex. During a
         change of the secret, <code>X-Service-Signature-Previous</code> is the one of the old secret.
       </p>
-      <div className={style.bar}>
+      <div className="row">
         {languages.map((one) => (
           <Button key={one} aria-pressed={one === language} onClick={() => setLanguage(one)}>
             {one}

@@ -1,6 +1,6 @@
 /**
- * Creates the two demo companies and, on request, many synthetic prospects. The data is the same each time it is created, except for dates
- * that depend on the clock.
+ * Creates the two demo companies and, on request, many synthetic prospects. The data is the same each time it is created on the same day.
+ * Its dates are relative to this day.
  */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";

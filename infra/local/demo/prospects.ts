@@ -23,11 +23,10 @@ import { pick, type SyntheticCompany, syntheticNote, syntheticProspect } from ".
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/**
- * All prospects have creation dates before this fixed time. The dates do not depend on the clock, so they are equal each time the demo data
- * is created.
- */
-const NEWEST = Date.UTC(2026, 4, 29, 18);
+/** The number of days before today on which the reps have worked. */
+const WORKED_DAYS = 6;
+/** Working hours, in UTC: in Denver and Phoenix from the morning to the late afternoon of the same date. */
+const [FIRST_HOUR, HOURS] = [15, 8];
 /** The import id of all demo rows. A row with an import id causes no webhook event. */
 const IMPORT_ID = "demo";
 
@@ -45,7 +44,10 @@ export interface DemoRows {
   readonly facts: readonly Fact[];
 }
 
-/** Builds all rows of these prospects. Equal random sequences give equal rows, except for ids and the dates of appointments. */
+/**
+ * Builds all rows of these prospects. Their dates are relative to today, so that the last week has work in it. On the same day, equal random
+ * sequences give equal rows, except for ids.
+ */
 export async function demoRows(
   context: ApiContext,
   company: DemoCompany,
@@ -76,20 +78,21 @@ export async function demoRows(
 }
 
 function factsOf(
-  { id: prospectId, createdBy, createdAt, statusId, version }: StoredProspect,
+  { id: prospectId, createdBy, createdAt, statusId, lastStatusChange: change }: StoredProspect,
   notes: readonly StoredNote[],
   appointments: readonly StoredAppointment[],
 ): Fact[] {
-  const common = { prospectId, userId: createdBy, at: Date.parse(createdAt) };
-  const ofRecord = (kind: "note" | "appointment", by: number | null, record: number): Fact[] =>
-    by === null ? [] : [{ ...common, kind, userId: by, statusId: null, record }];
+  const factOf = (kind: Fact["kind"], by: number | null, at: string, status: number | null, record: number): Fact[] =>
+    by === null ? [] : [{ kind, prospectId, userId: by, at: Date.parse(at), statusId: status, record }];
   return [
-    { ...common, kind: "creation", statusId, record: version },
-    ...(statusId === null ? [] : [{ ...common, kind: "statusChange" as const, statusId, record: version }]),
-    ...notes.flatMap((note) => ofRecord("note", note.createdBy, note.id)),
-    ...appointments.flatMap((appointment) => ofRecord("appointment", appointment.createdBy, appointment.id)),
+    ...factOf("creation", createdBy, createdAt, change?.version === 1 ? statusId : null, 1),
+    ...(change === null ? [] : factOf("statusChange", change.changedBy, change.createdAt, statusId, change.version)),
+    ...notes.flatMap((note) => factOf("note", note.createdBy, note.createdAt, null, note.id)),
+    ...appointments.flatMap((one) => factOf("appointment", one.createdBy, one.createdAt, null, one.id)),
   ];
 }
+
+const todayOf = (context: ApiContext): number => Math.floor(context.clock.now() / DAY_MS) * DAY_MS;
 
 async function demoProspect(
   context: ApiContext,
@@ -101,11 +104,12 @@ async function demoProspect(
   const { city } = company;
   const first = pick(firstNames, random);
   const last = pick(lastNames, random);
-  const createdAt = iso(NEWEST - index * 4 * HOUR_MS - Math.floor(random() * HOUR_MS));
+  const today = todayOf(context);
+  const createdAt = iso(today - index * 4 * HOUR_MS - Math.floor(random() * HOUR_MS));
   const { lat, lng, ...house } = houseIn(city, random);
   const status = statusFor(company, random() * 100);
   const assignedToUserId = random() < 0.7 ? pick(company.repIds, random) : null;
-  return syntheticProspect(company, {
+  const prospect = syntheticProspect(company, {
     id,
     name: `${first} ${last}`,
     phoneNumber: `(${300 + Math.floor(random() * 600)}) 555-${String(Math.floor(random() * 10_000)).padStart(4, "0")}`,
@@ -126,6 +130,20 @@ async function demoProspect(
     createdAt,
     importId: IMPORT_ID,
   });
+  const day = 1 + Math.floor(random() * WORKED_DAYS);
+  const at = iso(today - day * DAY_MS + Math.floor((FIRST_HOUR + random() * HOURS) * HOUR_MS));
+  return status === undefined || status.value === UNTOUCHED || createdAt > at ? prospect : visited(prospect, at);
+}
+
+/** The status of prospects at which nobody has been. */
+const UNTOUCHED = "New";
+
+/** The assigned rep was at the door, and has set the status there. */
+function visited(prospect: StoredProspect, at: string): StoredProspect {
+  const { assignedToUserId: rep, lastStatusChange: change } = prospect;
+  if (rep === null || change === null) return prospect;
+  const lastStatusChange = { ...change, changedBy: rep, createdAt: at, version: 2 };
+  return { ...prospect, lastStatusChange, updatedAt: at, updatedBy: rep, version: 2 };
 }
 
 /**
@@ -155,6 +173,7 @@ async function demoNote(
   random: () => number,
 ): Promise<StoredNote> {
   return syntheticNote(prospect, {
+    createdAt: prospect.updatedAt,
     id: await context.ids.next(),
     body: pick(noteTexts, random),
     createdBy: prospect.assignedToUserId ?? company.ownerId,
@@ -166,17 +185,16 @@ const noteRows = (note: StoredNote): Row[] => [
   ...putsOf([noteLocatorWrite(note)]),
 ];
 
-/** Builds an appointment. One in three appointments is in the 20 days before today, and the others are in the 14 days after today. */
+/** Builds an appointment. One in three appointments is in the 20 days before today, and the others are today or in the 13 days after. */
 async function demoAppointment(
   context: ApiContext,
   company: DemoCompany,
   prospect: StoredProspect,
   random: () => number,
 ): Promise<StoredAppointment> {
-  const today = Math.floor(context.clock.now() / DAY_MS) * DAY_MS;
   const isPast = random() < 0.33;
-  const day = isPast ? -1 - Math.floor(random() * 20) : 1 + Math.floor(random() * 14);
-  const start = today + day * DAY_MS + (15 + Math.floor(random() * 8)) * HOUR_MS;
+  const day = isPast ? -1 - Math.floor(random() * 20) : Math.floor(random() * 14);
+  const start = todayOf(context) + day * DAY_MS + (FIRST_HOUR + Math.floor(random() * HOURS)) * HOUR_MS;
   return {
     type: "appointment",
     id: await context.ids.next(),
@@ -190,9 +208,9 @@ async function demoAppointment(
     location: prospect.address?.formattedAddress ?? null,
     notes: null,
     assignedToUserId: prospect.assignedToUserId,
-    createdBy: company.ownerId,
-    createdAt: prospect.createdAt,
-    updatedAt: prospect.createdAt,
+    createdBy: prospect.updatedBy,
+    createdAt: prospect.updatedAt,
+    updatedAt: prospect.updatedAt,
     version: 1,
     importId: IMPORT_ID,
   };

@@ -56,15 +56,14 @@ export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, 
 }
 
 export const syntheticNote = (
-  { id: prospectId, companyId, createdAt, importId }: StoredProspect,
-  chosen: Pick<StoredNote, "id" | "body" | "createdBy">,
+  { id: prospectId, companyId, importId }: StoredProspect,
+  chosen: Pick<StoredNote, "id" | "body" | "createdBy" | "createdAt">,
 ): StoredNote => ({
   type: "note",
   companyId,
   prospectId,
   ...chosen,
-  createdAt,
-  updatedAt: createdAt,
+  updatedAt: chosen.createdAt,
   version: 1,
   importId,
 });

@@ -1,0 +1,23 @@
+/** Sends changes to the service. */
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+
+interface Change<Input, Result> {
+  readonly run: (input: Input) => Promise<Result>;
+  /** The first parts of the keys of the data that is loaded again after the change. */
+  readonly stale: readonly string[];
+  /** Runs before the data is loaded again, so that a panel of a deleted record is closed by then. */
+  readonly onDone?: ((result: Result, input: Input) => void) | undefined;
+  readonly onError?: ((error: Error, input: Input) => void) | undefined;
+}
+
+export function useChange<Result, Input = void>({ run, stale, onDone, onError }: Change<Input, Result>) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: run,
+    onSuccess: async (result, input) => {
+      onDone?.(result, input);
+      for (const first of stale) await queries.invalidateQueries({ queryKey: [first] });
+    },
+    ...(onError !== undefined && { onError }),
+  });
+}

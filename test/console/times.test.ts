@@ -1,0 +1,24 @@
+/** Tests the texts of times that the console shows. */
+import { expect, test } from "vitest";
+import { dateText, distanceText } from "../../console/src/ui/text.ts";
+
+const now = Date.UTC(2026, 10, 29, 12);
+const shown = (ms: number): string => distanceText(new Date(now + ms).toISOString(), now);
+const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
+
+test.for([
+  [0, "now"],
+  [59_999, "now"],
+  [-MINUTE, "1 minute ago"],
+  [-59 * MINUTE, "59 minutes ago"],
+  [-3 * HOUR, "3 hours ago"],
+  [2 * HOUR, "in 2 hours"],
+  [-36 * HOUR, "1 day ago"],
+  [6.9 * DAY, "in 6 days"],
+] as const)("a time of %d ms from now is %s", ([ms, text]) => expect(shown(ms)).toBe(text));
+
+test("a time of a week or more is a date", () => {
+  for (const ms of [-7 * DAY, 7 * DAY, 400 * DAY]) {
+    expect(shown(ms)).toBe(dateText(new Date(now + ms).toISOString()));
+  }
+});
