@@ -36,7 +36,7 @@ const deniedRanges = denied.map(([prefix, name]) => ({ range: ipaddr.parseCIDR(p
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** Undefined if the address is permitted. */
-export function addressFault(address: string, policy: UrlPolicy): string | undefined {
+function addressFault(address: string, policy: UrlPolicy): string | undefined {
   const bare = at(address.replace(/^\[|\]$/g, "").split("%"), 0);
   if (!ipaddr.isValid(bare)) return `${address} is no address`;
   // Converts an IPv4-mapped IPv6 address to IPv4.

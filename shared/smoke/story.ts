@@ -42,7 +42,7 @@ export interface Delivery {
   readonly event: z.output<typeof StatusChanged>;
 }
 
-export const StatusChanged = z.object({
+const StatusChanged = z.object({
   id: z.string(),
   event: z.literal("prospect.status_changed"),
   createdAt: z.string(),

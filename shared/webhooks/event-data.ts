@@ -34,7 +34,7 @@ const KEPT_LONGER_MS = 2 * 86_400_000;
  * Returns the expiry in seconds since 1970. A delivery is kept for `limits.deliveryKeptMs` after its due time. The longest permitted delay
  * is assumed, because a user may change it.
  */
-export const eventDataExpiry = (createdAt: string, nowMs: number): number => {
+const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
   return Math.ceil((Math.max(Date.parse(createdAt), nowMs) + delayMs + limits.deliveryKeptMs + KEPT_LONGER_MS) / 1_000);
 };

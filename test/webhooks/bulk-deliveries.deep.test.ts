@@ -1,17 +1,13 @@
 /** Tests over HTTP which webhook events a bulk job causes: one event at its end, one event for each change, or no event. */
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
-import { type Receiver, startReceiver } from "../harness/receiver.ts";
+import type { Receiver } from "../harness/receiver.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "./subscribed.ts";
 
 const as = await newTeam();
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
 
 const names = [
   "prospect.bulk_completed",
@@ -27,11 +23,10 @@ interface Subscribed {
 }
 
 async function subscribed(): Promise<Subscribed> {
-  const receiver = await startReceiver();
-  const registrations = names.map((event) => ({ event }));
-  const body = { name: uniqueName(), url: receiver.url, registrations };
-  const webhook = dataOf(await as.owner.POST("/api/webhooks", { body }), 201);
-  cleanUps.push(receiver.close, () => as.owner.DELETE("/api/webhooks/{id}", at(webhook.id)));
+  const { receiver, webhook } = await subscribe(
+    as.owner,
+    names.map((event) => ({ event })),
+  );
   return { receiver, webhookId: webhook.id };
 }
 

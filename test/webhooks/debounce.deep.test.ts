@@ -7,7 +7,6 @@ import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
-import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
@@ -159,10 +158,6 @@ test("a delay of three days needs many messages, and its delivery is kept for 30
 });
 
 describe("a change during the delay", () => {
-  const registrationOf = async (at: Pipeline) => {
-    const { registrations } = await readWebhook(contextOn(db.direct), at.companyId, at.webhookId);
-    return registrations[0]?.id ?? 0;
-  };
   const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 
   test.each([0, 60])(
@@ -172,7 +167,7 @@ describe("a change during the delay", () => {
       const early = [change(at, 2, 0), change(at, 3, 1)];
       await publish(at, ...early);
       at.clock = START + 2 * MINUTE;
-      await updateRegistration(api(at), at.companyId, at.webhookId, await registrationOf(at), {
+      await updateRegistration(api(at), at.companyId, at.webhookId, at.registrationId, {
         delayMinutes: minutes,
       });
       await publish(at, ...early, change(at, 4, 11));

@@ -3,31 +3,25 @@
  * deliveries) send them.
  */
 import { createHmac } from "node:crypto";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Delivery, operations, ReplayRange } from "../../docs/client/api.ts";
 import { at, send, tokenOf } from "../harness/client.ts";
-import { type Behaviour, startReceiver } from "../harness/receiver.ts";
+import type { Behaviour } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "./subscribed.ts";
 
 const as = await newTeam();
 
 const OfProspect = z.object({ prospect: z.object({ name: z.string() }) });
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function subscribe(events: string[], behave?: Behaviour) {
-  const receiver = await startReceiver(behave);
-  const registrations = events.map((event) => ({ event }));
-  const body = { name: uniqueName(), url: receiver.url, registrations };
-  const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-  cleanUps.push(receiver.close, () => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
-  return { receiver, webhook };
-}
+const subscribed = (events: string[], behave?: Behaviour) =>
+  subscribe(
+    as.admin,
+    events.map((event) => ({ event })),
+    behave,
+  );
 
 type Query = NonNullable<operations["deliveriesList"]["parameters"]["query"]>;
 const log = async (id: number, query: Query = {}) =>
@@ -46,7 +40,7 @@ async function settled(id: number, deliveryId: string, isSettled: (delivery: Del
 
 describe("the delivery log", () => {
   test("has every delivery once, newest first, on all pages and with each filter", async () => {
-    const { receiver, webhook } = await subscribe(["prospect.created", "prospect.deleted"]);
+    const { receiver, webhook } = await subscribed(["prospect.created", "prospect.deleted"]);
     for (let i = 0; i < 12; i++) {
       const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: `${i}` } }), 201);
       if (i % 3 === 0) await as.rep.DELETE("/api/prospects/{id}", at(id));
@@ -83,7 +77,7 @@ describe("the delivery log", () => {
   });
 
   test("shows the exact body, and each attempt with the receiver's answer", async () => {
-    const { receiver, webhook } = await subscribe(["prospect.created"], (_, response, count) => {
+    const { receiver, webhook } = await subscribed(["prospect.created"], (_, response, count) => {
       response.statusCode = count === 1 ? 503 : 200;
       response.end(count === 1 ? "x".repeat(5_000) : "thanks");
     });
@@ -109,12 +103,17 @@ describe("the delivery log", () => {
 });
 
 describe("redelivering", () => {
-  test("sends the same bytes under the same id with a new signature, as one more attempt", async () => {
-    const { receiver, webhook } = await subscribe(["prospect.created"]);
+  async function delivered() {
+    const { receiver, webhook } = await subscribed(["prospect.created"]);
     dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
     await receiver.until(1);
     const { id } = present(receiver.receipts[0]).event;
     await settled(webhook.id, id, ({ status }) => status === "delivered");
+    return { receiver, webhook, id };
+  }
+
+  test("sends the same bytes under the same id with a new signature, as one more attempt", async () => {
+    const { receiver, webhook, id } = await delivered();
     const queued = await as.admin.POST(again, one(webhook.id, id));
     expect(dataOf(queued, 202)).toEqual({ deliveryId: id });
     await receiver.until(2);
@@ -128,11 +127,7 @@ describe("redelivering", () => {
   });
 
   test("twenty requests at once with one idempotency key make one attempt", async () => {
-    const { receiver, webhook } = await subscribe(["prospect.created"]);
-    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
-    await receiver.until(1);
-    const { id } = present(receiver.receipts[0]).event;
-    await settled(webhook.id, id, ({ status }) => status === "delivered");
+    const { receiver, webhook, id } = await delivered();
     const headers = { Authorization: `Bearer ${await tokenOf(as.admin.email)}`, "Idempotency-Key": uniqueName() };
     const path = `/api/webhooks/${webhook.id}/deliveries/${id}/redeliver`;
     const answers = await Promise.all(Array.from({ length: 20 }, () => send("POST", path, { headers })));
@@ -144,10 +139,7 @@ describe("redelivering", () => {
   });
 
   test("is a conflict if the registration is deleted, and is not found for another company", async () => {
-    const { receiver, webhook } = await subscribe(["prospect.created"]);
-    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
-    await receiver.until(1);
-    const { id } = present(receiver.receipts[0]).event;
+    const { webhook, id } = await delivered();
     problemOf(await as.otherOwner.POST(again, one(webhook.id, id)), 404, "not_found");
     problemOf(
       await as.otherOwner.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one(webhook.id, id)),
@@ -164,7 +156,6 @@ describe("redelivering", () => {
       );
     }
     problemOf(await as.admin.POST(again, one(webhook.id, `dlv_${"0".repeat(29)}`)), 404, "not_found");
-    await settled(webhook.id, id, ({ status }) => status === "delivered");
     const place = { params: { path: { id: webhook.id, registrationId: present(webhook.registrations[0]).id } } };
     dataOf(await as.admin.DELETE("/api/webhooks/{id}/registrations/{registrationId}", place));
     problemOf(await as.admin.POST(again, one(webhook.id, id)), 409, "conflict");
@@ -174,7 +165,7 @@ describe("redelivering", () => {
 describe("a replay", () => {
   test("sends failed deliveries again, and delivered ones only on request", async () => {
     let isDown = true;
-    const { receiver, webhook } = await subscribe(["prospect.created"], (_, response, count) => {
+    const { receiver, webhook } = await subscribed(["prospect.created"], (_, response, count) => {
       response.statusCode = isDown && count > 1 ? 500 : 200;
       response.end();
     });
@@ -206,7 +197,7 @@ describe("a replay", () => {
   });
 
   test("needs a valid range, and an admin of the company", async () => {
-    const { webhook } = await subscribe(["prospect.created"]);
+    const { webhook } = await subscribed(["prospect.created"]);
     const path = `/api/webhooks/${webhook.id}/replay`;
     for (const body of [
       {},
@@ -236,7 +227,7 @@ describe("a replay", () => {
 });
 
 test("a resumed webhook gets the deliveries of its pause", async () => {
-  const { receiver, webhook } = await subscribe(["prospect.created"]);
+  const { receiver, webhook } = await subscribed(["prospect.created"]);
   const status = async () => dataOf(await as.admin.GET("/api/webhooks/{id}", at(webhook.id))).status;
   const paused = dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(webhook.id)));
   expect(paused).toMatchObject({ id: webhook.id, status: "paused", registrations: webhook.registrations });

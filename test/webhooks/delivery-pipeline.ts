@@ -48,6 +48,7 @@ export interface Pipeline {
   readonly db: FaultyDynamoDb;
   readonly companyId: number;
   readonly webhookId: number;
+  readonly registrationId: number;
   readonly change: RowChange;
   readonly context: EventContext;
   /** The waiting messages. `at` is the time at which a message becomes visible. `isRepeat` is true if the message was received before. */
@@ -91,7 +92,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   allowLoopback();
   const { companyId } = await newOwner(plain);
   const webhook = await createWebhook(plain, companyId, { name: "x", url: "http://127.0.0.1:1/", registrations: [] });
-  await createRegistration(plain, companyId, webhook.id, automatic(event, delayMinutes));
+  const { id: registrationId } = await createRegistration(plain, companyId, webhook.id, automatic(event, delayMinutes));
   const queue: Pipeline["queue"] = [];
   const posts: Post[] = [];
   const calls: string[] = [];
@@ -125,6 +126,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     db,
     companyId,
     webhookId: webhook.id,
+    registrationId,
     change: { before: undefined, after: createdItem(companyId, 4_711) },
     context,
     queue,

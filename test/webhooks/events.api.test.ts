@@ -1,32 +1,14 @@
 /** Tests over HTTP that changes of prospects are sent with a signature to the subscribed receivers, and to no other receiver. */
 import { createHmac } from "node:crypto";
 import { Webhook as StandardWebhook } from "standardwebhooks";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import type { NewRegistration, Webhook } from "../../docs/client/api.ts";
 import { at } from "../harness/client.ts";
-import { type Behaviour, type Receiver, startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { newReceiver, subscribe } from "./subscribed.ts";
 
 const as = await newTeam();
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function subscribe(
-  client: typeof as.admin,
-  registrations: NewRegistration[],
-  behave?: Behaviour,
-): Promise<{ receiver: Receiver; webhook: Webhook }> {
-  const receiver = await startReceiver(behave);
-  const answer = await client.POST("/api/webhooks", { body: { name: uniqueName(), url: receiver.url, registrations } });
-  const webhook = dataOf(answer, 201);
-  cleanUps.push(receiver.close, () => client.DELETE("/api/webhooks/{id}", at(webhook.id)));
-  return { receiver, webhook };
-}
 
 const Joined = z.object({
   events: z.array(z.object({ data: z.object({ prospect: z.object({ name: z.string() }) }) })),
@@ -40,8 +22,7 @@ async function twoStatuses(): Promise<[number, number]> {
 describe("events", () => {
   test("after a rotation and a change of url, the new receiver gets signatures with both secrets", async () => {
     const { receiver: old, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }]);
-    const receiver = await startReceiver();
-    cleanUps.push(receiver.close);
+    const receiver = await newReceiver();
     dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(webhook.id), body: { url: receiver.url } }));
     const rotate = { ...at(webhook.id), body: {} };
     const { secretKey } = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", rotate), 201);
@@ -132,8 +113,7 @@ describe("events", () => {
   });
 
   test("a failing receiver gets the same bytes again; a redirect is a failure and is not followed", async () => {
-    const decoy = await startReceiver();
-    cleanUps.push(decoy.close);
+    const decoy = await newReceiver();
     const { receiver } = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
       if (count === 1) response.writeHead(302, { Location: decoy.url }).end();
       else response.writeHead(204).end();

@@ -6,20 +6,16 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../infra/build/bundle.ts";
 import { at } from "../harness/client.ts";
-import { type Receipt, startReceiver } from "../harness/receiver.ts";
-import { dataOf, present, uniqueName } from "../harness/shapes.ts";
+import type { Receipt } from "../harness/receiver.ts";
+import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { newReceiver, newWebhook } from "./subscribed.ts";
 
 const as = await newTeam();
-
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
 
 const guide = readFileSync(join(root, "docs/receivers/README.md"), "utf8");
 const libraries = [...guide.matchAll(/^```js\n(import .*? from "([^"]+)";\n)(.*?)^```$/gms)].map(
@@ -63,12 +59,13 @@ describe.each([
   ["a chosen secret with whsec_", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
 ])("%s", (_, secretKey) => {
   test("verifies deliveries unchanged, and the old and the new secret verify them during a rotation", async () => {
-    const receiver = await startReceiver();
-    cleanUps.push(receiver.close);
-    const body = { name: uniqueName(), url: receiver.url, registrations: [{ event: "prospect.created" }] };
+    const receiver = await newReceiver();
     const chosen = secretKey === undefined ? {} : { secretKey };
-    const made = dataOf(await as.admin.POST("/api/webhooks", { body: { ...body, ...chosen } }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+    const made = await newWebhook(as.admin, {
+      url: receiver.url,
+      registrations: [{ event: "prospect.created" }],
+      ...chosen,
+    });
     const deliver = async (count: number): Promise<Receipt> => {
       dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
       await receiver.until(count);

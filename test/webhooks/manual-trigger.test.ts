@@ -24,10 +24,11 @@ import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const PROSPECT = 4_711;
+const OTHER = 4_712;
 
 interface Action {
   readonly at: Pipeline;
-  readonly trigger: () => Promise<string>;
+  readonly trigger: (prospectId?: number) => Promise<string>;
 }
 
 async function newAction(delayMinutes = 0): Promise<Action> {
@@ -39,11 +40,14 @@ async function newAction(delayMinutes = 0): Promise<Action> {
     triggerMode: "manual",
     manualTriggerButtonText: "Send",
   });
-  const row = createdProspect(at.companyId, PROSPECT);
-  await db.direct.write({ put: { ...keys.prospect(at.companyId, PROSPECT), ...prospectItem(row) } });
+  for (const prospectId of [PROSPECT, OTHER]) {
+    const row = createdProspect(at.companyId, prospectId);
+    await db.direct.write({ put: { ...keys.prospect(at.companyId, prospectId), ...prospectItem(row) } });
+  }
   const context = contextOn(at.context.table, { now: () => at.clock });
   const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
-  const trigger = async () => (await triggerAction(context, at.context, caller, PROSPECT, id)).deliveryId;
+  const trigger = async (prospectId = PROSPECT) =>
+    (await triggerAction(context, at.context, caller, prospectId, id)).deliveryId;
   return { at, trigger };
 }
 
@@ -52,7 +56,7 @@ test.each(["before", "after"] as const)(
   { tags: "sized" },
   async (when) => {
     const run = async ({ at, trigger }: Action): Promise<string> => {
-      const deliveryId = await untilDone(trigger);
+      const deliveryId = await untilDone(() => trigger());
       await settleFor(at, 2);
       return deliveryId;
     };
@@ -88,6 +92,16 @@ test("a trigger within ten seconds returns the first delivery, and a later trigg
   await drain(at);
   expect(at.posts).toHaveLength(2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 2, delivered: 2 });
+});
+
+test("twenty concurrent triggers make one delivery, and a trigger for another prospect makes another one", async () => {
+  const { at, trigger } = await newAction();
+  const made = new Set(await Promise.all(Array.from({ length: 20 }, () => trigger())));
+  expect(made.size).toBe(1);
+  made.add(await trigger(OTHER));
+  await drain(at);
+  expect((await deliveries(at)).map(({ id }) => id).toSorted()).toEqual([...made].toSorted());
+  expect(at.posts).toHaveLength(2);
 });
 
 test("a manual delivery waits for the registration's delay, is kept during a pause, and gets the whole retry plan", async () => {

@@ -6,17 +6,12 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
 import { present } from "../harness/shapes.ts";
 
 const guide = readFileSync(join(root, "docs/receivers/README.md"), "utf8");
 const [receive = "", use = ""] = [...guide.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, code = ""]) => code);
-
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
 
 /** The PATH of a new terminal. It contains no `node_modules` folder, which npm adds for this test run. */
 const PATH = (process.env.PATH ?? "")
@@ -58,7 +53,7 @@ function run(command: string, env: Record<string, string>): Running {
   createInterface(child.stdout).on("line", (line) => lines.push(line));
   const ended = once(child, "close");
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  cleanUps.push(async () => {
+  onTestFinished(async () => {
     if (child.pid !== undefined && !hasEnded()) process.kill(-child.pid, "SIGTERM");
     await ended;
   });
@@ -103,7 +98,7 @@ test.for(["the installed version", "20", "22"])(
     const [, url = ""] = await untilLine(service, /^ready (\S+)$/);
     const receiverPort = await freePort();
     const inbox = mkdtempSync(join(tmpdir(), "canvassing-inbox-"));
-    cleanUps.push(() => rmSync(inbox, { recursive: true, force: true }));
+    onTestFinished(() => rmSync(inbox, { recursive: true, force: true }));
     // The commands are those of the guide. Only the receiver's port differs, because another program may use port 8080.
     const here = (command: string): string => command.replaceAll("8080", receiverPort);
     const receiver = run(here(receive), { PATH: path, INBOX: inbox });

@@ -7,13 +7,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { root } from "../../infra/build/bundle.ts";
 import { at } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
-import { dataOf, present, uniqueName } from "../harness/shapes.ts";
+import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { newReceiver, newWebhook } from "./subscribed.ts";
 
 const as = await newTeam();
 
@@ -29,11 +30,6 @@ const languages: readonly Language[] = [
 ];
 const secrets = ["a secret in plain text", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"];
 const cases = languages.flatMap((language) => secrets.map((secret) => ({ ...language, secret })));
-
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
 
 async function isInstalled(command: string, version: string): Promise<boolean> {
   const child = spawn(command, [version], { stdio: "ignore" });
@@ -58,7 +54,7 @@ async function start([command, ...args]: Language["command"], secret: string): P
     // `go run` starts a child process, which must be killed too. The receiver therefore runs in a separate process group.
     detached: true,
   });
-  cleanUps.push(async () => {
+  onTestFinished(async () => {
     const ended = once(child, "exit");
     if (child.pid !== undefined && child.exitCode === null) {
       process.kill(-child.pid, "SIGKILL");
@@ -87,12 +83,8 @@ async function send(url: string, headers: object, body: string): Promise<number>
   return promise;
 }
 
-async function register(url: string, secretKey: string) {
-  const body = { name: uniqueName(), url, secretKey, registrations: [{ event: "prospect.created" }] };
-  const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-  cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
-  return webhook.id;
-}
+const register = async (url: string, secretKey: string) =>
+  (await newWebhook(as.admin, { url, secretKey, registrations: [{ event: "prospect.created" }] })).id;
 
 const newProspect = async () => dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
 
@@ -147,8 +139,7 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     skip,
   }) => {
     if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);
-    const copy = await startReceiver();
-    cleanUps.push(copy.close);
+    const copy = await newReceiver();
     await register(copy.url, secret);
     await newProspect();
     await copy.until(1);

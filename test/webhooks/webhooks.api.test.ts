@@ -1,17 +1,13 @@
 /** Tests the endpoints of webhooks and registrations: secrets, rights, validation errors and limits. */
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewRegistration } from "../../docs/client/api.ts";
 import { at, send, tokenOf } from "../harness/client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { newWebhook } from "./subscribed.ts";
 
 const as = await newTeam();
-
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
 
 describe("webhooks", () => {
   test("the secret is shown once, then masked", async () => {
@@ -19,7 +15,7 @@ describe("webhooks", () => {
     const { standardWebhooksSecret, ...made } = dataOf(answer, 201);
     expect(standardWebhooksSecret).toBe(`whsec_${Buffer.from(made.secretKey, "utf8").toString("base64")}`);
     const path = `/api/webhooks/${made.id}`;
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+    onTestFinished(async () => void (await as.admin.DELETE("/api/webhooks/{id}", at(made.id))));
     expect(made.secretKey).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
     expect(answer.response.headers.get("location")).toBe(path);
     const masked = `••••${made.secretKey.slice(-4)}`;
@@ -36,20 +32,14 @@ describe("webhooks", () => {
   ])(
     "a chosen secret is stored unchanged, and the mask shows at most a quarter of it: %j",
     async (secretKey, masked) => {
-      const body = { name: "CRM", url: "https://example.com/", secretKey };
-      const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-      cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+      const made = await newWebhook(as.admin, { secretKey });
       expect(made.secretKey).toBe(secretKey);
       expect(dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id))).secretKey).toBe(masked);
     },
   );
 
   test("sales users get 403 whether or not the webhook exists, and another company gets 404", async () => {
-    const made = dataOf(
-      await as.admin.POST("/api/webhooks", { body: { name: "x", url: "https://example.com/" } }),
-      201,
-    );
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+    const made = await newWebhook(as.admin);
     for (const id of [made.id, 1, "nonsense"]) {
       for (const method of ["GET", "DELETE"])
         problemOf(await as.viewer(method, `/api/webhooks/${id}`), 403, "permission_denied");
@@ -96,9 +86,7 @@ describe("webhooks", () => {
 
   test("registrations are added, listed and deleted", async () => {
     const registrations = [{ event: "prospect.created" }];
-    const body = { name: uniqueName(), url: "https://example.com/", registrations };
-    const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
+    const webhook = await newWebhook(as.admin, { registrations });
     const path = `/api/webhooks/${webhook.id}/registrations`;
     const registration: NewRegistration = {
       event: "prospect.deleted",
@@ -136,8 +124,7 @@ describe("webhooks", () => {
 
   test("a patch changes only the sent fields, and writes nothing if no value differs", async () => {
     const body = { name: "CRM", url: "https://example.com/hook", registrations: [{ event: "prospect.created" }] };
-    const { standardWebhooksSecret: _, ...made } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+    const { standardWebhooksSecret: _, ...made } = await newWebhook(as.admin, body);
     const patch = async (sent: object) =>
       dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(made.id), body: sent }));
     const masked = { ...made, secretKey: `••••${made.secretKey.slice(-4)}` };
@@ -165,9 +152,7 @@ describe("webhooks", () => {
 
   test("a single registration is read and changed", async () => {
     const registrations = [{ event: "prospect.created", filter: { "prospect.name": "x" } }, { event: "note.created" }];
-    const body = { name: "CRM", url: "https://example.com/", registrations };
-    const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhook.id)));
+    const webhook = await newWebhook(as.admin, { registrations });
     const [first, second] = [present(webhook.registrations[0]), present(webhook.registrations[1])];
     const one = (id: number) => ({ params: { path: { id: webhook.id, registrationId: id } } });
     const route = "/api/webhooks/{id}/registrations/{registrationId}";
@@ -201,9 +186,7 @@ describe("webhooks", () => {
   });
 
   test("a rotated secret is shown once, and a repeated rotation with the same idempotency key returns the same secret", async () => {
-    const body = { name: "CRM", url: "https://example.com/", secretKey: "the previous secret" };
-    const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
+    const { id } = await newWebhook(as.admin, { secretKey: "the previous secret" });
     const rotated = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", { ...at(id), body: {} }), 201);
     expect(rotated.secretKey).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
     const chosen = { ...at(id), body: { secretKey: "a secret of my own" } };
@@ -227,9 +210,7 @@ describe("webhooks", () => {
   });
 
   test("a rotation keeps the form of the old secret, and a chosen secret sets the form", async () => {
-    const body = { name: "CRM", url: "https://example.com/" };
-    const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
+    const { id } = await newWebhook(as.admin);
     const rotate = async (secretKey?: string): Promise<string> => {
       const chosen = { ...at(id), body: secretKey === undefined ? {} : { secretKey } };
       const answer = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", chosen), 201);
@@ -248,9 +229,7 @@ describe("webhooks", () => {
   });
 
   test("a sample of an unknown event is refused and nothing is sent; a repeated request sends one sample, which the log shows", async () => {
-    const body = { name: "CRM", url: "https://example.com/" };
-    const { id } = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(id)));
+    const { id } = await newWebhook(as.admin);
     dataOf(await as.admin.POST("/api/webhooks/{id}/pause", at(id)));
     for (const event of ["prospect.changed", "toString", "", null, 1]) {
       const faults = problemOf(await as.admin("POST", `/api/webhooks/${id}/test`, { event }), 400, "validation_failed");
@@ -271,9 +250,7 @@ describe("webhooks", () => {
       { event: "prospect.created", filter: { "prospect.town": "Denver" } },
       { event: "prospect.created", filter: { "prospect.address.city": "Denver", "prospect.customFieldData.any": 1 } },
     ];
-    const body = { name: "CRM", url: "https://example.com/", registrations };
-    const made = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(made.id)));
+    const made = await newWebhook(as.admin, { registrations });
     const warned = [[expect.stringContaining("prospect.status_changed")], [expect.stringContaining("prospect.town")]];
     const shown = async () => dataOf(await as.admin.GET("/api/webhooks/{id}", at(made.id))).registrations;
     for (const answer of [made.registrations, await shown()]) {

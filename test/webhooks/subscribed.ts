@@ -1,0 +1,25 @@
+/** Creates webhooks and receivers that a test needs. They are deleted when the test has finished. */
+import { onTestFinished } from "vitest";
+import type { NewRegistration, NewWebhook } from "../../docs/client/api.ts";
+import { at, type Client } from "../harness/client.ts";
+import { type Behaviour, startReceiver } from "../harness/receiver.ts";
+import { dataOf, uniqueName } from "../harness/shapes.ts";
+
+export async function newReceiver(behave?: Behaviour) {
+  const receiver = await startReceiver(behave);
+  onTestFinished(receiver.close);
+  return receiver;
+}
+
+export async function newWebhook(client: Client, body: Partial<NewWebhook> = {}) {
+  const sent = { name: uniqueName(), url: "https://example.com/", ...body };
+  const webhook = dataOf(await client.POST("/api/webhooks", { body: sent }), 201);
+  onTestFinished(async () => void (await client.DELETE("/api/webhooks/{id}", at(webhook.id))));
+  return webhook;
+}
+
+/** Creates a receiver, and a webhook with its URL. */
+export async function subscribe(client: Client, registrations: NewRegistration[], behave?: Behaviour) {
+  const receiver = await newReceiver(behave);
+  return { receiver, webhook: await newWebhook(client, { url: receiver.url, registrations }) };
+}
