@@ -70,8 +70,7 @@ export const consoleSettings = {
     cost: "none for OpenFreeMap, or the price of your provider",
   }),
   basemapOrigins: BasemapOrigins.register(settingTexts, {
-    description:
-      "origins with the tiles and icons of the style, comma-separated, such as `https://tiles.example.com`",
+    description: "origins with the tiles and icons of the style, comma-separated, such as `https://tiles.example.com`",
     default: "none: the style loads all of them from its own origin",
     effect: "the pages may also load from these origins. The map is incomplete if one is missing",
   }),
