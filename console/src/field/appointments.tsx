@@ -26,13 +26,13 @@ export function Appointments({ door }: { door: Door }) {
     notifyUndo(`Cancelled: ${title}.`, () => void change(id, { status }));
   };
   return (
-    <section className={style.appointments} aria-label="Appointments">
+    <section className={`stack tight ${style.large}`} aria-label="Appointments">
       {door.appointments
         .filter(({ status }) => status === "scheduled")
         .map((one) => {
           const { key, id, title, startAt } = one;
           return (
-            <p key={key}>
+            <p key={key} className="row">
               <span>
                 {title}, {timeText(startAt)}
               </span>
@@ -75,7 +75,7 @@ function AppointmentDialog({ appointment, onClose, onSave }: DialogProps) {
   return (
     <Modal title={appointment === undefined ? "New appointment" : "Move the appointment"} onClose={onClose}>
       <Form submit="Save" onSubmit={() => onSave(title, new Date(at))}>
-        <div className={style.times}>
+        <div className={`row ${style.large}`}>
           {usualTimes(new Date()).map(([text, time]) => (
             <Button key={text} onClick={() => onSave(title, time)}>
               {text}

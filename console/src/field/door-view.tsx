@@ -65,7 +65,7 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
           </button>
         )}
       </fieldset>
-      <nav className={style.links} aria-label="Contact">
+      <nav className={`row ${style.links}`} aria-label="Contact">
         {phoneNumber !== null && <a href={`tel:${phoneNumber}`}>Call</a>}
         {phoneNumber !== null && <a href={`sms:${phoneNumber}`}>Text</a>}
         {emailAddress !== null && <a href={`mailto:${emailAddress}`}>E-mail</a>}
@@ -81,10 +81,10 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
       <NewNote door={door} onNote={onNote} />
       <Appointments door={door} />
       {tagNames.length > 0 && <p>Tags: {tagNames.join(", ")}</p>}
-      <ol className={style.notes} aria-label="Notes">
+      <ol className="stack tight list" aria-label="Notes">
         {door.notes.map(({ key, body, at }) => (
           <li key={key}>
-            <p>{body}</p>
+            <p className="typed">{body}</p>
             <small>{timeText(at)}</small>
           </li>
         ))}
@@ -98,7 +98,7 @@ function NewNote({ door, onNote }: Pick<DoorProps, "door" | "onNote">) {
   const draft = useDraft(place, { [NOTE]: ["", limits.note] });
   const text = draft.text(NOTE).trim();
   return (
-    <div className={style.note}>
+    <div className={`stack tight ${style.large} ${style.note}`}>
       <Field label="New note">
         <TextArea rows={2} {...draft.control(NOTE)} />
       </Field>

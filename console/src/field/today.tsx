@@ -19,10 +19,10 @@ export function Today({ doors, onOpen, onClose }: TodayProps) {
   const goBacks = doors.filter(({ status }) => status !== null && GO_BACK.test(status.value));
   return (
     <Modal title="Today" onClose={onClose}>
-      <div className={style.dialog}>
+      <div className={`stack tight inside ${style.large}`}>
         <h3>Appointments</h3>
         {visits.length === 0 && <p>There is no appointment today.</p>}
-        <ul className={style.choices}>
+        <ul className={`stack tight list ${style.choices}`}>
           {visits.map(({ door, key, startAt, title }) => (
             <li key={key}>
               <button type="button" onClick={() => onOpen(door)}>
@@ -50,7 +50,7 @@ export function visitsOf(doors: readonly Door[], now: Date) {
 
 export function DoorList({ doors, onOpen }: Pick<TodayProps, "doors" | "onOpen">) {
   return (
-    <ul className={style.choices}>
+    <ul className={`stack tight list ${style.choices}`}>
       {doors.slice(0, MOST).map((door) => (
         <li key={door.key}>
           <button type="button" onClick={() => onOpen(door)}>

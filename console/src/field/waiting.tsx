@@ -53,7 +53,7 @@ function WaitingDialog({ copy, streets, onClose }: DialogProps) {
   const left = outbox.filter(({ state }) => state !== "applied");
   return (
     <Modal title="Changes on this device" onClose={onClose}>
-      <div className={style.dialog}>
+      <div className={`stack tight inside ${style.large}`}>
         <p>
           {lastContactMs === undefined
             ? `The first download has not ended: ${amount(records, "record")} so far.`
@@ -76,7 +76,7 @@ function WaitingDialog({ copy, streets, onClose }: DialogProps) {
           </p>
         )}
         {left.length === 0 && <p>Nothing is waiting.</p>}
-        <ul className={style.entries}>
+        <ul className="stack tight list">
           {left.map((entry) => (
             <EntryItem key={entry.opId} entry={entry} copy={copy} />
           ))}
