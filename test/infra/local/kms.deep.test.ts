@@ -61,7 +61,7 @@ describe("the local KMS server", () => {
   it("refuses a function an action or a context that its policy does not grant", async () => {
     const Condition = { StringEquals: { "kms:EncryptionContext:purpose": "test" } };
     const role = (...actions: string[]) => {
-      const Statement = actions.map((Action) => ({ Action, Resource: "key", Condition }));
+      const Statement = actions.map((Action) => ({ Effect: "Allow", Action, Resource: "key", Condition }));
       return { Type: "AWS::IAM::Role", Properties: { Policies: [{ PolicyDocument: { Statement } }] } };
     };
     const lambda = (name: string) => ({
