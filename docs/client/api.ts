@@ -433,7 +433,7 @@ export interface paths {
         put?: never;
         /**
          * Create a prospect
-         * @description Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee. With `matchBy`, the service first looks for a prospect with the same key: 201 answers the new prospect, 200 the found one, and 409 names up to 20 prospects in `ids` if several have the key. Of concurrent requests with the same key, one creates the prospect, and the others find it. Without `matchBy`, a `clientRecordId` that was used before is 409, with `existingId` if the caller sees the prospect.
+         * @description Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee. With `matchBy`, the service first looks for a prospect with the same key: 201 answers the new prospect, 200 the found one, and 409 names up to 20 prospects in `ids` if several have the key. Of concurrent requests with `matchBy` and the same key, by users who see the same prospects, one creates the prospect, and the others find it. A creation with a `clientRecordId` that the user has used before is 409, with `existingId` if the user sees the prospect.
          *
          *     For every signed-in user.
          */
@@ -7245,9 +7245,9 @@ export interface operations {
     prospectsCreate: {
         parameters: {
             query?: {
-                /** @description Finds the prospect that has the same value in this field, among those that the caller sees, or creates it if there is none. E-mail addresses are compared without case. The body must contain the field. Example: `sourceId`. */
+                /** @description Finds the prospect that has the same value in this field, among those that the caller sees, or creates it if there is none. E-mail addresses are compared without case. By `clientRecordId`, only a prospect that the caller has created is found, and one that the caller does not see any more is 409. The body must contain the field. Example: `sourceId`. */
                 matchBy?: "sourceId" | "emailAddress" | "clientRecordId";
-                /** @description `update` changes the sent fields of the found prospect, as PATCH does. `skip`, the default, changes nothing. Example: `update`. */
+                /** @description `update` changes the sent fields of the found prospect, as PATCH does, except `clientRecordId` and `sourceCreatedAt`. `skip`, the default, changes nothing. Example: `update`. */
                 onMatch?: "update" | "skip";
             };
             header?: {

@@ -8,7 +8,7 @@ import { Prospect } from "#shared/prospects/schema.ts";
 export const handler = command(
   {
     summary: "Create a prospect",
-    description: `Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee. With \`matchBy\`, the service first looks for a prospect with the same key: 201 answers the new prospect, 200 the found one, and 409 names up to ${limits.conflictingIds} prospects in \`ids\` if several have the key. Of concurrent requests with the same key, one creates the prospect, and the others find it. Without \`matchBy\`, a \`clientRecordId\` that was used before is 409, with \`existingId\` if the caller sees the prospect.`,
+    description: `Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee. With \`matchBy\`, the service first looks for a prospect with the same key: 201 answers the new prospect, 200 the found one, and 409 names up to ${limits.conflictingIds} prospects in \`ids\` if several have the key. Of concurrent requests with \`matchBy\` and the same key, by users who see the same prospects, one creates the prospect, and the others find it. A creation with a \`clientRecordId\` that the user has used before is 409, with \`existingId\` if the user sees the prospect.`,
     tag: "Prospects",
     allow: "everyone",
     query: FindOrMakeQuery,

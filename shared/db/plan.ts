@@ -15,7 +15,10 @@ export interface Plan<Answer> {
   readonly answer: Answer;
   /** The receipt of an operation (offline sync) contains its id and version. */
   readonly written?: Written;
-  /** Called if a condition fails. Returns the plan to commit instead, or undefined for the usual treatment (`carryOut`). */
+  /**
+   * Called if a condition fails. Returns the plan to commit instead, or undefined for the usual treatment (`carryOut`). If it throws
+   * ConditionFailed, the verb is called again.
+   */
   readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer> | undefined> | undefined;
   /** Runs after the commit of this plan and before the answer. A killed request may not reach it. */
   readonly after?: () => Promise<unknown>;
@@ -24,8 +27,9 @@ export interface Plan<Answer> {
 export const unchanged = <Answer>(answer: Answer): Plan<Answer> => ({ writes: [], answer });
 
 /**
- * Makes a plan and commits it. If conditions fail, throws the error of the first failed write (`Write.orThrow`). If a failed write has no
- * such error, its record has changed since the plan read it, so the verb is called again. Returns the plan that was committed.
+ * Makes a plan and commits it. Returns the plan that was committed. If conditions fail and `Plan.refused` returns no other plan, there are
+ * two cases. If every failed write has an error (`Write.orThrow`), the error of the first one is thrown. If at least one has none, its
+ * record has changed since the plan read it, so the verb is called again.
  */
 export async function carryOut<Answer>(
   verb: () => Promise<Plan<Answer>>,

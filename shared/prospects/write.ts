@@ -128,6 +128,18 @@ export async function updateProspect(
   return shown(context, await change(context, caller, current, { patch }, origin), dictionary);
 }
 
+/** Changes a prospect that was read before. The plan fails if it has changed since. */
+export async function updateRead(
+  context: ApiContext,
+  caller: Caller,
+  current: StoredProspect,
+  patch: ProspectPatch,
+): Promise<Plan<Prospect>> {
+  const dictionary = await currentDictionary(context, caller.companyId);
+  const plan = await change(context, caller, current, { patch }, { dictionary, source: DEFAULT_SOURCE });
+  return shown(context, plan, dictionary);
+}
+
 /** Replaces the stored prospect of a plan by the form that the API shows. */
 const shown = async (
   context: ApiContext,

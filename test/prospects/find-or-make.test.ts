@@ -13,7 +13,15 @@ import { isFound } from "#shared/prospects/list/find-or-make.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { createNote, createProspect, deleteProspect, findOrMake, updateProspect } from "../harness/verbs.ts";
+import {
+  createNote,
+  createProspect,
+  createStatus,
+  deleteProspect,
+  findOrMake,
+  updateProspect,
+  updateStatus,
+} from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -176,7 +184,6 @@ test.each(["sourceId", "emailAddress"] as const)(
       unseen: { sourceId: "s-1", emailAddress: "a1@x.test" },
       unknown: { sourceId: "s-2", emailAddress: "a2@x.test" },
     };
-    await createProspect(context(), owner, { [matchBy]: value.unseen[matchBy] });
     await findOrMake(context(), owner, { matchBy }, { [matchBy]: value.unseen[matchBy] });
     const here = context();
     await findOrMake(here, rep, { matchBy }, { [matchBy]: "warm@x.test" });
@@ -199,14 +206,104 @@ test("a conflict names at most twenty prospects, the newest first", async () => 
   expect(named).toEqual(ids.toReversed().slice(0, limits.conflictingIds));
 });
 
-test("a prospect whose key changes after it was found is not answered", async () => {
+const disturbances = {
+  deleted: (owner: Caller, id: number) => deleteProspect(context(), owner, id),
+  changed: (owner: Caller, id: number) => updateProspect(context(), owner, id, { sourceId: "t" }),
+};
+
+test.each(
+  (["deleted", "changed"] as const).flatMap((kind) =>
+    (["skip", "update"] as const).map((onMatch) => ({ kind, onMatch })),
+  ),
+)("a prospect that is $kind after the search is not found, with onMatch=$onMatch", async ({ kind, onMatch }) => {
   const { owner } = await newTeam();
-  const { id } = await createProspect(context(), owner, { sourceId: "s" });
+  const { id } = await createProspect(context(), owner, { sourceId: "s", name: "A" });
   let reads = 0;
-  db.plan((operation) => {
-    if (operation !== "GetItem" || ++reads !== 2) return pass;
-    return { kind: "early", meanwhile: () => updateProspect(context(), owner, id, { sourceId: "t" }) };
+  db.plan((operation) =>
+    // The first GetItem reads the claim, and the second one the prospect that the search has found.
+    operation === "GetItem" && ++reads === 2 ? { kind: "early", meanwhile: () => disturbances[kind](owner, id) } : pass,
+  );
+  const made = await findOrMake(
+    contextOn(db.table),
+    owner,
+    { matchBy: "sourceId", onMatch },
+    { sourceId: "s", name: "B" },
+  );
+  expect(reads).toBeGreaterThan(1);
+  expect([isFound(made), made.id === id]).toEqual([false, false]);
+  const { items } = await listProspects(context(), owner, all);
+  expect(items.map(({ name, sourceId }) => ({ name, sourceId }))).toEqual([
+    { name: "B", sourceId: "s" },
+    ...(kind === "changed" ? [{ name: "A", sourceId: "t" }] : []),
+  ]);
+});
+
+test("a prospect whose claim is visible before the index shows it is found", async () => {
+  const { owner } = await newTeam();
+  const { id } = await findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" });
+  let searches = 0;
+  // The first search reads no unflushed entries, as if the transaction of the creation were visible only in part.
+  db.plan((operation, _, body) =>
+    operation === "Query" && JSON.stringify(body).includes(`C#${owner.companyId}#X"`) && ++searches === 1
+      ? {
+          kind: "ask",
+          change: (body) => ({ ...body, ExpressionAttributeValues: nothing(body.ExpressionAttributeValues) }),
+        }
+      : pass,
+  );
+  const again = await findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
+  expect(again.id).toBe(id);
+});
+
+/** Makes a Query read a partition that does not exist. */
+const nothing = (values: unknown): object =>
+  Object.fromEntries(Object.keys(Object(values)).map((name, i) => [name, { S: i === 0 ? "nowhere" : "" }]));
+
+test("concurrent calls with a key and a client id find the one prospect", async () => {
+  const { owner } = await newTeam();
+  const body = { sourceId: "s", clientRecordId: randomUUID() };
+  const calls = Array.from({ length: 10 }, () => findOrMake(context(), owner, { matchBy: "sourceId" }, body));
+  expect(new Set((await Promise.all(calls)).map(({ id }) => id)).size).toBe(1);
+});
+
+test("a call by client id reads the names again if another function has changed them", async () => {
+  const { owner } = await newTeam();
+  const here = contextOn(db.table);
+  const { id: currentStatusId } = await createStatus(context(), owner.companyId, { value: "S" });
+  await createProspect(here, owner, { currentStatusId });
+  await updateStatus(context(), owner.companyId, currentStatusId, { color: "#123456" });
+  db.plan(() => pass);
+  const body = { clientRecordId: randomUUID(), currentStatusId };
+  expect(isFound(await findOrMake(here, owner, { matchBy: "clientRecordId" }, body))).toBe(false);
+  expect(db.calls.filter((operation) => operation === "TransactWriteItems").length).toBeLessThanOrEqual(2);
+});
+
+test("an address in a note of more than a hundred prospects is no match", async () => {
+  const { owner } = await newTeam();
+  const here = context();
+  const { id } = await createProspect(here, owner, { emailAddress: "a@x.test" });
+  for (let i = 0; i < 101; i++) {
+    const other = await createProspect(here, owner, {});
+    await createNote(here, owner, other.id, { body: "a@x.test" });
+  }
+  expect((await findOrMake(here, owner, { matchBy: "emailAddress" }, { emailAddress: "A@x.test" })).id).toBe(id);
+});
+
+test("a user who sees only assigned prospects cannot give a prospect to somebody else by a key", async () => {
+  const { owner, rep } = await newTeam();
+  const body = { sourceId: "s", assignedToUserId: owner.userId };
+  await expect(findOrMake(context(), rep, { matchBy: "sourceId" }, body)).rejects.toMatchObject({
+    faults: [{ pointer: "/assignedToUserId" }],
   });
-  const made = await findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
-  expect(made.id).not.toBe(id);
+});
+
+test("a call whose transaction is committed before it is killed has made the one prospect", async () => {
+  const { owner } = await newTeam();
+  db.plan((operation) =>
+    operation === "TransactWriteItems" ? { kind: "late", meanwhile: () => new Promise(() => undefined) } : pass,
+  );
+  void findOrMake(contextOn(db.table), owner, { matchBy: "sourceId" }, { sourceId: "s" });
+  await expect.poll(async () => (await listProspects(context(), owner, all)).total).toBe(1);
+  db.plan(() => pass);
+  expect(isFound(await findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" }))).toBe(true);
 });

@@ -1,6 +1,6 @@
 /**
- * Finds the prospect that has a given key, for example its id in another system, or creates it. At most one of several concurrent calls
- * creates it, and the others find it.
+ * Finds the prospect that has a given key, for example its id in another system, or creates it. Of concurrent calls by users who see the
+ * same prospects, at most one creates it, and the others find it.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
@@ -11,14 +11,16 @@ import { absent, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError, ConditionFailed, isNotFound } from "#shared/errors.ts";
+import { ApiError, ConditionFailed, failedAt, isNotFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { clientRecordInUse, findClientRecords } from "#shared/prospects/client-records.ts";
+import { clientRecordInUse, findClientRecords, prospectInTheWay } from "#shared/prospects/client-records.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { keyIn, keyOf } from "#shared/prospects/match-key.ts";
+import { readVisibleProspect } from "#shared/prospects/read.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
-import { createProspect, updateProspect } from "#shared/prospects/write.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
+import { createProspect, updateRead } from "#shared/prospects/write.ts";
 import { Id } from "#shared/schema.ts";
 
 const FindBy = z.enum(["sourceId", "emailAddress", "clientRecordId"]);
@@ -38,19 +40,19 @@ type FindOrMakeQuery = z.infer<typeof FindOrMakeQuery>;
   fields: {
     matchBy: {
       description:
-        "Finds the prospect that has the same value in this field, among those that the caller sees, or creates it if there is none. E-mail addresses are compared without case. The body must contain the field.",
+        "Finds the prospect that has the same value in this field, among those that the caller sees, or creates it if there is none. E-mail addresses are compared without case. By `clientRecordId`, only a prospect that the caller has created is found, and one that the caller does not see any more is 409. The body must contain the field.",
       example: "sourceId",
     },
     onMatch: {
       description:
-        "`update` changes the sent fields of the found prospect, as PATCH does. `skip`, the default, changes nothing.",
+        "`update` changes the sent fields of the found prospect, as PATCH does, except `clientRecordId` and `sourceCreatedAt`. `skip`, the default, changes nothing.",
       example: "update",
     },
   },
 }));
 
 /** The answer that `isFound` recognizes. The response has no such field, because its schema does not contain it. */
-const found = (prospect: Prospect): Prospect & { isFound: true } => ({ ...prospect, isFound: true });
+const marked = (prospect: Prospect): Prospect & { isFound: true } => ({ ...prospect, isFound: true });
 
 export const isFound = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && "isFound" in answer && answer.isFound === true;
@@ -63,54 +65,96 @@ export async function findOrMake(
   input: NewProspect,
 ): Promise<Plan<Prospect>> {
   if (matchBy === undefined) return createProspect(context, caller, input);
-  if (matchBy === "clientRecordId") return byClientRecord(context, caller, onMatch, input);
+  const change = (current: StoredProspect) => changeFound(context, caller, current, onMatch, input);
+  if (matchBy === "clientRecordId") return byClientRecord(context, caller, input, change);
   const key = keyIn(matchBy, input[matchBy] ?? "");
   if (key === undefined) throw missingKey(matchBy);
+  requireSight(caller, input);
   const own = { by: matchBy, key };
-  const change = await claim(context, caller, own);
+  const claim = await readClaim(context, caller, own);
   const [match, ...others] = await matchesOf(context, caller, own);
-  if (match === undefined) {
-    const made = await createProspect(context, caller, input);
-    return { ...made, writes: [...made.writes, change(made.answer.id)] };
-  }
-  if (others.length > 0) throw severalMatch(matchBy, [match, ...others]);
-  const plan = await changeFound(context, caller, match, onMatch, input);
-  // The prospect has got another key since it was found.
-  if (onMatch !== "update" && keyOf(matchBy, plan.answer) !== key) throw new ConditionFailed([]);
-  return plan;
+  if (match !== undefined && others.length > 0) throw severalMatch(matchBy, [match, ...others]);
+  const found =
+    match === undefined ? await claimed(context, caller, own, claim) : await readFound(context, caller, own, match.id);
+  if (found !== undefined) return change(found);
+  // The prospect was deleted, hidden or changed after the search.
+  if (match !== undefined) throw new ConditionFailed([]);
+  const made = await createProspect(context, caller, input);
+  return {
+    ...made,
+    writes: [...made.writes, claim.write(made.answer.id)],
+    // If another call has created a prospect for the key, the next search finds it.
+    refused: (failed) =>
+      failedAt(failed, made.writes.length) === undefined ? made.refused?.(failed) : Promise.reject(failed),
+  };
 }
 
 async function byClientRecord(
   context: ApiContext,
   caller: Caller,
-  onMatch: FindOrMakeQuery["onMatch"],
   input: NewProspect,
+  change: (current: StoredProspect) => Promise<Plan<Prospect>>,
 ): Promise<Plan<Prospect>> {
   const key = input.clientRecordId?.toLowerCase();
   if (key === undefined) throw missingKey("clientRecordId");
   const id = (await findClientRecords(context, caller, new Set([key]))).get(key);
   if (id === undefined) {
     const made = await createProspect(context, caller, input);
-    // A concurrent call may have used the id. The verb is then called again and finds its prospect.
-    return { ...made, refused: (failed) => Promise.reject(failed) };
+    // If a concurrent call has used the id, the next look-up finds its prospect.
+    const refused = (failed: ConditionFailed) =>
+      prospectInTheWay(failed) === undefined ? made.refused?.(failed) : Promise.reject(failed);
+    return { ...made, refused };
   }
-  try {
-    return await changeFound(context, caller, { id }, onMatch, input);
-  } catch (error) {
-    throw isNotFound(error) ? clientRecordInUse() : error;
-  }
+  const found = await ifVisible(readVisibleProspect(context, caller, id));
+  if (found !== undefined) return change(found);
+  await requireRow(context, caller, id);
+  throw clientRecordInUse();
 }
 
-/** Throws `not_found` if the caller does not see the prospect any more. */
+/** `clientRecordId` and `sourceCreatedAt` never change, so those of the request are ignored. */
 async function changeFound(
   context: ApiContext,
   caller: Caller,
-  { id }: { readonly id: number },
+  current: StoredProspect,
   onMatch: FindOrMakeQuery["onMatch"],
   { clientRecordId, sourceCreatedAt, ...patch }: NewProspect,
 ): Promise<Plan<Prospect>> {
-  const plan = await updateProspect(context, caller, id, onMatch === "update" ? patch : {});
-  return { ...plan, answer: found(plan.answer) };
+  const plan = await updateRead(context, caller, current, onMatch === "update" ? patch : {});
+  return { ...plan, answer: marked(plan.answer) };
+}
+
+/** The caller would not see the prospect, so each repetition of the request would create another one. */
+function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
+  const sight = visibleAssignee(caller);
+  if (sight === undefined || assignedToUserId == null || assignedToUserId === sight) return;
+  const message = "must be your own id or null, because matchBy finds only prospects that you see";
+  const faults = [{ pointer: "/assignedToUserId", code: "invalid_reference", message }];
+  throw new ApiError("validation_failed", `assignedToUserId: ${message}.`, { faults });
+}
+
+async function ifVisible(read: Promise<StoredProspect>): Promise<StoredProspect | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Undefined if the caller does not see the prospect, or it has another key. */
+async function readFound(
+  context: ApiContext,
+  caller: Caller,
+  { by, key }: Wanted,
+  id: number,
+): Promise<StoredProspect | undefined> {
+  const prospect = await ifVisible(readVisibleProspect(context, caller, id));
+  return prospect !== undefined && keyOf(by, prospect) === key ? prospect : undefined;
+}
+
+/** Without the row, its creation is not visible as a whole yet, so the verb must be called again. Rows of deleted prospects stay. */
+async function requireRow({ table }: ApiContext, { companyId }: Caller, id: number): Promise<void> {
+  if ((await table.get(keys.prospect(companyId, id))) === undefined) throw new ConditionFailed([]);
 }
 
 interface Wanted {
@@ -119,7 +163,7 @@ interface Wanted {
   readonly key: string;
 }
 
-/** Rows that one read of the index may return. Others than the searched ones are among them, because their notes contain the address. */
+/** Rows that one read of the index returns. A search for an e-mail address also finds longer addresses, and notes that contain it. */
 const PAGE = 100;
 
 /** Returns the prospects with this key that the caller sees, newest first, and not more than an error shows. */
@@ -128,37 +172,62 @@ async function matchesOf(context: ApiContext, caller: Caller, { by, key }: Wante
     by === "sourceId"
       ? { sourceId: [key], sourceIds: { has: (stored: string) => keyIn(by, stored) === key } }
       : { search: [{ text: searchable(key, limits.email), digits: [] }] };
-  const matches: Prospect[] = [];
+  const matches = new Map<number, Prospect>();
+  let totalBefore: number | undefined;
   for (let page = 1; ; page++) {
     const { items, total } = await listProspects(context, caller, { ...filter, page, pageSize: PAGE });
-    matches.push(...items.filter((item) => keyOf(by, item) === key));
-    if (page * PAGE >= total || matches.length >= limits.conflictingIds) return matches.slice(0, limits.conflictingIds);
+    // With another total, a prospect may have moved to a page that was read before.
+    if (totalBefore !== undefined && total !== totalBefore) throw new ConditionFailed([]);
+    totalBefore = total;
+    for (const item of items) if (keyOf(by, item) === key) matches.set(item.id, item);
+    if (page * PAGE >= total || matches.size >= limits.conflictingIds) break;
   }
+  return [...matches.values()].slice(0, limits.conflictingIds);
 }
 
 /** The last creation for a key by callers who see the same prospects. DynamoDB's TTL deletes the row. */
 export const StoredMatchClaim = z.object({ type: z.literal("matchClaim"), prospectId: Id, expiresAt: z.int() });
 
+interface Claim {
+  readonly prospectId: number | undefined;
+  /** Belongs to the transaction that creates the prospect. Fails if another call has created one for this key since the claim was read. */
+  readonly write: (prospectId: number) => Write;
+}
+
 /**
- * Call it before the search. The returned write belongs to the transaction that creates the prospect. It fails if another call has created
- * one for this key since, which the search may have missed. Callers who see different prospects have different rows, so that no answer
- * depends on prospects that the caller does not see.
+ * Call it before the search. Callers who see different prospects have different rows, so that no answer depends on prospects that the
+ * caller does not see.
  */
-async function claim(
-  { table, clock }: ApiContext,
-  caller: Caller,
-  { by, key }: Wanted,
-): Promise<(prospectId: number) => Write> {
+async function readClaim({ table, clock }: ApiContext, caller: Caller, { by, key }: Wanted): Promise<Claim> {
   const digest = hash("sha256", `${by} ${key}`, "base64url");
   const row = keys.matchClaim(caller.companyId, visibleAssignee(caller), digest);
   const item = await table.get(row);
-  const when = item === undefined ? absent : equals("prospectId", StoredMatchClaim.parse(item).prospectId);
+  const prospectId = item === undefined ? undefined : StoredMatchClaim.parse(item).prospectId;
+  const when = prospectId === undefined ? absent : equals("prospectId", prospectId);
   const expiresAt = Math.ceil((clock.now() + CLAIM_MS) / 1_000);
-  return (prospectId) => ({ put: { ...row, type: "matchClaim", prospectId, expiresAt }, when });
+  return {
+    prospectId,
+    write: (created) => ({ put: { ...row, type: "matchClaim", prospectId: created, expiresAt }, when }),
+  };
 }
 
-/** Longer than any request, and the index shows a new prospect at once. */
+/** Longer than any request and its repetitions. */
 const CLAIM_MS = 24 * 3_600_000;
+
+/**
+ * Returns the prospect of the claim if it still has the key and the caller sees it. A Query is not isolated from a transaction, so a search
+ * may miss a prospect whose claim is already visible.
+ */
+async function claimed(
+  context: ApiContext,
+  caller: Caller,
+  own: Wanted,
+  { prospectId }: Claim,
+): Promise<StoredProspect | undefined> {
+  if (prospectId === undefined) return undefined;
+  await requireRow(context, caller, prospectId);
+  return readFound(context, caller, own, prospectId);
+}
 
 function missingKey(field: FindBy): ApiError {
   const message = "is required by matchBy";
