@@ -25,7 +25,8 @@ describe("an admin", () => {
     await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
     expect(await height()).toBeGreaterThan(usual);
     await page.setViewportSize(small);
-    await expect.poll(height, soon).toBe(usual);
+    // A line about the streets may take room from the map meanwhile.
+    await expect.poll(height, soon).toBeLessThanOrEqual(usual);
     await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
     const drawer = page.getByRole("complementary", { name: "Prospect" });
     await clickUntil(page, places.Ann, drawer.getByRole("heading", { name: "Ann" }));
