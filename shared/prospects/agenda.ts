@@ -107,7 +107,8 @@ export function agendaRemoval({ companyId, id, assignedToUserId, agendaUntil: un
 export async function agendaMoves(table: Reads, current: StoredProspect, next: StoredProspect): Promise<Write[]> {
   if (current.agendaUntil === undefined || current.assignedToUserId === next.assignedToUserId) return [];
   const entries = await readAgenda(table, current);
-  // A concurrent write has changed the key of the agenda and also the prospect's row. The current transaction will therefore fail.
+  // If there is no agenda under this key, a concurrent write has moved it. That write has also changed the prospect's row, so the current
+  // transaction will fail.
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 

@@ -136,7 +136,10 @@ function rowOf(item: string) {
 
 /** Where the competing call runs: before each table call of the verb, or only before each of its writes. */
 export type Gaps = "all" | "writes";
-/** A law for a group of verbs. Throws at the first pair of verbs, or the first verb, that breaks it. */
+/**
+ * Checks a property that all verbs of a group must have, and throws at the first violation. `holds` checks pairs of verbs, one of which
+ * runs during the other. `replacesNothing` checks each verb alone.
+ */
 export type Law = (on: Awaited<ReturnType<typeof startInterleaving>>, gaps: Gaps) => Promise<unknown>;
 export const holds =
   <At>(group: Group<At>): Law =>

@@ -1,4 +1,7 @@
-/** Tests what sessions of the console do if the issuer or the store of the client's secret fails, or refuses a token. */
+/**
+ * Tests what sessions of the console do if the issuer or SSM, which has the client's secret, fails, or if a session's access token is not
+ * valid.
+ */
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { contextOn } from "#shared/context.ts";

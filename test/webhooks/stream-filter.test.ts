@@ -1,4 +1,7 @@
-/** Tests which changed rows start the publisher. The stream's filter must drop the rows that an import creates, and nothing that makes an event. */
+/**
+ * Tests which changed rows start the publisher. The stream's filter must drop the prospects and notes that an import creates, and must not
+ * drop a row that makes an event.
+ */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";

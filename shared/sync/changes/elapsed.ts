@@ -33,7 +33,10 @@ const forEver: Place = { at: Number.POSITIVE_INFINITY, id: 0 };
 /** Milliseconds for which the calendar is read in advance. Requests before `quietUntil` need not read it. */
 const AHEAD_MS = 3_600_000;
 
-/** Adds an item for each record that has changed without a write since `from`. */
+/**
+ * Adds an item for each record that has changed after `from` only because time has passed: its appointment has begun, or its invitation has
+ * expired.
+ */
 export async function addElapsed(
   making: Making,
   from: Elapsed,

@@ -284,7 +284,10 @@ function close(table: Table, delivery: StoredDelivery): Promise<Closed> {
 const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
-/** Reads the result of a close by another sender, or by an event that opened the next window. */
+/**
+ * Reads the bounds of the delivery's debounce window from the delivery. Another sender has closed this window, or an event that opened the
+ * next one.
+ */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));
   if (closed === undefined) throw new Error("a delivery has neither a body nor a debounce window");
