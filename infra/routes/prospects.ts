@@ -50,7 +50,7 @@ export const prospectRoutes: readonly Route[] = [
   post("/api/prospects", "prospects/create", {
     table: {
       ...prospectWrites,
-      ...indexReads,
+      ...indexRows,
       reference: ["GetItem", "Query", "ConditionCheckItem"],
       index: ["Query", "PutItem"],
       indexTexts: ["BatchGetItem", "Query", "PutItem"],

@@ -40,8 +40,9 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["prospects/create"],
-    grants: { prospects: ["Query"] },
-    reason: "Several prospects with neighbouring ids have the key of `matchBy`: test/prospects/find-or-make.test.ts.",
+    grants: { prospects: ["Query"], agendas: ["GetItem", "PutItem", "DeleteItem"] },
+    reason:
+      "Several prospects with neighbouring ids have the key of `matchBy`, or the found one has appointments and gets another assignee: test/prospects/{find-or-make,upcoming}.test.ts.",
   },
   {
     files: ["appointments/create"],
@@ -50,8 +51,9 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["addresses/update"],
-    grants: { addresses: ["ConditionCheckItem"] },
-    reason: "More prospects share the address than one transaction can change: test/prospects/addresses.test.ts.",
+    grants: { addresses: ["ConditionCheckItem", "PutItem"], imports: ["GetItem"] },
+    reason:
+      "More prospects share the address than one transaction can change, or it gets another holder, or an import has created a holder: test/prospects/addresses.test.ts.",
   },
   {
     files: ["deliveries/get", "events/publish"],
@@ -89,7 +91,14 @@ const rare: readonly RareGrants[] = [
       "128 entries wait, or entries wait for five seconds, or parts are merged: test/company-index/company-index.deep.test.ts.",
   },
   {
-    files: [...searching, "territories/stats", "addresses/list", "sync/changes", "reports/activity"],
+    files: [
+      ...searching,
+      "prospects/create",
+      "territories/stats",
+      "addresses/list",
+      "sync/changes",
+      "reports/activity",
+    ],
     grants: { manifests: ["BatchGetItem"], segments: ["BatchGetItem"] },
     reason:
       "The index was flushed or changed since the function last read it: test/company-index/manifest.deep.test.ts.",
