@@ -40,9 +40,8 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["prospects/create"],
-    grants: { prospects: ["Query"], agendas: ["GetItem", "PutItem", "DeleteItem"] },
-    reason:
-      "Several prospects with neighbouring ids have the key of `matchBy`, or the found one has appointments and gets another assignee: test/prospects/{find-or-make,upcoming}.test.ts.",
+    grants: { prospects: ["Query"] },
+    reason: "Several prospects with neighbouring ids have the key of `matchBy`: test/prospects/find-or-make.test.ts.",
   },
   {
     files: ["appointments/create"],
@@ -51,9 +50,8 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["addresses/update"],
-    grants: { addresses: ["ConditionCheckItem", "PutItem"], imports: ["GetItem"] },
-    reason:
-      "More prospects share the address than one transaction can change, or it gets another holder, or an import has created a holder: test/prospects/addresses.test.ts.",
+    grants: { addresses: ["ConditionCheckItem"] },
+    reason: "More prospects share the address than one transaction can change: test/prospects/addresses.test.ts.",
   },
   {
     files: ["deliveries/get", "events/publish"],

@@ -1,7 +1,8 @@
 /** Tests addresses over HTTP: single addresses, the list, and the addresses of prospects. */
 import { afterEach, describe, expect, test } from "vitest";
 import type { Address, AddressPatch, NewProspect, Prospect } from "../../docs/client/api.ts";
-import { at } from "../harness/client.ts";
+import { at, send, tokenOf } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -28,6 +29,18 @@ const addressOf = async (prospectId: number) =>
   dataOf(await as.admin.GET("/api/prospects/{id}", at(prospectId))).address;
 
 describe("addresses", () => {
+  test("an address that an import has created can be changed", async () => {
+    const name = uniqueName();
+    const file = `name,address1,city,state,zip\n${name},1 Main St,Denver,CO,80202\n`;
+    const headers = { Authorization: `Bearer ${await tokenOf(as.admin.email)}` };
+    expect((await send("POST", "/api/prospects/import", { headers, body: csvForm(file) })).status).toBe(200);
+    const { items } = dataOf(await as.admin.GET("/api/prospects", { params: { query: { search: name } } }));
+    const address = items[0]?.address ?? expect.fail("the import has made no address");
+    const body = { zip: "80203" };
+    expect(dataOf(await as.admin.PATCH("/api/addresses/{id}", { ...at(address.id), body }))).toMatchObject(body);
+    expect(await addressOf(items[0]?.id ?? 0)).toMatchObject(body);
+  });
+
   test("are created, read and changed; a computed text follows the change", async () => {
     const answer = await as.rep.POST("/api/addresses", { body: home });
     const made = dataOf(answer, 201);

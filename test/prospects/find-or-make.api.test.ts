@@ -25,6 +25,20 @@ test("the first call answers 201 with a Location, and later ones 200 with the sa
   expect(dataOf(await as.owner.GET("/api/prospects/{id}", at(made.id)))).toMatchObject({ name: "C" });
 });
 
+test("an update gives the found prospect and its upcoming appointments to another user", async () => {
+  const sourceId = uniqueName();
+  const made = dataOf(await find(as.owner, { matchBy: "sourceId" }, { sourceId }), 201);
+  const visit = { title: "Visit", startAt: new Date(Date.now() + 86_400_000).toISOString() };
+  dataOf(await as.owner.POST("/api/prospects/{id}/appointments", { ...at(made.id), body: visit }), 201);
+  for (const client of [as.rep, as.rep2]) {
+    const { user } = dataOf(await client.GET("/api/me"));
+    const change = { sourceId, assignedToUserId: user.id };
+    const { assignedTo } = dataOf(await find(as.owner, { matchBy: "sourceId", onMatch: "update" }, change));
+    expect(assignedTo?.id).toBe(user.id);
+    expect(dataOf(await client.GET("/api/appointments")).map(({ prospectId }) => prospectId)).toEqual([made.id]);
+  }
+});
+
 test("e-mail addresses are compared without case, and an address in a note is no match", async () => {
   const emailAddress = `${uniqueName()}@Door.test`;
   const other = dataOf(await as.owner.POST("/api/prospects", { body: { name: "note" } }), 201);
