@@ -1,6 +1,9 @@
-/** The authorizer of API Gateway. It verifies the access token of the request, or of the request's console session, and finds the user. */
+/** The authorizer of API Gateway. It verifies the access token or the API key of the request, or its console session, and finds the user. */
+
+import { keyIn } from "#shared/auth/api-key.ts";
 import { authorizer } from "#shared/auth/authorizer.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
+import { callerOfKey } from "#shared/auth/key-caller.ts";
 import { verifiedSubject } from "#shared/auth/token.ts";
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { sessionIdOf } from "#shared/sessions/session-id.ts";
@@ -12,5 +15,7 @@ useKeyService();
 export const handler = authorizer(async (context, authorization) => {
   const sessionId = sessionIdOf(authorization);
   if (sessionId !== undefined) return callerOfSession(context, sessionId);
+  const key = keyIn(authorization);
+  if (key !== undefined) return callerOfKey(context, key);
   return lookUpCaller(context, await verifiedSubject(authorization));
 });

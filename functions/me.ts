@@ -9,6 +9,7 @@ export const handler = endpoint(
     description: "The user of the access token, with company, role and effective permissions.",
     tag: "Users",
     allow: "everyone",
+    scope: "none",
     status: 200,
     response: Me,
   },

@@ -40,6 +40,7 @@ export const problems: Record<ProblemCode, { readonly status: number; readonly t
   malformed_json: { status: 400, title: "The body is not valid JSON" },
   unauthenticated: { status: 401, title: "A valid access token is required" },
   permission_denied: { status: 403, title: "You may not do this" },
+  insufficient_scope: { status: 403, title: "The key may not do this" },
   not_found: { status: 404, title: "There is no such resource" },
   method_not_allowed: { status: 405, title: "This method is not available here" },
   conflict: { status: 409, title: "The request conflicts with the current state" },

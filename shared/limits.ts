@@ -144,6 +144,19 @@ export const invitationsPerDay = 200;
 /** An invitation expires after this time. The e-mail address can then be invited again. */
 export const invitationMs = 30 * 24 * 3_600_000;
 
+export const serviceAccounts = 50;
+/** Deleted ones count too, because records still show them as their authors. */
+export const serviceAccountsEver = 1_000;
+export const keysPerAccount = 5;
+/** The default and the maximum lifetime of an API key. */
+export const keyMs = 90 * 24 * 3_600_000;
+export const keyMsMax = 366 * 24 * 3_600_000;
+/** After a rotation, the old key may work for this time. */
+export const keyOverlapSeconds = 7 * 24 * 3_600;
+/** A key whose creator was disabled or got a lower role ends after this time. */
+export const orphanedKeyMs = 30 * 24 * 3_600_000;
+/** A use of a key writes its time at most this often. */
+export const keyUseMs = 15 * 60_000;
 /** A disabled user or a changed role takes effect at the latest after this time. */
 export const authorizationCacheSeconds = 60;
 /** Caches keep dictionaries for this time. */

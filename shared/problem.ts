@@ -10,6 +10,7 @@ export const ProblemCode = z.enum([
   "malformed_json",
   "unauthenticated",
   "permission_denied",
+  "insufficient_scope",
   "not_found",
   "method_not_allowed",
   "conflict",

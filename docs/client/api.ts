@@ -207,7 +207,7 @@ export interface paths {
          * The signed-in user
          * @description The user of the access token, with company, role and effective permissions.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs no scope.
          */
         get: operations["me"];
         put?: never;
@@ -229,7 +229,7 @@ export interface paths {
          * List users
          * @description All users of the company, including invited and disabled ones.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["usersList"];
         put?: never;
@@ -237,7 +237,7 @@ export interface paths {
          * Invite a user
          * @description The identity provider sends the user a mail with instructions for signing in. The invitation is `pending` until the user's first request and expires after 30 days. `DELETE /api/users/{id}` withdraws it. An e-mail address belongs to one user of the whole service. The answer does not reveal whether another company has the address: it looks the same, but no mail is sent and the invitation cannot be accepted. A new invitation succeeds once the address is available again. A company may send 200 invitations a day (UTC). Above that the answer is 429. With an issuer other than the deployment's own user pool, `sub` is the subject of the user's tokens, which also belongs to one user of the whole service. The user pool assigns subjects itself, so `sub` is refused there. Only owners can create owners.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `users:manage`.
          */
         post: operations["usersCreate"];
         delete?: never;
@@ -257,7 +257,7 @@ export interface paths {
          * Get a user
          * @description A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["usersGet"];
         put?: never;
@@ -268,7 +268,7 @@ export interface paths {
          *
          *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `users:manage`.
          */
         delete: operations["usersDelete"];
         options?: never;
@@ -279,7 +279,7 @@ export interface paths {
          *
          *     A user of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `users:manage`.
          */
         patch: operations["usersUpdate"];
         trace?: never;
@@ -295,7 +295,7 @@ export interface paths {
          * List lead statuses
          * @description All statuses in their sort order, including inactive ones.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["statusesList"];
         put?: never;
@@ -303,7 +303,7 @@ export interface paths {
          * Create a lead status
          * @description Values are unique in a company, ignoring case. A second status with the same value is a conflict. A company may have 200 statuses.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `reference:write`.
          */
         post: operations["statusesCreate"];
         delete?: never;
@@ -323,7 +323,7 @@ export interface paths {
          * Get a lead status
          * @description A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["statusesGet"];
         put?: never;
@@ -334,7 +334,7 @@ export interface paths {
          *
          *     A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `reference:write`.
          */
         delete: operations["statusesDelete"];
         options?: never;
@@ -345,7 +345,7 @@ export interface paths {
          *
          *     A status of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `reference:write`.
          */
         patch: operations["statusesUpdate"];
         trace?: never;
@@ -361,7 +361,7 @@ export interface paths {
          * List tags
          * @description All tags in alphabetical order.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["tagsList"];
         put?: never;
@@ -369,7 +369,7 @@ export interface paths {
          * Create a tag
          * @description Values are unique in a company, ignoring case. A second tag with the same value is a conflict. A company may have 500 tags.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `reference:write`.
          */
         post: operations["tagsCreate"];
         delete?: never;
@@ -389,7 +389,7 @@ export interface paths {
          * Get a tag
          * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["tagsGet"];
         put?: never;
@@ -400,7 +400,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `reference:write`.
          */
         delete: operations["tagsDelete"];
         options?: never;
@@ -411,9 +411,179 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `reference:write`.
          */
         patch: operations["tagsUpdate"];
+        trace?: never;
+    };
+    "/api/service-accounts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List service accounts
+         * @description Deleted ones are not in the list.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        get: operations["serviceAccountsList"];
+        put?: never;
+        /**
+         * Create a service account
+         * @description A service account is a user for a program. It cannot sign in, and its keys are its tokens. Records that the program writes show it as their author, with the type `service`. A company may have at most 50. Only owners can create accounts with the role owner.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        post: operations["serviceAccountsCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/service-accounts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a service account
+         * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        get: operations["serviceAccountsGet"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a service account
+         * @description Within a minute the service refuses all keys of the account. Its running job stops before the answer. Records still show the account as their author.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        delete: operations["serviceAccountsDelete"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a service account
+         * @description Only sent fields change. New rights take effect within a minute, and for a running job of the account before the answer. Only owners can change an account with the role owner.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        patch: operations["serviceAccountsUpdate"];
+        trace?: never;
+    };
+    "/api/service-accounts/{id}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List keys
+         * @description Without their secrets. The newest keys that have ended are in the list too.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        get: operations["apiKeysList"];
+        put?: never;
+        /**
+         * Create a key
+         * @description Only this answer shows the secret. Send the key as `Authorization: Bearer`. A key may do what its scopes, the role of its account and the role of its creator all permit. An account may have at most 5 keys.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        post: operations["apiKeysCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/service-accounts/{id}/keys/{keyId}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rotate a key
+         * @description Only this answer shows the secret of the new key. It has a new id, the same name and scopes, and the lifetime that the old one had. The old key works for `overlapSeconds`, at most 7 days. The caller answers for the new key.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        post: operations["apiKeysRotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/service-accounts/{id}/keys/{keyId}/take-over": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take over a key
+         * @description The secret stays the same. When the creator of a key is disabled or gets a lower role, the key keeps at most the rights of that role, and ends after 30 days. It then works on only if another admin takes it over. The key may then do at most what this admin may do.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        post: operations["apiKeysTakeOver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/service-accounts/{id}/keys/{keyId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke a key
+         * @description Within a minute the service refuses the key. Jobs that the key has begun go on.
+         *
+         *     A record of another company, a record that the caller may not see and a deleted record are all 404.
+         *
+         *     For admins and owners. A key needs the scope `keys:manage`.
+         */
+        delete: operations["apiKeysRevoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/prospects": {
@@ -427,7 +597,7 @@ export interface paths {
          * List prospects
          * @description Different filters combine with AND. The values of one comma-separated list combine with OR. Comparisons ignore case. `total` is exact, and every write is visible to the next read.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["prospectsList"];
         put?: never;
@@ -435,7 +605,7 @@ export interface paths {
          * Create a prospect
          * @description Every field is optional. A status creates the first entry of the status history. If a sales user who sees only own prospects gives no assignee, this user becomes the assignee. With `matchBy`, the service first looks for a prospect with the same key: 201 answers the new prospect, 200 the found one, and 409 names up to 20 prospects in `ids` if several have the key. Of concurrent requests with `matchBy` and the same key, by users who see the same prospects, one creates the prospect, and the others find it. A creation with a `clientRecordId` that the user has used before is 409, with `existingId` if the user sees the prospect.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         post: operations["prospectsCreate"];
         delete?: never;
@@ -457,7 +627,7 @@ export interface paths {
          * Search prospects
          * @description The same list as `GET /api/prospects`, with the filters in the field `filter` of the body. `filter` may also have a polygon. The request changes nothing. The service refuses an unknown name in `filter`. It ignores a filter outside `filter`, as every unknown field of a body: `{"status":"New"}` finds all prospects.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         post: operations["prospectsSearch"];
         delete?: never;
@@ -477,7 +647,7 @@ export interface paths {
          * List clusters on the map
          * @description Accepts the filters of the list, and ignores `page` and `pageSize`. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["prospectsClusters"];
         put?: never;
@@ -501,7 +671,7 @@ export interface paths {
          *
          *     The layer `pins` has one point for each prospect, with `id` (also as the id of the feature), `status` (absent without a status) and `color`. If the tile has more than 5000 prospects, the layer `clusters` contains the cells of a grid of 16 by 16, and `pins` only prospects that are alone in their cell. A cluster is at the centre of its prospects. It has `key`, `count`, the value and the colour of its most frequent status (`status`, `color`), and the count of each status (`status_<id>`, `status_none`). The one feature of the layer `meta` has `total`: the number of pins and the counts of all clusters add up to it. A tile without prospects is 204.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["prospectsTile"];
         put?: never;
@@ -523,7 +693,7 @@ export interface paths {
          * List map pins
          * @description Accepts the filters of the list, and ignores `page` and `pageSize`. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["prospectsPins"];
         put?: never;
@@ -545,7 +715,7 @@ export interface paths {
          * Export prospects as CSV
          * @description Accepts the filters of the list, ignores `page` and `pageSize`, and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:export`.
          */
         get: operations["prospectsExport"];
         put?: never;
@@ -569,7 +739,7 @@ export interface paths {
          * Import prospects from CSV
          * @description Accepts one file of at most 10000 data rows and 4000000 bytes, in UTF-8, UTF-16 or Windows-1252, with cells separated by commas, semicolons or tabs. A first line `sep=;` names the separator. With semicolons or tabs a decimal comma is read too. The first row names the columns, in upper or lower case: `name`, `phone`, `email`, `lat`, `lng`, `address1`, `address2`, `city`, `state`, `zip`, `status` (its value), `assignedTo` or `assignedToEmail` (the e-mail address of a user; `assignedToEmail` takes precedence), `tags` (separated by semicolons), `notes`, `source`, `sourceId`, `secondaryPhoneNumber`, `customFieldData` (JSON). Other headers are read too: `Full Name`, `Contact Name`, `Customer Name`, `Lead Name`, `Prospect Name` as `name`; `First Name`, `Given Name` as `firstName`; `Last Name`, `Family Name`, `Surname` as `lastName`; `Phone Number`, `Primary Phone`, `Main Phone`, `Home Phone`, `Telephone`, `Telephone Number` as `phone`; `Secondary Phone Number`, `Secondary Phone`, `Alternate Phone`, `Other Phone`, `Phone 2` as `secondaryPhoneNumber`; `E-mail`, `Email Address`, `E-mail Address` as `email`; `Latitude` as `lat`; `Longitude`, `Long`, `Lon` as `lng`; `Street`, `Street Address`, `Address`, `Address 1`, `Address Line 1` as `address1`; `Address 2`, `Address Line 2`, `Apartment`, `Apt`, `Suite`, `Unit` as `address2`; `Town` as `city`; `Province`, `State/Province` as `state`; `Zip Code`, `Postal Code`, `Postcode`, `Zip/Postal Code` as `zip`; `Lead Status`, `Prospect Status`, `Current Status` as `status`; `Assigned To`, `Assignee`, `Sales Rep`, `Sales Representative`, `Rep` as `assignedTo`; `Assigned To Email`, `Assignee Email`, `Sales Rep Email`, `Rep Email` as `assignedToEmail`; `Lead Source` as `source`; `Source ID`, `External ID` as `sourceId`; `Mobile`, `Mobile Phone`, `Mobile Number`, `Cell`, `Cell Phone`, `Cell Number` as `secondaryPhoneNumber`, or as `phone` if no other column is. `firstName` and `lastName` are joined where there is no `name`. The name of a column wins over its synonyms, and a faulty value below a synonym is left empty and counted in `warnings`. The file may have every column of an export. `createdBy`, `createdAt` and `updatedAt` are ignored, and `id` is read only with `matchBy=id`. `ignoredColumns` names the columns that were not read. A file whose rows have no name, phone, e-mail, address or coordinates is refused. A row without a value is not a data row. Missing cells at the end of a row and cells of blanks are empty. A row that creates a prospect needs a full address or both coordinates. Each data row creates one prospect, updates one (with `onMatch=update`) or has one entry in `errors`, of at most 250 characters: the first faults of the row and the number of the others. Updates are visible immediately. After them, all created prospects become visible together. With `matchBy=sourceId` or `matchBy=emailAddress` the company may have at most 10000 prospects in 300 blocks of 128 ids; otherwise the answer is 413, and an import job can do it: `POST /api/prospects/imports`. If the answer is 503, no prospect becomes visible later, unless `detail` says that the outcome is unknown. With `dryRun=true` the file is only checked; if no header is known, the answer has `columns` for a `mapping`. Send an `Idempotency-Key` to repeat the request safely; `GET /api/prospects/imports/{id}` shows the result again.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:import`.
          */
         post: operations["prospectsImport"];
         delete?: never;
@@ -589,7 +759,7 @@ export interface paths {
          * Get a template for imports
          * @description A CSV file with one row: the names of the columns that an import reads. The column `id`, which `matchBy=id` needs, is missing, because an export has it with the ids of the prospects. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:import`.
          */
         get: operations["prospectsTemplate"];
         put?: never;
@@ -611,7 +781,7 @@ export interface paths {
          * List imports
          * @description Newest first, without their errors. Admins and owners get all imports of the company, and other users get their own. `nextCursor` leads to the next page; it is null on the last one.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:import`.
          */
         get: operations["importsList"];
         put?: never;
@@ -619,7 +789,7 @@ export interface paths {
          * Begin an import
          * @description For files of up to 1000000 rows and 200000000 bytes, in the format of `POST /api/prospects/import`. Send the file to `upload` with its method and exactly its headers before `upload.expiresAt`. The link accepts one upload. The import then starts automatically, and `GET /api/prospects/imports/{id}` shows its progress. It checks the whole file before it writes anything. Updates (with `onMatch=update`) are visible immediately, and all created prospects become visible together at the end. With `bytes` or `sha256`, the bucket refuses any other file. A dry run checks the file, reports the result and writes nothing.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:import`.
          */
         post: operations["importsCreate"];
         delete?: never;
@@ -641,7 +811,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:import`.
          */
         get: operations["importsGet"];
         put?: never;
@@ -667,7 +837,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:import`.
          */
         post: operations["importsCancel"];
         delete?: never;
@@ -689,7 +859,7 @@ export interface paths {
          * Begin an export
          * @description Writes the same file as `GET /api/prospects/export`, but to the bucket and for any number of prospects. The body itself has the filters of the list, as texts: `{"status":"New"}`. Check the names of the filters and `total` of the export: the service ignores an unknown field, also a field `filter`, and the file then has more prospects. `GET /api/prospects/exports/{id}` shows the progress, and the download link when the file is ready. The file is kept for 7 days.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:export`.
          */
         post: operations["exportsCreate"];
         delete?: never;
@@ -711,7 +881,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:export`.
          */
         get: operations["exportsGet"];
         put?: never;
@@ -735,7 +905,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["prospectsGet"];
         put?: never;
@@ -746,7 +916,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:delete`.
          */
         delete: operations["prospectsDelete"];
         options?: never;
@@ -757,7 +927,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         patch: operations["prospectsUpdate"];
         trace?: never;
@@ -776,7 +946,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         put: operations["prospectsTags"];
         post?: never;
@@ -797,7 +967,7 @@ export interface paths {
          * List addresses
          * @description In the order of ids, at most 500 addresses at once. If there may be more, a `Link` header with `rel="next"` contains the URL of the next page. A user who sees only own prospects gets the addresses of these prospects and addresses without a prospect. One request checks at most 16384 addresses of the company, so a page with this header may be short or empty.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["addressesList"];
         put?: never;
@@ -805,7 +975,7 @@ export interface paths {
          * Create an address
          * @description Several prospects can share the address: each of them refers to it with `addressId`. A prospect with the field `address` gets a separate address instead.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `reference:write`.
          */
         post: operations["addressesCreate"];
         delete?: never;
@@ -825,7 +995,7 @@ export interface paths {
          * Get an address
          * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["addressesGet"];
         put?: never;
@@ -839,7 +1009,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `reference:write`.
          */
         patch: operations["addressesUpdate"];
         trace?: never;
@@ -857,7 +1027,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["notesList"];
         put?: never;
@@ -867,7 +1037,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         post: operations["notesCreate"];
         delete?: never;
@@ -887,7 +1057,7 @@ export interface paths {
          * Get a note
          * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["notesGet"];
         put?: never;
@@ -898,7 +1068,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         delete: operations["notesDelete"];
         options?: never;
@@ -909,7 +1079,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         patch: operations["notesUpdate"];
         trace?: never;
@@ -929,7 +1099,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         post: operations["appointmentsCreate"];
         delete?: never;
@@ -951,7 +1121,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["actionsList"];
         put?: never;
@@ -977,7 +1147,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         post: operations["actionsPress"];
         delete?: never;
@@ -997,7 +1167,7 @@ export interface paths {
          * List appointments
          * @description Appointments that start between `from` (default: now) and `to` (default: 31 days after `from`), soonest first. The range may span 366 days. A user who sees only own prospects gets only the appointments of these prospects.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["appointmentsList"];
         put?: never;
@@ -1019,7 +1189,7 @@ export interface paths {
          * Get an appointment
          * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["appointmentsGet"];
         put?: never;
@@ -1030,7 +1200,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         delete: operations["appointmentsDelete"];
         options?: never;
@@ -1041,7 +1211,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write`.
          */
         patch: operations["appointmentsUpdate"];
         trace?: never;
@@ -1057,7 +1227,7 @@ export interface paths {
          * List territories
          * @description All territories of the company, newest first.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:read`.
          */
         get: operations["territoriesList"];
         put?: never;
@@ -1065,7 +1235,7 @@ export interface paths {
          * Create a territory
          * @description Every field is optional. A polygon has 3 to 5000 `[lng, lat]` points, open or closed, and is stored exactly as sent. Assigning a territory does not change prospects. A company may have 5000 territories and 180 MB of polygons. Above that the answer is 409.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:write`.
          */
         post: operations["territoriesCreate"];
         delete?: never;
@@ -1085,7 +1255,7 @@ export interface paths {
          * List territories in GeoJSON
          * @description All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon has one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions. A territory that crosses the 180th meridian is cut there into a MultiPolygon.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:read`.
          */
         get: operations["territoriesGeojson"];
         put?: never;
@@ -1109,7 +1279,7 @@ export interface paths {
          * Import territories from GeoJSON
          * @description Accepts a FeatureCollection of at most 2000 features and 1000000 bytes, as `application/geo+json` or `application/json`. Each feature becomes one territory. Its polygon is the one ring of the Polygon, stored as sent but without heights. Each polygon of a MultiPolygon becomes a territory, named `NAME (1)`, `NAME (2)` and so on. A MultiPolygon that is only cut at the 180th meridian becomes one. Holes and other geometries fail. A feature without a geometry becomes a territory without a polygon. The property `name` becomes the name; `totalProperties` and `assignedToUserId` are read too. A feature is skipped if the company, or an earlier feature, has the same name (in upper or lower case) and the same ring. So the same file can be sent again. A feature that fails does not stop the others. The features are created in groups of 32. Send an `Idempotency-Key` to repeat a request that was interrupted: what it has created is then not created again, even if users have changed it since.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:write`.
          */
         post: operations["territoriesImport"];
         delete?: never;
@@ -1129,7 +1299,7 @@ export interface paths {
          * Get a map tile of territories
          * @description A vector tile (Mapbox Vector Tile 2.1, extent 4096) with the polygons of the company's territories. The layer `territories` has one polygon for each territory, cut 64 units beyond the edges of the tile, and simplified by at most 2 units. A polygon that crosses itself has several rings, by the even-odd rule; if it crosses itself more than 256 times, it is drawn as it is. A polygon across the 180th meridian is drawn on both sides of the map. A polygon that would take too much of the work of the tile is drawn as its box, and the layer `meta` then has a point with `boxes`, the number of such polygons. The attributes of a polygon are `id` (also as the id of the feature), `name`, `color` (one of twelve, chosen by the id, so it never changes) and `assignedToUserId` (absent if unassigned). A polygon of at most 2 units is left out. A tile without polygons is 204.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:read`.
          */
         get: operations["territoriesTile"];
         put?: never;
@@ -1151,7 +1321,7 @@ export interface paths {
          * Get a territory
          * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:read`.
          */
         get: operations["territoriesGet"];
         put?: never;
@@ -1162,7 +1332,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:write`.
          */
         delete: operations["territoriesDelete"];
         options?: never;
@@ -1173,7 +1343,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `territories:write`.
          */
         patch: operations["territoriesUpdate"];
         trace?: never;
@@ -1191,7 +1361,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["territoriesStats"];
         put?: never;
@@ -1217,7 +1387,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write`.
          */
         post: operations["territoriesRuns"];
         delete?: never;
@@ -1239,7 +1409,7 @@ export interface paths {
          * Change many prospects
          * @description Creates a job that changes up to 1000000 prospects. The job gets the prospects that the request names or that match its filter at this moment. Filters count only inside `filter`: an unknown name there is refused, and a filter outside is ignored. It checks each prospect and the rights of the user again before each write. `GET /api/jobs/{id}` shows its progress, and `POST /api/jobs/{id}/undo` undoes it. A company's jobs run one after the other; 20 may wait or be paused.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         post: operations["prospectsBulk"];
         delete?: never;
@@ -1259,7 +1429,7 @@ export interface paths {
          * List jobs
          * @description Newest first. Admins and owners get all jobs of the company, and other users get their own. `nextCursor` leads to the next page; it is null on the last one. A page may have fewer jobs than `limit`, or none.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         get: operations["jobsList"];
         put?: never;
@@ -1283,7 +1453,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         get: operations["jobsGet"];
         put?: never;
@@ -1307,7 +1477,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         get: operations["jobsResults"];
         put?: never;
@@ -1331,7 +1501,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         get: operations["jobsResultsNdjson"];
         put?: never;
@@ -1355,7 +1525,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         get: operations["jobsResultsCsv"];
         put?: never;
@@ -1381,7 +1551,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:import`.
          */
         post: operations["importsUndo"];
         delete?: never;
@@ -1405,7 +1575,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         post: operations["jobsPause"];
         delete?: never;
@@ -1429,7 +1599,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         post: operations["jobsResume"];
         delete?: never;
@@ -1453,7 +1623,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         post: operations["jobsCancel"];
         delete?: never;
@@ -1477,7 +1647,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write`.
          */
         post: operations["jobsUndo"];
         delete?: never;
@@ -1497,7 +1667,7 @@ export interface paths {
          * Count what users have done
          * @description Exact counts of status changes, notes, appointments and new prospects in a time range, by user, status, day or territory. Activity counts at the time when a user did it, also if a device sent it later. A user who sees only own prospects gets only what this user has done. 400 if the range has so much activity that the report would be too large.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["reportsActivity"];
         put?: never;
@@ -1521,7 +1691,7 @@ export interface paths {
          * Apply the changes of a device that was offline
          * @description Each operation is applied once, however often it is sent within 90 days. It uses up its `opId` only when it is applied. Send it again after a lost answer, 401, 429, 5xx, and the outcome `retry`. A request has at most 200 operations and 1000000 bytes.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:write` or `prospects:delete`.
          */
         post: operations["syncOperations"];
         delete?: never;
@@ -1541,7 +1711,7 @@ export interface paths {
          * Read what has changed
          * @description For clients that keep a copy and are often offline. Without a cursor, the answer begins a snapshot of everything that the caller may see. The last page's cursor then returns what has changed since. A client applies each item whose `version` is not lower than that of its copy, in the order of the answers. No change is missing, but a change may be repeated. `hasMore: false` means that there is nothing else. A cursor belongs to one user and to its types, and is valid for 60 days. 410 means that the client must begin anew: `reason` says why, and `Location` is the first request. A page has at most 4000000 bytes, unless it has a single item.
          *
-         *     For every signed-in user.
+         *     For every signed-in user. A key needs the scope `prospects:read`.
          */
         get: operations["syncChanges"];
         put?: never;
@@ -1563,7 +1733,7 @@ export interface paths {
          * List webhooks
          * @description Newest first, each with its registrations. Secrets are masked.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         get: operations["webhooksList"];
         put?: never;
@@ -1571,7 +1741,7 @@ export interface paths {
          * Create a webhook
          * @description The url must use https and resolve to public addresses only. This answer shows `secretKey` in full; later answers mask it. `standardWebhooksSecret` is the same key for the libraries of Standard Webhooks and Svix. If the body has no `secretKey`, the service creates a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. A company can have at most 40 webhooks.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["webhooksCreate"];
         delete?: never;
@@ -1593,7 +1763,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         get: operations["webhooksGet"];
         put?: never;
@@ -1604,7 +1774,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         delete: operations["webhooksDelete"];
         options?: never;
@@ -1615,7 +1785,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         patch: operations["webhooksUpdate"];
         trace?: never;
@@ -1635,7 +1805,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["webhooksRotateSecret"];
         delete?: never;
@@ -1659,7 +1829,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["webhooksPause"];
         delete?: never;
@@ -1683,7 +1853,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["webhooksResume"];
         delete?: never;
@@ -1707,7 +1877,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["webhooksTest"];
         delete?: never;
@@ -1731,7 +1901,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["webhooksReplay"];
         delete?: never;
@@ -1751,7 +1921,7 @@ export interface paths {
          * List event types
          * @description Lists every event that a registration can name, each with the JSON Schema of the `data` of its deliveries.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         get: operations["webhooksEventTypes"];
         put?: never;
@@ -1773,7 +1943,7 @@ export interface paths {
          * List registrations
          * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         get: operations["registrationsList"];
         put?: never;
@@ -1783,7 +1953,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["registrationsCreate"];
         delete?: never;
@@ -1803,7 +1973,7 @@ export interface paths {
          * Get a registration
          * @description A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         get: operations["registrationsGet"];
         put?: never;
@@ -1814,7 +1984,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         delete: operations["registrationsDelete"];
         options?: never;
@@ -1825,7 +1995,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         patch: operations["registrationsUpdate"];
         trace?: never;
@@ -1843,7 +2013,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         get: operations["deliveriesList"];
         put?: never;
@@ -1867,7 +2037,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         get: operations["deliveriesGet"];
         put?: never;
@@ -1893,7 +2063,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     For admins and owners.
+         *     For admins and owners. A key needs the scope `webhooks:manage`.
          */
         post: operations["deliveriesRedeliver"];
         delete?: never;
@@ -2323,6 +2493,80 @@ export interface components {
             zip?: string;
             /** @description The address in one line: as it was given, or else computed from the other fields. */
             formattedAddress?: string | null;
+        };
+        /** @description A key of a service account, without its secret. */
+        ApiKey: {
+            /** @description The key contains its id, after `pck_`. */
+            id: string;
+            /** @description Where the key is used. */
+            name: string;
+            /** @description The last characters of the key. */
+            last4: string;
+            /** @description What the key may do. Writing does not include reading. */
+            scopes: components["schemas"]["Scope"][];
+            /** @description Who has created, rotated or taken over the key. It never has more rights than this user has. */
+            createdBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description The key ends at this time. The default is 90 days from now, the maximum 366 days.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description At most 15 minutes older than the last request. Null if the key was never used.
+             */
+            lastUsedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When its creator was disabled or got a lower role. The key ends 30 days later, unless an admin takes it over.
+             */
+            orphanedAt: string | null;
+            /** @description The id of the key that has replaced this one. */
+            replacedBy: string | null;
+        };
+        /** @description A list of `ApiKey`. */
+        ApiKeyList: components["schemas"]["ApiKey"][];
+        /** @description A new key. No other answer shows its secret. */
+        ApiKeyWithSecret: {
+            /** @description The key contains its id, after `pck_`. */
+            id: string;
+            /** @description Where the key is used. */
+            name: string;
+            /** @description The last characters of the key. */
+            last4: string;
+            /** @description What the key may do. Writing does not include reading. */
+            scopes: components["schemas"]["Scope"][];
+            /** @description Who has created, rotated or taken over the key. It never has more rights than this user has. */
+            createdBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description The key ends at this time. The default is 90 days from now, the maximum 366 days.
+             */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description At most 15 minutes older than the last request. Null if the key was never used.
+             */
+            lastUsedAt: string | null;
+            /**
+             * Format: date-time
+             * @description When its creator was disabled or got a lower role. The key ends 30 days later, unless an admin takes it over.
+             */
+            orphanedAt: string | null;
+            /** @description The id of the key that has replaced this one. */
+            replacedBy: string | null;
+            /** @description Send it as `Authorization: Bearer`. Store it now: it cannot be read again. */
+            key: string;
         };
         /** @description An appointment with a prospect. */
         Appointment: {
@@ -2950,6 +3194,14 @@ export interface components {
              */
             id: number;
         };
+        /** @description The deleted service account. */
+        DeletedServiceAccount: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+        };
         /** @description One event on its way to one registration. */
         Delivery: {
             /** @description Unique in the whole service. */
@@ -3507,6 +3759,8 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. */
             permissions: components["schemas"]["Permission"][];
+            /** @description What the API key may do. Absent for a person. */
+            scopes?: components["schemas"]["Scope"][];
         };
         /** @description A file in UTF-8 with one JSON object on each line. */
         NdjsonFile: string;
@@ -3521,6 +3775,18 @@ export interface components {
             zip: string;
             /** @description The address in one line: as it was given, or else computed from the other fields. */
             formattedAddress?: string | null;
+        };
+        /** @description A new key of a service account. */
+        NewApiKey: {
+            /** @description Where the key is used. */
+            name: string;
+            /** @description What the key may do. Writing does not include reading. */
+            scopes: components["schemas"]["ScopeInput"][];
+            /**
+             * Format: date-time
+             * @description The key ends at this time. The default is 90 days from now, the maximum 366 days.
+             */
+            expiresAt?: string;
         };
         /** @description A new appointment. `assignedToUserId` is the prospect's assignee, or else the caller, when it is not given. */
         NewAppointment: {
@@ -3738,6 +4004,17 @@ export interface components {
              */
             events?: "summary" | "each" | "none";
         };
+        /** @description A new service account. */
+        NewServiceAccount: {
+            /** @description What the program does, such as `Web form`. */
+            name: string;
+            role: components["schemas"]["RoleInput"];
+            /**
+             * @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. A sales account needs `canViewAllProspects`, because it has no own prospects.
+             * @default []
+             */
+            permissions?: components["schemas"]["PermissionInput"][];
+        };
         /** @description A new lead status. */
         NewStatus: {
             /** @description The label. Unique in the company without case; no comma and no semicolon. */
@@ -3797,7 +4074,7 @@ export interface components {
         NewUser: {
             /**
              * Format: email
-             * @description Unique in the whole service; cannot be changed.
+             * @description Unique in the whole service; cannot be changed. That of a service account ends with `.invalid` and receives no mail.
              */
             email: string;
             firstName: string;
@@ -3934,8 +4211,8 @@ export interface components {
             status: number;
             /** @description What happened, for people. */
             detail: string;
-            /** @description What happened, for programs. Handle a code that you do not know by its status. Known values: `validation_failed`, `malformed_json`, `unauthenticated`, `permission_denied`, `not_found`, `method_not_allowed`, `conflict`, `count_mismatch`, `request_in_progress`, `payload_too_large`, `unsupported_media_type`, `idempotency_mismatch`, `rate_limited`, `internal`, `unavailable`, `sync_reset_required`. */
-            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "not_found" | "method_not_allowed" | "conflict" | "count_mismatch" | "request_in_progress" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable" | "sync_reset_required" | (string & {});
+            /** @description What happened, for programs. Handle a code that you do not know by its status. Known values: `validation_failed`, `malformed_json`, `unauthenticated`, `permission_denied`, `insufficient_scope`, `not_found`, `method_not_allowed`, `conflict`, `count_mismatch`, `request_in_progress`, `payload_too_large`, `unsupported_media_type`, `idempotency_mismatch`, `rate_limited`, `internal`, `unavailable`, `sync_reset_required`. */
+            code: "validation_failed" | "malformed_json" | "unauthenticated" | "permission_denied" | "insufficient_scope" | "not_found" | "method_not_allowed" | "conflict" | "count_mismatch" | "request_in_progress" | "payload_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "rate_limited" | "internal" | "unavailable" | "sync_reset_required" | (string & {});
             /** @description The same as `X-Request-Id`. */
             requestId: string;
             /** @description Each fault: a JSON pointer into the body or the name of a parameter, a code and a message. */
@@ -4611,6 +4888,11 @@ export interface components {
              */
             count: number;
         };
+        /** @description The revoked key. */
+        RevokedKey: {
+            /** @description Unique in the whole service. */
+            id: string;
+        };
         /** @description What a user is in the company. Known values: `sales`, `admin`, `owner`. */
         Role: "sales" | "admin" | "owner" | (string & {});
         /**
@@ -4618,6 +4900,15 @@ export interface components {
          * @enum {string}
          */
         RoleInput: "sales" | "admin" | "owner";
+        /** @description How long the old key works beside the new one. */
+        Rotation: {
+            /**
+             * Format: int64
+             * @description Seconds for which the old key still works. With 0, it ends at once.
+             * @default 0
+             */
+            overlapSeconds?: number;
+        };
         /** @description Why a row was skipped. `row` is its number in a spreadsheet: the header is row 1. */
         RowFault: {
             /**
@@ -4653,6 +4944,13 @@ export interface components {
             /** @description The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`. */
             maxMeters?: string;
         };
+        /** @description What a key may do. Writing does not include reading. Known values: `prospects:read`, `prospects:write`, `prospects:delete`, `prospects:export`, `prospects:import`, `territories:read`, `territories:write`, `reference:write`, `webhooks:manage`, `users:manage`, `keys:manage`, `audit:read`. */
+        Scope: "prospects:read" | "prospects:write" | "prospects:delete" | "prospects:export" | "prospects:import" | "territories:read" | "territories:write" | "reference:write" | "webhooks:manage" | "users:manage" | "keys:manage" | "audit:read" | (string & {});
+        /**
+         * @description What a key may do. Writing does not include reading.
+         * @enum {string}
+         */
+        ScopeInput: "prospects:read" | "prospects:write" | "prospects:delete" | "prospects:export" | "prospects:import" | "territories:read" | "territories:write" | "reference:write" | "webhooks:manage" | "users:manage" | "keys:manage" | "audit:read";
         /** @description The filters of a list, and a polygon. */
         SearchFilter: {
             /** @description `minLng,minLat,maxLng,maxLat` in degrees, edges included. A minLng above the maxLng crosses the antimeridian. Matches only prospects with both coordinates. */
@@ -4696,6 +4994,39 @@ export interface components {
         SecretChoice: {
             /** @description Key of the signature in `X-Service-Signature`. Only the answers that set it show it in full; other answers show at most its last four characters, and never more than a quarter of it. A secret of your own has at least 16 characters. If it begins with `whsec_`, the rest is the base64 of a key of 24 to 64 bytes. */
             secretKey?: string;
+        };
+        /** @description A program that uses the API. It is a user who cannot sign in, and its keys are its tokens. */
+        ServiceAccount: {
+            /**
+             * Format: int64
+             * @description Unique in the whole service.
+             */
+            id: number;
+            /** @description What the program does, such as `Web form`. */
+            name: string;
+            role: components["schemas"]["Role"];
+            /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. A sales account needs `canViewAllProspects`, because it has no own prospects. */
+            permissions: components["schemas"]["Permission"][];
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @description UTC, with milliseconds. A write that changes nothing does not change it.
+             */
+            updatedAt: string;
+        };
+        /** @description A list of `ServiceAccount`. */
+        ServiceAccountList: components["schemas"]["ServiceAccount"][];
+        /** @description Only sent fields change. */
+        ServiceAccountPatch: {
+            /** @description What the program does, such as `Web form`. */
+            name?: string;
+            role?: components["schemas"]["RoleInput"];
+            /** @description What a sales user may do beyond their own prospects. Admins and owners hold every permission. A sales account needs `canViewAllProspects`, because it has no own prospects. */
+            permissions?: components["schemas"]["PermissionInput"][];
         };
         /** @description The end of a session. */
         SignedOut: {
@@ -5231,7 +5562,7 @@ export interface components {
             lastName: string;
             /**
              * Format: email
-             * @description Unique in the whole service; cannot be changed.
+             * @description Unique in the whole service; cannot be changed. That of a service account ends with `.invalid` and receives no mail.
              */
             email: string;
             role: components["schemas"]["Role"];
@@ -5249,6 +5580,7 @@ export interface components {
              * @description UTC, with milliseconds. A write that changes nothing does not change it.
              */
             updatedAt: string;
+            type?: components["schemas"]["UserType"];
             /** @description The user's first request accepts the invitation. Nobody can sign in by an invitation that has expired or was withdrawn. Known values: `pending`, `accepted`, `expired`, `withdrawn`. */
             invitation: "pending" | "accepted" | "expired" | "withdrawn" | (string & {});
             /**
@@ -5278,9 +5610,12 @@ export interface components {
             id: number;
             firstName: string;
             lastName: string;
-            /** @description Unique in the whole service; cannot be changed. */
+            /** @description Unique in the whole service; cannot be changed. That of a service account ends with `.invalid` and receives no mail. */
             email: string;
+            type?: components["schemas"]["UserType"];
         };
+        /** @description The kind of a user who is not a person. Known values: `service`. */
+        UserType: "service" | (string & {});
         /**
          * Format: binary
          * @description A vector tile of the Mapbox Vector Tile specification 2.1, a Protocol Buffers message.
@@ -5770,6 +6105,9 @@ export type ActivityReport = components['schemas']['ActivityReport'];
 export type Address = components['schemas']['Address'];
 export type AddressList = components['schemas']['AddressList'];
 export type AddressPatch = components['schemas']['AddressPatch'];
+export type ApiKey = components['schemas']['ApiKey'];
+export type ApiKeyList = components['schemas']['ApiKeyList'];
+export type ApiKeyWithSecret = components['schemas']['ApiKeyWithSecret'];
 export type Appointment = components['schemas']['Appointment'];
 export type AppointmentCancelledEvent = components['schemas']['AppointmentCancelledEvent'];
 export type AppointmentCancelledEventData = components['schemas']['AppointmentCancelledEventData'];
@@ -5807,6 +6145,7 @@ export type CsvFile = components['schemas']['CsvFile'];
 export type CsvTemplate = components['schemas']['CsvTemplate'];
 export type CsvUpload = components['schemas']['CsvUpload'];
 export type Deleted = components['schemas']['Deleted'];
+export type DeletedServiceAccount = components['schemas']['DeletedServiceAccount'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryDetail = components['schemas']['DeliveryDetail'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
@@ -5833,6 +6172,7 @@ export type MapPinList = components['schemas']['MapPinList'];
 export type Me = components['schemas']['Me'];
 export type NdjsonFile = components['schemas']['NdjsonFile'];
 export type NewAddress = components['schemas']['NewAddress'];
+export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewAppointment = components['schemas']['NewAppointment'];
 export type NewBulk = components['schemas']['NewBulk'];
 export type NewExport = components['schemas']['NewExport'];
@@ -5841,6 +6181,7 @@ export type NewNote = components['schemas']['NewNote'];
 export type NewProspect = components['schemas']['NewProspect'];
 export type NewRegistration = components['schemas']['NewRegistration'];
 export type NewRun = components['schemas']['NewRun'];
+export type NewServiceAccount = components['schemas']['NewServiceAccount'];
 export type NewStatus = components['schemas']['NewStatus'];
 export type NewTag = components['schemas']['NewTag'];
 export type NewTerritories = components['schemas']['NewTerritories'];
@@ -5883,12 +6224,19 @@ export type RegistrationList = components['schemas']['RegistrationList'];
 export type RegistrationPatch = components['schemas']['RegistrationPatch'];
 export type ReplayRange = components['schemas']['ReplayRange'];
 export type Replayed = components['schemas']['Replayed'];
+export type RevokedKey = components['schemas']['RevokedKey'];
 export type Role = components['schemas']['Role'];
 export type RoleInput = components['schemas']['RoleInput'];
+export type Rotation = components['schemas']['Rotation'];
 export type RowFault = components['schemas']['RowFault'];
 export type RunFilter = components['schemas']['RunFilter'];
+export type Scope = components['schemas']['Scope'];
+export type ScopeInput = components['schemas']['ScopeInput'];
 export type SearchFilter = components['schemas']['SearchFilter'];
 export type SecretChoice = components['schemas']['SecretChoice'];
+export type ServiceAccount = components['schemas']['ServiceAccount'];
+export type ServiceAccountList = components['schemas']['ServiceAccountList'];
+export type ServiceAccountPatch = components['schemas']['ServiceAccountPatch'];
 export type SignedOut = components['schemas']['SignedOut'];
 export type Status = components['schemas']['Status'];
 export type StatusChange = components['schemas']['StatusChange'];
@@ -5928,6 +6276,7 @@ export type User = components['schemas']['User'];
 export type UserList = components['schemas']['UserList'];
 export type UserPatch = components['schemas']['UserPatch'];
 export type UserSummary = components['schemas']['UserSummary'];
+export type UserType = components['schemas']['UserType'];
 export type VectorTile = components['schemas']['VectorTile'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookList = components['schemas']['WebhookList'];
@@ -6382,6 +6731,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -6500,6 +6850,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -6647,6 +6998,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -6747,6 +7099,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -6884,6 +7237,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -6980,6 +7334,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -7078,6 +7433,449 @@ export interface operations {
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    serviceAccountsList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAccountList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    serviceAccountsCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Web form",
+                 *       "role": "sales",
+                 *       "permissions": [
+                 *         "canViewAllProspects"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewServiceAccount"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAccount"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    serviceAccountsGet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAccount"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    serviceAccountsDelete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedServiceAccount"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    serviceAccountsUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Web form of the agency"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ServiceAccountPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceAccount"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    apiKeysList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyList"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    apiKeysCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the record.
+                 * @example 1024
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Production",
+                 *       "scopes": [
+                 *         "prospects:read",
+                 *         "prospects:write"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewApiKey"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyWithSecret"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    apiKeysRotate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the service account.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the key.
+                 * @example 4fK2xQ9a
+                 */
+                keyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlapSeconds": 86400
+                 *     }
+                 */
+                "application/json": components["schemas"]["Rotation"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyWithSecret"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    apiKeysTakeOver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A text that the client chooses, for example a UUID. It makes the request safe to repeat: for 24 h per caller and route, a repeated request has no second effect and gets the first answer with `Idempotency-Replayed: true`. The same key with a different request is 422; while the first request is still running, it is 409. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /**
+                 * @description Id of the service account.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the key.
+                 * @example 4fK2xQ9a
+                 */
+                keyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+            502: components["responses"]["Problem502"];
+            503: components["responses"]["Problem503"];
+            504: components["responses"]["Problem504"];
+        };
+    };
+    apiKeysRevoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the service account.
+                 * @example 1024
+                 */
+                id: number;
+                /**
+                 * @description Id of the key.
+                 * @example 4fK2xQ9a
+                 */
+                keyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RevokedKey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -7235,6 +8033,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -7459,6 +8258,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -7601,6 +8401,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -7709,6 +8510,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -7805,6 +8607,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -7885,6 +8688,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -7951,6 +8755,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -8056,6 +8861,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -8374,6 +9180,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -8429,6 +9236,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -8587,6 +9395,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -8627,6 +9436,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             429: components["responses"]["Problem429"];
@@ -8749,6 +9559,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -8874,6 +9685,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -8924,6 +9736,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -8980,6 +9793,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -9029,6 +9843,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -9084,6 +9899,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -9139,6 +9955,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -9203,6 +10020,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -9257,6 +10075,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -9297,6 +10116,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             429: components["responses"]["Problem429"];
@@ -9357,6 +10177,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -9439,6 +10260,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -9487,6 +10309,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -9536,6 +10359,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             422: components["responses"]["Problem422"];
@@ -9603,6 +10427,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -9664,6 +10489,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -9704,6 +10530,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             429: components["responses"]["Problem429"];
@@ -9776,6 +10603,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -9835,6 +10663,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -9922,6 +10751,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -9996,6 +10826,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -10134,6 +10965,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -10205,6 +11037,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -10264,6 +11097,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -10304,6 +11138,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             429: components["responses"]["Problem429"];
@@ -10374,6 +11209,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -10447,6 +11283,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
@@ -11511,6 +12348,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];
             502: components["responses"]["Problem502"];
@@ -11590,6 +12428,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -11727,6 +12566,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             410: components["responses"]["Problem410"];
             429: components["responses"]["Problem429"];
             500: components["responses"]["Problem500"];

@@ -12,6 +12,7 @@ export const handler = endpoint(
       "Each action is a registration with `triggerMode` `manual` whose filter the prospect meets. `label` is the registration's `manualTriggerButtonText`, or the name of the event if that is null.",
     tag: "Actions",
     allow: "everyone",
+    scope: "prospects:read",
     path: IdPath,
     status: 200,
     response: z.array(Action),

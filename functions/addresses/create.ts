@@ -12,6 +12,7 @@ export const handler = command(
       "Several prospects can share the address: each of them refers to it with `addressId`. A prospect with the field `address` gets a separate address instead.",
     tag: "Addresses",
     allow: "everyone",
+    scope: "reference:write",
     body: NewAddress,
     status: 201,
     response: Address,

@@ -6,6 +6,14 @@ import { Address } from "#shared/prospects/address.ts";
 import { getAddress } from "#shared/prospects/addresses.ts";
 
 export const handler = endpoint(
-  { summary: "Get an address", tag: "Addresses", allow: "everyone", path: IdPath, status: 200, response: Address },
+  {
+    summary: "Get an address",
+    tag: "Addresses",
+    allow: "everyone",
+    scope: "prospects:read",
+    path: IdPath,
+    status: 200,
+    response: Address,
+  },
   ({ context, caller, path }) => getAddress(context, caller, path.id),
 );

@@ -13,6 +13,7 @@ export const handler = command(
     description: `Only sent fields change. Every prospect with this address shows the change and emits \`prospect.updated\`. Up to ${limits.prospectsChangedAtOnce} prospects change in the same transaction as the address.`,
     tag: "Addresses",
     allow: "everyone",
+    scope: "reference:write",
     path: IdPath,
     body: AddressPatch,
     status: 200,

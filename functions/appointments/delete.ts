@@ -10,6 +10,7 @@ export const handler = command(
     description: "No later request returns the appointment. Emits `appointment.cancelled`.",
     tag: "Appointments",
     allow: "everyone",
+    scope: "prospects:write",
     path: IdPath,
     status: 200,
     response: Deleted,

@@ -10,6 +10,7 @@ export const handler = endpoint(
     summary: "Get an appointment",
     tag: "Appointments",
     allow: "everyone",
+    scope: "prospects:read",
     path: IdPath,
     status: 200,
     response: Appointment,

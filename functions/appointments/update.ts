@@ -12,6 +12,7 @@ export const handler = command(
     description: "Only sent fields change; null clears a field. The status `cancelled` cancels the appointment.",
     tag: "Appointments",
     allow: "everyone",
+    scope: "prospects:write",
     path: IdPath,
     body: AppointmentPatch,
     status: 200,

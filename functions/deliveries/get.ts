@@ -11,6 +11,7 @@ export const handler = streamEndpoint(
     description: "With the exact body, and the status, latency and first 4 KB of the answer of each attempt.",
     tag: "Deliveries",
     allow: "admin",
+    scope: "webhooks:manage",
     path: DeliveryPath,
     status: 200,
     response: DeliveryDetail,

@@ -13,6 +13,7 @@ export const handler = command(
       "Sends the same body under the same id, whatever the state of the delivery. A delivery whose attempts have ended gets a new retry plan. A waiting delivery is sent at once, and keeps its retry plan.",
     tag: "Deliveries",
     allow: "admin",
+    scope: "webhooks:manage",
     path: DeliveryPath,
     status: 202,
     response: Queued,

@@ -14,6 +14,7 @@ export const handler = endpoint(
       "The job joins the end of the company's queue. Resuming a job that is not paused changes nothing. 409 if the job has ended.",
     tag: "Jobs",
     allow: "canManageProspects",
+    scope: ["prospects:write", "prospects:delete"],
     path: IdPath,
     status: 200,
     response: Job,

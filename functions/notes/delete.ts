@@ -9,6 +9,7 @@ export const handler = command(
     description: "Deletes the note permanently.",
     tag: "Notes",
     allow: "everyone",
+    scope: "prospects:write",
     path: IdPath,
     status: 200,
     response: Deleted,

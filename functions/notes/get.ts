@@ -5,6 +5,14 @@ import { getNote } from "#shared/prospects/notes.ts";
 import { Note } from "#shared/prospects/schema.ts";
 
 export const handler = endpoint(
-  { summary: "Get a note", tag: "Notes", allow: "everyone", path: IdPath, status: 200, response: Note },
+  {
+    summary: "Get a note",
+    tag: "Notes",
+    allow: "everyone",
+    scope: "prospects:read",
+    path: IdPath,
+    status: 200,
+    response: Note,
+  },
   ({ context, caller, path }) => getNote(context, caller, path.id),
 );

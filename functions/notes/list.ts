@@ -11,6 +11,7 @@ export const handler = streamItems(
     description: "All notes of the prospect, newest first.",
     tag: "Notes",
     allow: "everyone",
+    scope: "prospects:read",
     path: IdPath,
     status: 200,
     response: z.array(Note),

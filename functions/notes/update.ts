@@ -11,6 +11,7 @@ export const handler = command(
     description: "Every user who sees the prospect may change its notes. `createdBy` stays the same.",
     tag: "Notes",
     allow: "everyone",
+    scope: "prospects:write",
     path: IdPath,
     body: NotePatch,
     status: 200,

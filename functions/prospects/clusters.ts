@@ -10,6 +10,7 @@ export const handler = streamEndpoint(
       "Accepts the filters of the list, and ignores `page` and `pageSize`. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.",
     tag: "Prospects",
     allow: "everyone",
+    scope: "prospects:read",
     query: ClusterQuery,
     ignoredQuery: paging,
     status: 200,

@@ -9,6 +9,7 @@ export const handler = command(
     description: "No later request returns the prospect. The service keeps its data.",
     tag: "Prospects",
     allow: "everyone",
+    scope: "prospects:delete",
     path: IdPath,
     status: 200,
     response: Deleted,

@@ -10,6 +10,7 @@ export const handler = streamEndpoint(
     description: "The prospect with its 5 newest notes, all appointments and the complete status history.",
     tag: "Prospects",
     allow: "everyone",
+    scope: "prospects:read",
     path: IdPath,
     status: 200,
     revalidated: true,

@@ -9,6 +9,7 @@ export const handler = streamEndpoint(
       "Different filters combine with AND. The values of one comma-separated list combine with OR. Comparisons ignore case. `total` is exact, and every write is visible to the next read.",
     tag: "Prospects",
     allow: "everyone",
+    scope: "prospects:read",
     query: ListQuery,
     status: 200,
     revalidated: true,

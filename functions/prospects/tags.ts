@@ -12,6 +12,7 @@ export const handler = command(
     description: `Replaces all tags and keeps the order. An id that is sent twice counts once. A prospect may have ${limits.tagsPerProspect} tags.`,
     tag: "Prospects",
     allow: "everyone",
+    scope: "prospects:write",
     path: IdPath,
     body: TagChoice,
     status: 200,

@@ -11,6 +11,7 @@ export const handler = streamText(
       "A CSV file with one row: the names of the columns that an import reads. The column `id`, which `matchBy=id` needs, is missing, because an export has it with the ids of the prospects. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.",
     tag: "Prospects",
     allow: "everyone",
+    scope: "prospects:import",
     status: 200,
     response: named("CsvTemplate", z.string(), "A CSV file in UTF-8 with a header row alone."),
     file: { mediaType: "text/csv", name: "prospects-template.csv" },

@@ -12,6 +12,7 @@ export const handler = command(
     description: `Only sent fields change; null clears a field. A new \`currentStatusId\` adds an entry to the status history. Above ${limits.statusChangesPerProspect} entries the answer is 409. \`customFieldData\` is replaced as a whole.`,
     tag: "Prospects",
     allow: "everyone",
+    scope: "prospects:write",
     path: IdPath,
     body: ProspectPatch,
     status: 200,

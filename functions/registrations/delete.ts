@@ -9,6 +9,7 @@ export const handler = command(
     description: "Also cancels its waiting deliveries.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: RegistrationPath,
     status: 200,
     response: Deleted,

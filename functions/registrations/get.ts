@@ -9,6 +9,7 @@ export const handler = endpoint(
     summary: "Get a registration",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: RegistrationPath,
     status: 200,
     response: Registration,

@@ -11,6 +11,7 @@ export const handler = endpoint(
     summary: "List registrations",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: IdPath,
     status: 200,
     response: z.array(Registration),

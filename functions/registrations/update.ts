@@ -10,6 +10,7 @@ export const handler = command(
     description: "Only sent fields change. Waiting deliveries keep their time and their body.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: RegistrationPath,
     body: RegistrationPatch,
     status: 200,

@@ -11,6 +11,7 @@ export const handler = command(
     description: `Values are unique in a company, ignoring case. A second status with the same value is a conflict. A company may have ${limits.statusesPerCompany} statuses.`,
     tag: "Statuses",
     allow: "admin",
+    scope: "reference:write",
     body: NewStatus,
     status: 201,
     response: Status,

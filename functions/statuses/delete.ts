@@ -10,6 +10,7 @@ export const handler = command(
       "Prospects keep the status, but it can no longer be assigned. A patch with `isActive` true activates it again.",
     tag: "Statuses",
     allow: "admin",
+    scope: "reference:write",
     path: IdPath,
     status: 200,
     response: Deleted,

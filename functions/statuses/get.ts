@@ -5,6 +5,14 @@ import { Status } from "#shared/reference/schema.ts";
 import { getStatus } from "#shared/reference/values.ts";
 
 export const handler = endpoint(
-  { summary: "Get a lead status", tag: "Statuses", allow: "everyone", path: IdPath, status: 200, response: Status },
+  {
+    summary: "Get a lead status",
+    tag: "Statuses",
+    allow: "everyone",
+    scope: "prospects:read",
+    path: IdPath,
+    status: 200,
+    response: Status,
+  },
   ({ context, caller, path }) => getStatus(context, caller.companyId, path.id),
 );

@@ -11,6 +11,7 @@ export const handler = endpoint(
     description: "All statuses in their sort order, including inactive ones.",
     tag: "Statuses",
     allow: "everyone",
+    scope: "prospects:read",
     status: 200,
     response: z.array(Status),
   },

@@ -12,6 +12,7 @@ export const handler = command(
       "Only sent fields change. Prospects show the new value and colour at once. The status history keeps the old ones.",
     tag: "Statuses",
     allow: "admin",
+    scope: "reference:write",
     path: IdPath,
     body: StatusPatch,
     status: 200,

@@ -11,6 +11,7 @@ export const handler = command(
     description: `Values are unique in a company, ignoring case. A second tag with the same value is a conflict. A company may have ${limits.tagsPerCompany} tags.`,
     tag: "Tags",
     allow: "admin",
+    scope: "reference:write",
     body: NewTag,
     status: 201,
     response: Tag,

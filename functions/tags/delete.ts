@@ -9,6 +9,7 @@ export const handler = command(
     description: "Removes the tag from the list and from every prospect. Its value may be used for a new tag.",
     tag: "Tags",
     allow: "admin",
+    scope: "reference:write",
     path: IdPath,
     status: 200,
     response: Deleted,

@@ -5,6 +5,14 @@ import { Tag } from "#shared/reference/schema.ts";
 import { getTag } from "#shared/reference/values.ts";
 
 export const handler = endpoint(
-  { summary: "Get a tag", tag: "Tags", allow: "everyone", path: IdPath, status: 200, response: Tag },
+  {
+    summary: "Get a tag",
+    tag: "Tags",
+    allow: "everyone",
+    scope: "prospects:read",
+    path: IdPath,
+    status: 200,
+    response: Tag,
+  },
   ({ context, caller, path }) => getTag(context, caller.companyId, path.id),
 );

@@ -11,6 +11,7 @@ export const handler = endpoint(
     description: "All tags in alphabetical order.",
     tag: "Tags",
     allow: "everyone",
+    scope: "prospects:read",
     status: 200,
     response: z.array(Tag),
   },

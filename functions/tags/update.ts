@@ -11,6 +11,7 @@ export const handler = command(
     description: "Only sent fields change. Prospects show the new value and colour at once.",
     tag: "Tags",
     allow: "admin",
+    scope: "reference:write",
     path: IdPath,
     body: TagPatch,
     status: 200,

@@ -9,6 +9,7 @@ export const handler = command(
     description: `Every field is optional. A polygon has 3 to ${limits.polygonPointsMax} \`[lng, lat]\` points, open or closed, and is stored exactly as sent. Assigning a territory does not change prospects. A company may have ${limits.territoriesPerCompany} territories and ${limits.polygonBytesPerCompany / 1_000_000} MB of polygons. Above that the answer is 409.`,
     tag: "Territories",
     allow: "everyone",
+    scope: "territories:write",
     body: NewTerritory,
     status: 201,
     response: Territory,

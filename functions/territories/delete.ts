@@ -9,6 +9,7 @@ export const handler = command(
     description: "No later request returns the territory. The service keeps its data.",
     tag: "Territories",
     allow: "everyone",
+    scope: "territories:write",
     path: IdPath,
     status: 200,
     response: Deleted,

@@ -4,6 +4,14 @@ import { IdPath } from "#shared/http/paths.ts";
 import { getTerritory, Territory } from "#shared/territories/territories.ts";
 
 export const handler = endpoint(
-  { summary: "Get a territory", tag: "Territories", allow: "everyone", path: IdPath, status: 200, response: Territory },
+  {
+    summary: "Get a territory",
+    tag: "Territories",
+    allow: "everyone",
+    scope: "territories:read",
+    path: IdPath,
+    status: 200,
+    response: Territory,
+  },
   ({ context, caller, path }) => getTerritory(context, caller.companyId, path.id),
 );

@@ -9,6 +9,7 @@ export const handler = streamItems(
     description: "All territories of the company, newest first.",
     tag: "Territories",
     allow: "everyone",
+    scope: "territories:read",
     status: 200,
     response: z.array(Territory),
   },

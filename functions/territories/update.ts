@@ -10,6 +10,7 @@ export const handler = command(
       "Only sent fields change. A polygon is replaced as a whole. The `assignedToUserId` null unassigns the territory.",
     tag: "Territories",
     allow: "everyone",
+    scope: "territories:write",
     path: IdPath,
     body: TerritoryPatch,
     status: 200,

@@ -12,6 +12,7 @@ export const handler = command(
       "Within a minute the service refuses every token of the user. The user's running job stops before the answer. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.",
     tag: "Users",
     allow: "admin",
+    scope: "users:manage",
     path: IdPath,
     status: 200,
     response: Deleted,

@@ -6,7 +6,15 @@ import { User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 
 export const handler = endpoint(
-  { summary: "Get a user", tag: "Users", allow: "everyone", path: IdPath, status: 200, response: User },
+  {
+    summary: "Get a user",
+    tag: "Users",
+    allow: "everyone",
+    scope: "prospects:read",
+    path: IdPath,
+    status: 200,
+    response: User,
+  },
   async ({ context, caller, path }) =>
     presentUser(await getUser(context, caller.companyId, path.id), context.clock.now()),
 );

@@ -11,6 +11,7 @@ export const handler = streamItems(
     description: "All users of the company, including invited and disabled ones.",
     tag: "Users",
     allow: "everyone",
+    scope: "prospects:read",
     status: 200,
     response: z.array(User),
   },

@@ -13,6 +13,7 @@ export const handler = command(
       "Only sent fields change. New rights take effect within a minute, and for the user's running job before the answer. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.",
     tag: "Users",
     allow: "admin",
+    scope: "users:manage",
     path: IdPath,
     body: UserPatch,
     status: 200,

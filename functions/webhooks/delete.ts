@@ -9,6 +9,7 @@ export const handler = command(
     description: "Also deletes its registrations and cancels its waiting deliveries.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: IdPath,
     status: 200,
     response: Deleted,

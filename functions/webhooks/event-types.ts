@@ -10,6 +10,7 @@ export const handler = endpoint(
       "Lists every event that a registration can name, each with the JSON Schema of the `data` of its deliveries.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     status: 200,
     response: z.array(EventType),
   },

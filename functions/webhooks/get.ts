@@ -10,6 +10,7 @@ export const handler = endpoint(
     description: "The answer includes the registrations. The secret is masked.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: IdPath,
     status: 200,
     response: Webhook,

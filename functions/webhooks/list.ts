@@ -10,6 +10,7 @@ export const handler = streamItems(
     description: "Newest first, each with its registrations. Secrets are masked.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     status: 200,
     response: z.array(Webhook),
   },

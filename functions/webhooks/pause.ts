@@ -11,6 +11,7 @@ export const handler = command(
       "A paused webhook makes no attempts. Its deliveries are kept for 30 days and sent when it is resumed. The service also pauses a webhook whose receiver answers 410, or with no successful attempt for five days.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: IdPath,
     status: 200,
     response: Webhook,

@@ -11,6 +11,7 @@ export const handler = command(
     description: "The deliveries that waited are sent, oldest first, at ten a second in addition to new ones.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: IdPath,
     status: 200,
     response: Webhook,

@@ -11,6 +11,7 @@ export const handler = command(
       "Only sent fields change. Waiting deliveries go to the new url. The secret is masked. The service ignores `secretKey` here: `POST /api/webhooks/{id}/rotate-secret` replaces the secret.",
     tag: "Webhooks",
     allow: "admin",
+    scope: "webhooks:manage",
     path: IdPath,
     body: WebhookPatch,
     status: 200,

@@ -41,7 +41,7 @@ const contact = { name: "The operator of this service" };
 
 const introduction = `Prospects, territories and webhooks of canvassing teams. Every record belongs to the caller's company.
 
-Send an access token of the service's OpenID Connect issuer as \`Authorization: Bearer\`. Times are UTC
+Send an access token of the service's OpenID Connect issuer, or an API key of a service account, as \`Authorization: Bearer\`. Times are UTC
 \`YYYY-MM-DDTHH:mm:ss.sssZ\`, ids are positive integers below 2^53. The service coerces no value of a JSON body and ignores
 unknown fields. An empty text, or one of white space alone, counts as null where a field may be null, as not sent where a free text has
 a default, and as missing where it is required. An unknown query parameter is answered 400, because a misspelt filter would
@@ -62,6 +62,7 @@ const sections: Readonly<Record<string, string>> = {
   Statuses: "The company's own states of prospects. Everybody reads them; admins and owners write them.",
   Tags: "Labels for prospects. Everybody reads them and puts them on prospects; admins and owners write them.",
   Users: "The people who may sign in, with role and permissions. Everybody reads them; admins and owners write them.",
+  "Service accounts": "Programs that use the API by keys, without a person. For admins and owners only.",
   Reports: "Counts of what users have done.",
   Jobs: "Changes of many prospects at once, and their undo. A company's jobs run one after the other.",
   Webhooks: "Receivers of signed events, with the events that each of them gets. For admins and owners only.",

@@ -1,5 +1,6 @@
 /** Builds one operation of the OpenAPI document from a route and its contract. */
 import * as z from "zod/mini";
+import { type Scope, scopesOf } from "#shared/auth/scopes.ts";
 import { textOf } from "#shared/documentation.ts";
 import type { Contract } from "#shared/http/contract.ts";
 import type { Route } from "../routes/route.ts";
@@ -149,6 +150,7 @@ export function operation(route: Route, contract: Contract, components: Componen
       : []),
     ...(contract.revalidated ? [{ $ref: "#/components/parameters/If-None-Match" }] : []),
   ];
+  const scopes = scopesOf(contract.scope);
   const all = [...inPath, ...inQuery, ...inHeader];
   assertPlaceholders(
     route,
@@ -157,9 +159,14 @@ export function operation(route: Route, contract: Contract, components: Componen
   return {
     operationId: operationIdOf(route),
     summary: contract.summary,
-    description: [contract.description, isOfRecord(route) && notFound(contract.tag), rights[contract.allow]]
+    description: [
+      contract.description,
+      isOfRecord(route) && notFound(contract.tag),
+      `${rights[contract.allow]} ${keyText(scopes)}`,
+    ]
       .filter(Boolean)
       .join("\n\n"),
+    ...(scopes !== undefined && { "x-required-scope": scopes.join(" | ") }),
     tags: [contract.tag],
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
@@ -184,6 +191,11 @@ const rights = {
   canViewAllProspects: "Needs the permission `canViewAllProspects`, which admins and owners have.",
   canManageProspects: "Needs the permission `canManageProspects`, which admins and owners have.",
 } as const satisfies Record<Contract["allow"], string>;
+
+const keyText = (scopes: readonly Scope[] | undefined): string =>
+  scopes === undefined
+    ? "A key needs no scope."
+    : `A key needs the scope ${scopes.map((scope) => `\`${scope}\``).join(" or ")}.`;
 
 const disabled = (record: string): string =>
   `A ${record} of another company is 404. After a DELETE the record can still be read and changed; only a second DELETE is 404.`;
@@ -303,12 +315,12 @@ function componentOf(schema: JsonSchema): { component: string | undefined; isLis
  * Returns the error statuses that follow from the contract. 400 is always included, because API Gateway responds with 400 if it cannot read
  * a request.
  */
-function problemStatuses(route: Route, { allow, body, mayReset }: Contract): number[] {
+function problemStatuses(route: Route, { allow, scope, body, mayReset }: Contract): number[] {
   const { method } = route;
   return [
     400,
     ...(allow === "public" ? [] : [401]),
-    ...(allow === "public" || allow === "everyone" ? [] : [403]),
+    ...(allow === "public" || (allow === "everyone" && scope === "none") ? [] : [403]),
     ...(isOfRecord(route) ? [404] : []),
     ...(method === "GET" ? [] : [409]),
     ...(mayReset === true ? [410] : []),

@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { Identity } from "#shared/auth/directory.ts";
+import { StoredKeyRing } from "#shared/auth/key-ring.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import { FactState, LoggedFacts } from "#shared/company-index/activity/log.ts";
 import { DayRow } from "#shared/company-index/activity/read.ts";
@@ -69,6 +70,7 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   factState: FactState,
   fanOut: StoredFanOut,
   fanOutProgress: StoredProgress,
+  keyRing: StoredKeyRing,
   limiter: StoredLimiter,
   history: StoredStatusChange,
   idempotency: StoredClaim,

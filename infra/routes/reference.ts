@@ -33,11 +33,22 @@ export const referenceRoutes: readonly Route[] = [
   }),
   get("/api/users/{id}", "users/get", { table: named }),
   patch("/api/users/{id}", "users/update", {
-    table: { ...invitationWrites, ...runningJob, identity: ["PutItem", "UpdateItem"] },
+    table: {
+      ...invitationWrites,
+      ...runningJob,
+      reference: ["GetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"],
+      identity: ["PutItem", "GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
+    },
     identityProvider: "invite",
   }),
   remove("/api/users/{id}", "users/delete", {
-    table: { ...userWrites, ...runningJob, identity: ["UpdateItem", "DeleteItem"], email: ["GetItem", "DeleteItem"] },
+    table: {
+      ...userWrites,
+      ...runningJob,
+      reference: ["GetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"],
+      identity: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem", "DeleteItem"],
+      email: ["GetItem", "DeleteItem"],
+    },
     identityProvider: "withdraw",
   }),
 

@@ -4,6 +4,7 @@ import { jobRoutes } from "./jobs.ts";
 import { prospectRoutes } from "./prospects.ts";
 import { referenceRoutes } from "./reference.ts";
 import { type EventFunction, get, post, type Route } from "./route.ts";
+import { serviceAccountRoutes } from "./service-accounts.ts";
 import { sessionRoutes, signedInUser } from "./session.ts";
 import { syncRoutes } from "./sync.ts";
 import { territoryRoutes } from "./territories.ts";
@@ -18,6 +19,7 @@ const declared: readonly Route[] = [
   ...sessionRoutes,
   get("/api/me", "me", { table: named }),
   ...referenceRoutes,
+  ...serviceAccountRoutes,
   ...prospectRoutes,
   ...territoryRoutes,
   ...jobRoutes,

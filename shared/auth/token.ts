@@ -38,7 +38,8 @@ export type Refusal =
   | "signature not verified"
   | "wrong issuer"
   | "wrong audience"
-  | "not an access token";
+  | "not an access token"
+  | "unknown, expired or revoked key";
 
 export class TokenRefused extends ApiError {
   readonly reason: Refusal;

@@ -14,18 +14,29 @@ export const Permission = named(
 );
 export type Permission = z.infer<typeof Permission>;
 
+/** Absent for a person. */
+export const UserType = named("UserType", z.enum(["service"]), "The kind of a user who is not a person.");
+
 export const UserSummary = named(
   "UserSummary",
-  z.object({ id: Id, firstName: z.string(), lastName: z.string(), email: z.string() }),
+  z.object({
+    id: Id,
+    firstName: z.string(),
+    lastName: z.string(),
+    email: z.string(),
+    type: z.optional(UserType),
+  }),
   "A user as other records show them.",
 );
 export type UserSummary = z.infer<typeof UserSummary>;
 
-export const EMAIL_TEXT = "Unique in the whole service; cannot be changed.";
+export const EMAIL_TEXT =
+  "Unique in the whole service; cannot be changed. That of a service account ends with `.invalid` and receives no mail.";
+export const TYPE_TEXT = "`service` for a service account. Absent for a person.";
 export const PERMISSIONS_TEXT =
   "What a sales user may do beyond their own prospects. Admins and owners hold every permission.";
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
-/* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT } }));
+/* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT, type: TYPE_TEXT } }));
 
 /** Rows may have an e-mail address that the rule for new addresses refuses. */
 const KnownEmail = z.email({ pattern: /@/ }).check(atMost(limits.email));
@@ -50,7 +61,7 @@ export type UserRights = z.infer<typeof UserRights>;
 /** The number of changes of the fields that other records show. Undefined if there were none. */
 export const Renames = z.optional(z.int());
 
-/** `sub` is the subject of the user's tokens. */
+/** `sub` is the subject of the user's tokens, or the id of the key ring of a service account. */
 export const StoredUser = z.object({
   ...userFields,
   type: z.literal("user"),
@@ -60,6 +71,8 @@ export const StoredUser = z.object({
   renames: Renames,
   /** The time at which the invitation expires, in milliseconds since 1970. Undefined after the user has accepted. */
   invitedUntil: z.optional(z.int()),
+  /** True for a service account: a program that uses the API by keys and cannot sign in. */
+  isService: z.optional(z.literal(true)),
   isWithdrawn: z.optional(z.literal(true)),
 });
 export type StoredUser = z.infer<typeof StoredUser>;

@@ -2,6 +2,7 @@
 import type { MiddlewareObj } from "@middy/core";
 import type * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
+import type { NeededScope } from "#shared/auth/scopes.ts";
 import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 
@@ -15,6 +16,8 @@ export interface Contract {
   /** The section of the API reference. */
   readonly tag: string;
   readonly allow: Allow;
+  /** What a key needs beside the rights of `allow`. */
+  readonly scope: NeededScope;
   readonly path?: z.ZodMiniType;
   /** The schema of the query parameters, which are all strings before validation. */
   readonly query?: z.ZodMiniType;

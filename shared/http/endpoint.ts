@@ -6,6 +6,7 @@ import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Caller, CallerContext, isAdmin, may } from "#shared/auth/caller.ts";
+import { requireScope } from "#shared/auth/scopes.ts";
 import { type ApiContext, apiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
@@ -129,7 +130,7 @@ export function requestChain<C extends Contract, Answer, Services>(
       throw new ApiError("unavailable", contract.unknownOutcome ?? TOOK_TOO_LONG, { showsDetail: true });
     },
   })
-    .use(authorization(contract.allow))
+    .use(authorization(contract))
     .use(knownParameters(contract))
     .use(body)
     .onError((failed) => {
@@ -149,12 +150,13 @@ export function requestChain<C extends Contract, Answer, Services>(
     });
 }
 
-/** Throws `permission_denied` if the caller lacks the role or permission for the endpoint. */
-const authorization = (allow: Allow): MiddlewareObj<ApiEvent> => ({
+/** Throws `permission_denied` or `insufficient_scope` if the caller lacks the role, permission or scope for the endpoint. */
+const authorization = ({ allow, scope }: Contract): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
     if (allow === "public") return;
     const caller = callerOf(event);
     addLogContext({ companyId: caller.companyId, userId: caller.userId });
+    requireScope(caller, scope);
     if (!isAllowed(caller, allow)) throw new ApiError("permission_denied", missing(allow));
     event.caller = caller;
   },

@@ -3,8 +3,8 @@
  * kind of job adds its own attributes and its work.
  */
 import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
-import { StoredUser } from "#shared/auth/user-schema.ts";
+import { type Caller, common, type Rights } from "#shared/auth/caller.ts";
+import { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
 import type { JobId, JobMessage } from "#shared/aws/sqs.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
@@ -31,6 +31,8 @@ export const jobFields = {
   id: Id,
   companyId: Id,
   createdBy: Id,
+  /** The rights of the key that began the job. The job never has more. Absent for a person. */
+  keyRights: z.optional(z.object({ role: Role, permissions: z.array(Permission) })),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   /** The end of the lease. Absent until the first invocation. */
@@ -42,18 +44,24 @@ export const jobFields = {
 const JobRow = z.object(jobFields);
 export type JobRow = z.infer<typeof JobRow>;
 
-export function newJobRow({ companyId, userId }: Caller, id: number, nowMs: number): JobRow {
+export function newJobRow(caller: Caller, id: number, nowMs: number): JobRow {
+  const { companyId, userId, key } = caller;
   const now = iso(nowMs);
-  return { id, companyId, createdBy: userId, createdAt: now, updatedAt: now, runs: 0 };
+  const keyRights = key && common(caller, caller);
+  return { id, companyId, createdBy: userId, keyRights, createdAt: now, updatedAt: now, runs: 0 };
 }
 
+/** Returns the user who began the job, with the user's current rights `rights`. */
+export const jobCaller = ({ companyId, createdBy, keyRights }: JobRow, rights: Rights): Caller => ({
+  companyId,
+  userId: createdBy,
+  ...common(rights, keyRights ?? rights),
+});
+
 /** Returns the user who began the job, with current rights. Undefined if the user is disabled. */
-export async function currentCaller(
-  { table }: Pick<JobContext, "table">,
-  { companyId, createdBy }: JobRow,
-): Promise<Caller | undefined> {
-  const { isActive, role, permissions } = StoredUser.parse(await table.get(keys.user(companyId, createdBy)));
-  return isActive ? { companyId, userId: createdBy, role, permissions } : undefined;
+export async function currentCaller({ table }: Pick<JobContext, "table">, job: JobRow): Promise<Caller | undefined> {
+  const user = StoredUser.parse(await table.get(keys.user(job.companyId, job.createdBy)));
+  return user.isActive ? jobCaller(job, user) : undefined;
 }
 
 /** The attributes with which the sweep finds a job whose message was lost, at the given time. */

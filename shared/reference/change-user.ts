@@ -10,8 +10,9 @@ import type { ApiContext } from "#shared/context.ts";
 import { all, equals, exists, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
-import { notFound } from "#shared/errors.ts";
-import { changeOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
+import { creatorWrites, losesRights } from "#shared/reference/created-keys.ts";
+import { changeOf, freshDictionary, namesChange, namesChangeAfter, nextVersion } from "#shared/reference/dictionary.ts";
 import {
   canSignIn,
   constantTime,
@@ -39,7 +40,7 @@ export async function changeUser(
   id: number,
   patch: UserPatch,
 ): Promise<Plan<PresentedUser>> {
-  const current = await getUser(context, caller.companyId, id);
+  const current = await getPerson(context, caller.companyId, id);
   const next = patched(current, patch);
   if (patch.isActive !== true || canSignIn(current, context.clock.now())) {
     return userChange(context, caller, current, next);
@@ -49,8 +50,13 @@ export async function changeUser(
 }
 
 /** Writes nothing if all values are the same as before. */
-function userChange({ clock }: ApiContext, caller: Caller, current: StoredUser, next: StoredUser): Plan<PresentedUser> {
-  const nowMs = clock.now();
+async function userChange(
+  context: ApiContext,
+  caller: Caller,
+  current: StoredUser,
+  next: StoredUser,
+): Promise<Plan<PresentedUser>> {
+  const nowMs = context.clock.now();
   if (JSON.stringify(current) === JSON.stringify(next)) return unchanged(presentUser(current, nowMs));
   requireOwnerFor(caller, current.role, next.role);
   requireNoSelfDemotion(caller, current, next);
@@ -61,9 +67,29 @@ function userChange({ clock }: ApiContext, caller: Caller, current: StoredUser, 
     ...(canSignIn(current, nowMs) ? [rightsWrite(written)] : []),
     // A transaction may contain each row only once, and the caller's own row already has a condition.
     ...(current.id === caller.userId ? [] : [callerUnchanged(caller)]),
-    ...namesChange(caller.companyId, changeOf(current, written)),
+    ...(await namesAndKeys(context, caller.companyId, current, written)),
   ];
   return { writes, answer: presentUser(written, nowMs) };
+}
+
+async function namesAndKeys(
+  context: ApiContext,
+  companyId: number,
+  current: StoredUser,
+  written: StoredUser,
+): Promise<readonly Write[]> {
+  const change = changeOf(current, written);
+  if (!losesRights(current, written)) return namesChange(companyId, change);
+  const dictionary = await freshDictionary(context, companyId);
+  const { writes } = await creatorWrites(context, dictionary, current, written);
+  return [...namesChangeAfter(dictionary, companyId, change), ...writes];
+}
+
+/** Throws `conflict` for a service account, which has routes of its own. */
+async function getPerson(context: ApiContext, companyId: number, id: number): Promise<StoredUser> {
+  const user = await getUser(context, companyId, id);
+  if (user.isService) throw new ApiError("conflict", `Change this service account at /api/service-accounts/${id}.`);
+  return user;
 }
 
 function patched(current: StoredUser, patch: UserPatch): StoredUser {
@@ -87,11 +113,11 @@ export async function disableOrWithdraw(
   caller: Caller,
   id: number,
 ): Promise<Plan<{ id: number }>> {
-  const current = await getUser(context, caller.companyId, id);
+  const current = await getPerson(context, caller.companyId, id);
   const state = invitationOf(current, context.clock.now());
   if (state === "withdrawn" || (state === "accepted" && !current.isActive)) throw notFound("user");
   const disabled = { ...current, isActive: false };
-  if (state === "accepted") return { ...userChange(context, caller, current, disabled), answer: { id } };
+  if (state === "accepted") return { ...(await userChange(context, caller, current, disabled)), answer: { id } };
   requireOwnerFor(caller, current.role);
   requireNoSelfDemotion(caller, current, disabled);
   const after = constantTime(identities);

@@ -44,13 +44,14 @@ export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
 /** The row with the state of its invitation. The schema of the answer removes fields such as the token subject. */
-export type PresentedUser = StoredUser & Pick<User, "invitation" | "invitationExpiresAt">;
+export type PresentedUser = Omit<StoredUser, "type"> & Pick<User, "type" | "invitation" | "invitationExpiresAt">;
 
 export function presentUser(user: StoredUser, nowMs: number): PresentedUser {
   const invitation = invitationOf(user, nowMs);
   const { invitedUntil } = user;
   const endsAt = invitation === "pending" && invitedUntil !== undefined ? iso(invitedUntil) : null;
-  return { ...user, invitation, invitationExpiresAt: endsAt };
+  const type = user.isService ? "service" : undefined;
+  return { ...user, type, invitation, invitationExpiresAt: endsAt };
 }
 
 interface Claimants {

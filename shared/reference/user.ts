@@ -3,14 +3,16 @@
  * company and in the service. The last one is missing if another company has the address. Also the rules for who may change users.
  */
 import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
+import { type Caller, isBelow } from "#shared/auth/caller.ts";
 import {
   EMAIL_TEXT,
   PERMISSIONS_TEXT,
   Permission,
   Role,
   type StoredUser,
+  TYPE_TEXT,
   UserRights,
+  UserType,
   userFields,
 } from "#shared/auth/user-schema.ts";
 import { absent, all, any, atMost, type Condition, equals, type Write } from "#shared/db/expression.ts";
@@ -25,12 +27,17 @@ export type InvitationState = z.infer<typeof InvitationState>;
 
 export const User = named(
   "User",
-  z.object({ ...userFields, invitation: InvitationState, invitationExpiresAt: z.nullable(Timestamp) }),
+  z.object({
+    ...userFields,
+    type: z.optional(UserType),
+    invitation: InvitationState,
+    invitationExpiresAt: z.nullable(Timestamp),
+  }),
   "A user of the company. A user who is not active cannot sign in.",
 );
 export type User = z.infer<typeof User>;
 
-const Permissions = z.array(Permission).check(
+export const Permissions = z.array(Permission).check(
   z.refine((list) => new Set(list).size === list.length, { error: "must hold each permission once" }),
   z.meta({ uniqueItems: true }),
 );
@@ -74,6 +81,7 @@ export type UserPatch = z.output<typeof UserPatch>;
 /* @__PURE__ */ explain([User, NewUser, UserPatch], () => ({
   fields: {
     email: EMAIL_TEXT,
+    type: TYPE_TEXT,
     permissions: PERMISSIONS_TEXT,
     isActive: "A user who is not active cannot sign in.",
     invitation:
@@ -166,16 +174,18 @@ export function newUserWrites(user: StoredUser): Write[] {
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
+/** The row with the copy of the user's rights that authentication reads. */
+export const rightsKey = ({ isService, sub }: StoredUser): keys.Key =>
+  isService === true ? keys.keyRing(sub) : keys.identity(sub);
+
 /** Add this write to each transaction that changes a user. */
-export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
-  update: keys.identity(sub),
+export const rightsWrite = ({ id, ...user }: StoredUser): Write => ({
+  update: rightsKey({ id, ...user }),
   change: { set: { rights: UserRights.parse(user) } },
   when: equals("userId", id),
 });
 
 export const invitationEndsAt = (nowMs: number): number => nowMs + limits.invitationMs;
-
-const rank: Record<Role, number> = { sales: 0, admin: 1, owner: 2 };
 
 /** Throws `permission_denied` if one of the roles is owner and the caller is not an owner. Only owners may manage owners. */
 export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void {
@@ -191,16 +201,17 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
   if (current.id !== caller.userId) return;
   if (!current.isActive || current.role !== caller.role) throw roleChanged();
   if (!next.isActive) throw new ApiError("conflict", "You cannot disable yourself.");
-  if (rank[next.role] < rank[current.role]) throw new ApiError("conflict", "You cannot lower your own role.");
+  if (isBelow(next.role, current.role)) throw new ApiError("conflict", "You cannot lower your own role.");
 }
 
 /**
  * The caller still has the cached role. Add this check to each transaction that changes another user, so that two owners cannot disable
  * each other.
  */
-export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
+export const callerUnchanged = ({ companyId, userId, role, key }: Caller): Write => ({
   check: keys.user(companyId, userId),
-  when: all(equals("role", role), equals("isActive", true)),
+  // The role of a key may be lower than that of its service account.
+  when: key === undefined ? all(equals("role", role), equals("isActive", true)) : equals("isActive", true),
   orThrow: roleChanged,
 });
 

@@ -24,10 +24,11 @@ export async function isActiveUser({ table }: ReadContext, companyId: number, id
   return item !== undefined && StoredUser.parse(item).isActive;
 }
 
-export function userSummary(user: StoredUser | undefined): UserSummary | null {
-  if (user === undefined) return null;
-  const { id, firstName, lastName, email } = user;
-  return { id, firstName, lastName, email };
+export function summaryOf({ id, firstName, lastName, email, isService }: StoredUser): UserSummary {
+  return { id, firstName, lastName, email, ...(isService && { type: "service" }) };
 }
+
+export const userSummary = (user: StoredUser | undefined): UserSummary | null =>
+  user === undefined ? null : summaryOf(user);
 
 export const fullName = (user: StoredUser): string => `${user.firstName} ${user.lastName}`.trim();

@@ -1,5 +1,6 @@
 /** The id of a console session. It is random, and only the browser knows it: the table contains its hash. */
 import { createHash, randomBytes } from "node:crypto";
+import { KEY_PATTERN } from "#shared/auth/api-key.ts";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
 
 const ID_BYTES = 32;
@@ -13,7 +14,7 @@ const ID = "[A-Za-z0-9_-]{43}";
 const SESSION_PATTERN = `^Session ${ID}$`;
 
 /** Each alternative describes the whole header. */
-export const AUTHORIZATION_PATTERN = `${BEARER_PATTERN}|${SESSION_PATTERN}`;
+export const AUTHORIZATION_PATTERN = `${BEARER_PATTERN}|${KEY_PATTERN}|${SESSION_PATTERN}`;
 
 const header = new RegExp(SESSION_PATTERN);
 const whole = new RegExp(`^${ID}$`);

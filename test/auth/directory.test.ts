@@ -13,7 +13,12 @@ import { createUser, updateUser } from "../harness/verbs.ts";
 
 const db = faultyDynamoDb();
 
-const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
+const callerOf = ({ companyId, id, role }: Pick<StoredUser, "companyId" | "id" | "role">): Caller => ({
+  companyId,
+  userId: id,
+  role,
+  permissions: [],
+});
 
 test("each look-up returns the current rights, so a disabled user is rejected until the user is enabled again", async () => {
   const context = contextOn(db.table);

@@ -232,14 +232,17 @@ export interface Client extends TypedClient {
   readonly email: string;
 }
 
-export function clientOf(email: string): Client {
+export const clientOf = (email: string): Client => clientWith(() => tokenOf(email), email);
+
+/** `email` is empty for a client with an API key. */
+export function clientWith(accessToken: () => Promise<string>, email = ""): Client {
   const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
-    const headers = { Authorization: `Bearer ${await tokenOf(email)}`, "Content-Type": "application/json" };
+    const headers = { Authorization: `Bearer ${await accessToken()}`, "Content-Type": "application/json" };
     return send(method, path, { headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
   };
   const { GET, POST, PUT, PATCH, DELETE } = apiClient({
     baseUrl: baseUrl(),
-    accessToken: () => tokenOf(email),
+    accessToken,
     fetch: async (request) => {
       const response = await fetch(request);
       const answer = answerOf(response.status, response.headers, Buffer.from(await response.clone().arrayBuffer()));

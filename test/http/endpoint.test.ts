@@ -20,7 +20,14 @@ beforeAll(async () => {
   process.env.TABLE_NAME = "t";
 });
 
-const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.unknown() } as const;
+const contract = {
+  summary: "",
+  tag: "",
+  allow: "everyone",
+  scope: "none",
+  status: 200,
+  response: z.unknown(),
+} as const;
 const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
 
 test("after its answer, an endpoint writes nothing more", async () => {

@@ -40,6 +40,7 @@ const contract = {
   summary: "",
   tag: "",
   allow: "everyone",
+  scope: "none",
   status: 200,
   response: z.unknown(),
   unknownOutcome: UNKNOWN_OUTCOME,

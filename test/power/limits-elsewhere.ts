@@ -28,5 +28,13 @@ export const others = {
   exchangeMs: "test/outbound/deadline.deep.test.ts",
   connectionAgeMs: "test/outbound/connections.deep.test.ts",
   answerKeptBytes: "test/outbound/receivers.deep.test.ts",
+  serviceAccounts: "test/service-accounts/keys.test.ts",
+  serviceAccountsEver: "test/service-accounts/keys.test.ts",
+  keysPerAccount: "test/service-accounts/keys.test.ts",
+  keyMs: "test/service-accounts/keys.test.ts",
+  keyMsMax: "test/service-accounts/keys.test.ts",
+  keyOverlapSeconds: "test/service-accounts/keys.test.ts",
+  orphanedKeyMs: "test/service-accounts/keys.test.ts",
+  keyUseMs: "test/service-accounts/keys.test.ts",
   changesBytes: "test/sync/stage-limits.test.ts",
 } as const satisfies Record<string, string>;

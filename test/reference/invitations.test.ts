@@ -51,7 +51,7 @@ async function scene() {
 }
 
 const DAY_MS = 24 * 3_600_000;
-const shown = async (context: ApiContext, { companyId }: Caller, { id }: StoredUser): Promise<User> =>
+const shown = async (context: ApiContext, { companyId }: Caller, { id }: Pick<StoredUser, "id">): Promise<User> =>
   User.parse(presentUser(await getUser(context, companyId, id), context.clock.now()));
 const taken = { code: "conflict", message: "This e-mail address is in use." };
 

@@ -21,7 +21,12 @@ const newUser = (email: string, role: Role = "sales"): NewUser => ({
   role,
   permissions: [],
 });
-const callerOf = ({ companyId, id, role }: StoredUser): Caller => ({ companyId, userId: id, role, permissions: [] });
+const callerOf = ({ companyId, id, role }: Pick<StoredUser, "companyId" | "id" | "role">): Caller => ({
+  companyId,
+  userId: id,
+  role,
+  permissions: [],
+});
 
 let companies = 0;
 async function company() {

@@ -10,6 +10,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
+import { rightsKey } from "#shared/reference/user.ts";
 
 /** The row of a company, with the fields that only the commands in this folder set. */
 export const MarkedCompany = z.extend(StoredCompany, {
@@ -77,9 +78,9 @@ export async function* usersOf(table: Table, companyId: number): AsyncGenerator<
 
 async function markUsers(table: Table, companyId: number, change: Change): Promise<number> {
   let users = 0;
-  for await (const { id, sub } of usersOf(table, companyId)) {
+  for await (const user of usersOf(table, companyId)) {
     // A user whose invitation was withdrawn may have no identity row, which makes the condition fail.
-    await unlessRefused(() => table.write({ update: keys.identity(sub), change, when: equals("userId", id) }));
+    await unlessRefused(() => table.write({ update: rightsKey(user), change, when: equals("userId", user.id) }));
     users++;
   }
   return users;

@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
+import { requireScope } from "#shared/auth/scopes.ts";
 import type { Found } from "#shared/company-index/read/company-index.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -50,6 +51,7 @@ export async function createBulk(
   input: NewBulk,
 ): Promise<Plan<Job | BulkDryRun>> {
   const { action, dryRun = false, events = "summary", expectedCount } = input;
+  requireScope(caller, action.delete === true ? "prospects:delete" : "prospects:write");
   if (action.delete === true && !isAdmin(caller)) {
     throw new ApiError("permission_denied", "Only admins and owners may delete prospects.");
   }

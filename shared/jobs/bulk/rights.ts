@@ -10,6 +10,7 @@ import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { jobCaller } from "#shared/jobs/job.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { getUser } from "#shared/reference/users.ts";
 
@@ -21,11 +22,10 @@ export interface Author {
 }
 
 /** The dictionary must be current, because it contains the user's rights. */
-export function authorOf({ users }: Dictionary, { companyId, createdBy }: StoredBulk): Author {
-  const user = users.get(createdBy);
+export function authorOf({ users }: Dictionary, job: StoredBulk): Author {
+  const user = users.get(job.createdBy);
   if (user === undefined) return { version: 0, caller: undefined };
-  const { isActive, role, permissions, version } = user;
-  return { version, caller: isActive ? { companyId, userId: createdBy, role, permissions } : undefined };
+  return { version: user.version, caller: user.isActive ? jobCaller(job, user) : undefined };
 }
 
 /** How often a request looks at a running job that it waits for, and how many milliseconds it waits before each look. */

@@ -1,5 +1,6 @@
 /** Plans one operation with the same functions as the endpoints for single records, and makes its result. */
 import type { Caller } from "#shared/auth/caller.ts";
+import { requireScope } from "#shared/auth/scopes.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Plan, Written } from "#shared/db/plan.ts";
@@ -73,6 +74,7 @@ export async function planOf(
   sent: Operation,
   id: number | undefined,
 ): Promise<Plan<unknown>> {
+  requireScope(caller, sent.type === "prospect.delete" ? "prospects:delete" : "prospects:write");
   const nowMs = given.clock.now();
   const operation = notAhead(sent, nowMs);
   // The time of arrival is then exactly the record's `createdAt` too.

@@ -20,7 +20,14 @@ test("`*` allows all origins, but allows none of them to send cookies or the hea
   vi.stubEnv("TABLE_NAME", "t");
   const caller = proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
   const event = { ...caller, multiValueHeaders: { Origin: ["https://any.example.com"] } };
-  const contract = { summary: "", tag: "", allow: "everyone", status: 200, response: z.string() } as const;
+  const contract = {
+    summary: "",
+    tag: "",
+    allow: "everyone",
+    scope: "none",
+    status: 200,
+    response: z.string(),
+  } as const;
   const { headers } = await endpoint(contract, async () => "answer")(event, lambdaContext);
   expect(headers).toMatchObject({ "Access-Control-Allow-Origin": "https://any.example.com", Vary: "Origin" });
   expect(JSON.stringify(headers)).not.toMatch(/allow-credentials/i);

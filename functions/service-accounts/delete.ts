@@ -1,0 +1,25 @@
+/** DELETE /api/service-accounts/{id}: deletes a service account with its keys. */
+
+import { command } from "#shared/http/endpoint.ts";
+import { IdPath } from "#shared/http/paths.ts";
+import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
+import { DeletedAccount } from "#shared/reference/service-account-schema.ts";
+import { deleteAccount } from "#shared/reference/service-accounts.ts";
+
+export const handler = command(
+  {
+    summary: "Delete a service account",
+    description:
+      "Within a minute the service refuses all keys of the account. Its running job stops before the answer. Records still show the account as their author.",
+    path: IdPath,
+    status: 200,
+    response: DeletedAccount,
+    tag: "Service accounts",
+    allow: "admin",
+    scope: "keys:manage",
+  },
+  async ({ context, caller, path }) => {
+    const plan = await deleteAccount(context, caller, path.id);
+    return { ...plan, after: () => untilJobsHaveRights(context, caller.companyId, path.id) };
+  },
+);

@@ -1,0 +1,60 @@
+/**
+ * The text of an API key: `pck_<id>_<secret><checksum>`. The id finds the key's row. The checksum lets the service refuse a misspelt key
+ * without a read, and lets scanners of source code recognize a lost key.
+ */
+import { createHash, randomInt, timingSafeEqual } from "node:crypto";
+import { crc32 } from "node:zlib";
+
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** The keys of a service account share the first characters of their ids, which are the id of the account's key ring. */
+export const RING_ID = 7;
+const ID = 8;
+const SECRET = 32;
+const CHECKSUM = 6;
+const FORM = `pck_[0-9A-Za-z]{${ID}}_[0-9A-Za-z]{${SECRET + CHECKSUM}}`;
+
+/** An Authorization header with an API key. Each alternative of the gateway's pattern describes the whole header. */
+export const KEY_PATTERN = `^[Bb][Ee][Aa][Rr][Ee][Rr] +${FORM}$`;
+const header = new RegExp(KEY_PATTERN);
+
+export const randomText = (length: number): string =>
+  Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join("");
+
+function checksumOf(text: string): string {
+  let rest = crc32(text);
+  let checksum = "";
+  while (checksum.length < CHECKSUM) {
+    checksum = ALPHABET.charAt(rest % ALPHABET.length) + checksum;
+    rest = Math.floor(rest / ALPHABET.length);
+  }
+  return checksum;
+}
+
+/** Returns a new id for a key of the ring. `isTaken` says whether an id is in use. */
+export function newKeyId(ring: string, isTaken: (id: string) => boolean): string {
+  for (;;) {
+    const id = ring + randomText(ID - RING_ID);
+    if (!isTaken(id)) return id;
+  }
+}
+
+export function newKey(id: string): string {
+  const text = `pck_${id}_${randomText(SECRET)}`;
+  return text + checksumOf(text);
+}
+
+/** Undefined if the header contains no text of the form of a key. The checksum may be wrong. */
+export const keyIn = (authorization: string): string | undefined =>
+  header.test(authorization) ? authorization.slice(authorization.lastIndexOf(" ") + 1) : undefined;
+
+export const hasChecksum = (key: string): boolean => key.slice(-CHECKSUM) === checksumOf(key.slice(0, -CHECKSUM));
+
+export const idOf = (key: string): string => key.slice("pck_".length, "pck_".length + ID);
+export const ringOf = (keyId: string): string => keyId.slice(0, RING_ID);
+
+/** The table contains only this hash. A secret is random and long, so it needs no slow hash. */
+export const digestOf = (key: string): string => createHash("sha256").update(key).digest("base64url");
+
+/** Takes the same time for all digests. */
+export const isSame = (digest: string, other: string): boolean =>
+  timingSafeEqual(Buffer.from(digest, "base64url"), Buffer.from(other, "base64url"));

@@ -1,0 +1,66 @@
+/** Authenticates a request by an API key. */
+import { LRUCache } from "lru-cache";
+import { digestOf, hasChecksum, idOf, isSame, ringOf } from "#shared/auth/api-key.ts";
+import { type Caller, common } from "#shared/auth/caller.ts";
+import { isLive, isUnchanged, type StoredKey, StoredKeyRing } from "#shared/auth/key-ring.ts";
+import { TokenRefused } from "#shared/auth/token.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ConditionFailed } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { errorFields, log } from "#shared/log.ts";
+
+type Context = Pick<ApiContext, "table" | "clock">;
+
+interface Refused {
+  readonly ring: StoredKeyRing | undefined;
+  readonly at: number;
+}
+/** Guesses of an id cost one read a minute. A key that is accepted is always read, because it may have been revoked. */
+const refusals = new LRUCache<string, Refused>({ max: 10_000 });
+
+/**
+ * Returns the caller. A refusal is the same for a key that is unknown, wrong, expired or revoked, and after the same number of reads. A
+ * misspelt key, whose checksum is wrong, costs no read.
+ */
+export async function callerOfKey(context: Context, text: string): Promise<Caller> {
+  if (!hasChecksum(text)) throw refused();
+  const id = idOf(text);
+  const nowMs = context.clock.now();
+  const earlier = refusals.get(id);
+  const isRecent = earlier !== undefined && nowMs - earlier.at < limits.authorizationCacheSeconds * 1_000;
+  if (isRecent && matching(earlier.ring, text, nowMs) === undefined) throw refused();
+  const item = await context.table.get(keys.keyRing(ringOf(id)));
+  const ring = item === undefined ? undefined : StoredKeyRing.parse(item);
+  const key = matching(ring, text, nowMs);
+  if (ring === undefined || key === undefined) {
+    refusals.set(id, { ring, at: nowMs });
+    throw refused();
+  }
+  await noteUse(context, ring, key, nowMs);
+  const { companyId, userId, rights } = ring;
+  return { companyId, userId, ...common(rights, key.creatorRights), key: { id, scopes: key.scopes } };
+}
+
+const refused = (): TokenRefused => new TokenRefused("unknown, expired or revoked key", "The API key is not valid.");
+
+/** The key of the ring with this text, if it can be used now. */
+function matching(ring: StoredKeyRing | undefined, text: string, nowMs: number): StoredKey | undefined {
+  if (ring === undefined || !ring.rights.isActive || ring.suspendedAt !== undefined) return undefined;
+  const digest = digestOf(text);
+  return ring.keys.find((key) => isSame(key.digest, digest) && isLive(key, nowMs));
+}
+
+/** A failure only leaves an older time. So does a concurrent change of the ring, or a use of another of its keys. */
+async function noteUse({ table }: Context, ring: StoredKeyRing, { id }: StoredKey, nowMs: number): Promise<void> {
+  const known = ring.lastUsed?.[id];
+  if (known !== undefined && nowMs - Date.parse(known) < limits.keyUseMs) return;
+  const uses = Object.entries(ring.lastUsed ?? {}).filter(([used]) => ring.keys.some((key) => key.id === used));
+  const lastUsed = { ...Object.fromEntries(uses), [id]: iso(nowMs) };
+  await table
+    .write({ update: keys.keyRing(ring.id), change: { set: { lastUsed } }, when: isUnchanged(ring) })
+    .catch((error: unknown) => {
+      if (!(error instanceof ConditionFailed)) log.warn("use of a key not stored", errorFields(error));
+    });
+}

@@ -1,0 +1,184 @@
+/** Creates, rotates, revokes and lists the keys of a service account. Each change is one write of the account's key ring. */
+
+import { digestOf, newKey, newKeyId } from "#shared/auth/api-key.ts";
+import { type Caller, common, effectivePermissions } from "#shared/auth/caller.ts";
+import { endOf, isLive, KEPT, readRing, ringWrite, type StoredKey, type StoredKeyRing } from "#shared/auth/key-ring.ts";
+import { requireScope } from "#shared/auth/scopes.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext, ReadContext } from "#shared/context.ts";
+import type { Plan } from "#shared/db/plan.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { currentDictionary } from "#shared/reference/dictionary.ts";
+import type { ApiKey, ApiKeyWithSecret, NewApiKey, Rotation } from "#shared/reference/service-account-schema.ts";
+import { getAccount } from "#shared/reference/service-accounts.ts";
+import { callerUnchanged, requireOwnerFor } from "#shared/reference/user.ts";
+import { getUser, userSummary } from "#shared/reference/users.ts";
+
+function present(key: StoredKey, ring: StoredKeyRing, creator: StoredUser | undefined): ApiKey {
+  const { id, name, last4, scopes, createdAt, orphanedAt = null, replacedBy = null } = key;
+  return {
+    ...{ id, name, last4, scopes, createdAt, orphanedAt, replacedBy },
+    createdBy: userSummary(creator),
+    expiresAt: iso(endOf(key)),
+    lastUsedAt: ring.lastUsed?.[id] ?? null,
+  };
+}
+
+/** Keys that have ended are in the list too, until newer ones take their place. */
+export async function listKeys(context: ReadContext, companyId: number, id: number): Promise<ApiKey[]> {
+  const ring = await readRing(context, await getAccount(context, companyId, id));
+  const { users } = await currentDictionary(context, companyId);
+  return ring.keys.map((key) => present(key, ring, users.get(key.createdBy)));
+}
+
+interface Opened {
+  readonly account: StoredUser;
+  readonly ring: StoredKeyRing;
+  /** The keys that can be used. */
+  readonly live: readonly StoredKey[];
+  readonly nowMs: number;
+}
+
+async function open(context: ApiContext, { companyId }: Caller, id: number): Promise<Opened> {
+  const account = await getAccount(context, companyId, id);
+  const ring = await readRing(context, account);
+  const nowMs = context.clock.now();
+  return { account, ring, nowMs, live: ring.keys.filter((key) => isLive(key, nowMs)) };
+}
+
+function keyOf({ keys }: StoredKeyRing, keyId: string): StoredKey {
+  const key = keys.find(({ id }) => id === keyId);
+  if (key === undefined) throw notFound("key");
+  return key;
+}
+
+/** A caller gives at most the rights that the caller has. Throws `permission_denied` or `insufficient_scope`. */
+function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes }: Pick<NewApiKey, "scopes">): void {
+  requireOwnerFor(caller, role);
+  for (const scope of scopes) requireScope(caller, scope);
+}
+
+/** The fields of a key for which the caller answers from now on. */
+const createdBy = (caller: Caller) => ({
+  createdBy: caller.userId,
+  creatorRights: { role: caller.role, permissions: effectivePermissions(caller) },
+  orphanedAt: undefined,
+});
+
+const planOf = <Answer>(caller: Caller, { ring, nowMs }: Opened, keys: StoredKey[], answer: Answer): Plan<Answer> => ({
+  writes: [callerUnchanged(caller), ringWrite(ring, { keys, rights: ring.rights }, iso(nowMs))],
+  answer,
+});
+
+/** Throws `conflict` if the account has too many keys. A key that a newer one replaces does not count. */
+function requireRoom({ live }: Opened, besides?: StoredKey): void {
+  const others = live.filter((key) => key !== besides && key.replacedBy === undefined);
+  if (others.length < limits.keysPerAccount && live.length < KEPT) return;
+  const detail = `A service account may have at most ${limits.keysPerAccount} keys. Revoke one that is not used.`;
+  throw new ApiError("conflict", detail);
+}
+
+function endAfter(nowMs: number, expiresAt: string | undefined): string {
+  const end = expiresAt === undefined ? nowMs + limits.keyMs : Date.parse(expiresAt);
+  if (end > nowMs && end <= nowMs + limits.keyMsMax) return iso(end);
+  const message = `must be in the future, and at most ${limits.keyMsMax / 86_400_000} days from now`;
+  const faults = [{ pointer: "/expiresAt", code: "out_of_range", message }];
+  throw new ApiError("validation_failed", `expiresAt ${message}.`, { faults });
+}
+
+/** Adds a key to `kept`. Only the answer of this request shows its secret. */
+async function added(
+  context: ApiContext,
+  caller: Caller,
+  opened: Opened,
+  kept: readonly StoredKey[],
+  fields: Pick<StoredKey, "name" | "scopes" | "expiresAt">,
+  id: string,
+): Promise<Plan<ApiKeyWithSecret>> {
+  const text = newKey(id);
+  const key: StoredKey = {
+    id,
+    ...fields,
+    digest: digestOf(text),
+    last4: text.slice(-4),
+    ...createdBy(caller),
+    createdAt: iso(opened.nowMs),
+  };
+  const creator = await getUser(context, caller.companyId, caller.userId);
+  return planOf(caller, opened, [...kept, key], { ...present(key, opened.ring, creator), key: text });
+}
+
+const freshId = ({ id, keys }: StoredKeyRing): string => newKeyId(id, (taken) => keys.some((key) => key.id === taken));
+
+export async function createKey(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  { name, scopes, expiresAt }: NewApiKey,
+): Promise<Plan<ApiKeyWithSecret>> {
+  const opened = await open(context, caller, id);
+  requireRights(caller, opened.account, { scopes });
+  const end = endAfter(opened.nowMs, expiresAt);
+  requireRoom(opened);
+  const { ring } = opened;
+  return added(context, caller, opened, ring.keys, { name, scopes, expiresAt: end }, freshId(ring));
+}
+
+/** The new key lives as long as the old one did, from now on. The old one ends after the overlap. */
+export async function rotateKey(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  keyId: string,
+  { overlapSeconds }: Rotation,
+): Promise<Plan<ApiKeyWithSecret>> {
+  const opened = await open(context, caller, id);
+  const { account, ring, nowMs } = opened;
+  const old = keyOf(ring, keyId);
+  requireRights(caller, common(account, old.creatorRights), old);
+  if (old.replacedBy !== undefined) throw new ApiError("conflict", `The key ${old.replacedBy} has replaced this one.`);
+  requireRoom(opened, old);
+  const newId = freshId(ring);
+  const until = Math.min(Date.parse(old.expiresAt), nowMs + overlapSeconds * 1_000);
+  const replaced = { ...old, replacedBy: newId, expiresAt: iso(until) };
+  const kept = ring.keys.map((key) => (key === old ? replaced : key));
+  const end = nowMs + Date.parse(old.expiresAt) - Date.parse(old.createdAt);
+  const { name, scopes } = old;
+  return added(context, caller, opened, kept, { name, scopes, expiresAt: iso(end) }, newId);
+}
+
+/** The caller answers for the key from now on. Its secret stays the same. */
+export async function takeOverKey(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  keyId: string,
+): Promise<Plan<ApiKey>> {
+  const opened = await open(context, caller, id);
+  const { account, ring } = opened;
+  const old = keyOf(ring, keyId);
+  requireRights(caller, common(account, old.creatorRights), old);
+  const taken: StoredKey = { ...old, ...createdBy(caller) };
+  const creator = await getUser(context, caller.companyId, caller.userId);
+  const kept = ring.keys.map((key) => (key === old ? taken : key));
+  return planOf(caller, opened, kept, present(taken, ring, creator));
+}
+
+/** Throws `not_found` if the account has no such key. */
+export async function revokeKey(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  keyId: string,
+): Promise<Plan<{ id: string }>> {
+  const opened = await open(context, caller, id);
+  const { id: revoked } = keyOf(opened.ring, keyId);
+  return planOf(
+    caller,
+    opened,
+    opened.ring.keys.filter((key) => key.id !== revoked),
+    { id: revoked },
+  );
+}

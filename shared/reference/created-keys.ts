@@ -1,0 +1,66 @@
+/**
+ * A key never has more rights than its creator. So a change of a user who loses rights also changes the keys that this user has created, in
+ * the same transaction.
+ */
+import { common, effectivePermissions, isBelow } from "#shared/auth/caller.ts";
+import { isUnchanged, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
+import type { StoredUser } from "#shared/auth/user-schema.ts";
+import type { ReadContext } from "#shared/context.ts";
+import type { Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import type { Dictionary } from "#shared/reference/dictionary.ts";
+
+/** The user is disabled, or has a lower role or a permission less. */
+export const losesRights = (before: StoredUser, after: StoredUser): boolean =>
+  isDegraded(before, after) || effectivePermissions(before).length > common(before, after).permissions.length;
+
+/** The user no longer answers for the keys. */
+const isDegraded = (before: StoredUser, after: StoredUser): boolean =>
+  (before.isActive && !after.isActive) || isBelow(after.role, before.role);
+
+interface CreatorWrites {
+  readonly writes: readonly Write[];
+  /** The changed ring of `exceptFor`, whose write is left to the caller. */
+  readonly own?: StoredKeyRing | undefined;
+}
+
+/**
+ * Returns the writes for the keys that the user has created. Every other ring gets a check that no key was added meanwhile. `dictionary`
+ * must be a condition of the same transaction, because a new account has a new ring.
+ */
+export async function creatorWrites(
+  { table }: Pick<ReadContext, "table">,
+  { users }: Dictionary,
+  before: StoredUser,
+  after: StoredUser,
+  exceptFor?: Pick<StoredKeyRing, "id">,
+): Promise<CreatorWrites> {
+  if (!losesRights(before, after)) return { writes: [] };
+  const accounts = [...users.values()].filter(({ isService, isActive }) => isService && isActive);
+  const rows = await table.batchGet(accounts.map(({ sub }) => keys.keyRing(sub)));
+  const changes = rows.map((row) => {
+    const ring = StoredKeyRing.parse(row);
+    return { ring, lowered: lowered(ring, before, after) };
+  });
+  const others = changes.filter(({ ring }) => ring.id !== exceptFor?.id);
+  return {
+    writes: others.map(({ ring, lowered }) =>
+      lowered === ring
+        ? { check: keys.keyRing(ring.id), when: isUnchanged(ring) }
+        : ringWrite(ring, lowered, after.updatedAt),
+    ),
+    own: changes.find(({ ring }) => ring.id === exceptFor?.id)?.lowered,
+  };
+}
+
+/** Returns the same ring if the user has created none of its keys. */
+function lowered(ring: StoredKeyRing, before: StoredUser, after: StoredUser): StoredKeyRing {
+  if (!ring.keys.some(({ createdBy }) => createdBy === after.id)) return ring;
+  const orphanedAt = isDegraded(before, after) ? after.updatedAt : undefined;
+  const changed = ring.keys.map((key) =>
+    key.createdBy === after.id
+      ? { ...key, creatorRights: common(key.creatorRights, after), orphanedAt: key.orphanedAt ?? orphanedAt }
+      : key,
+  );
+  return { ...ring, keys: changed };
+}

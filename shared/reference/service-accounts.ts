@@ -1,0 +1,152 @@
+/** Creates, changes and deletes service accounts. A service account is a user without a sign-in and with a key ring. */
+
+import { RING_ID, randomText } from "#shared/auth/api-key.ts";
+import { type Caller, may, type Rights } from "#shared/auth/caller.ts";
+import { readRing, ringWrite, type StoredKeyRing } from "#shared/auth/key-ring.ts";
+import { type StoredUser, UserRights } from "#shared/auth/user-schema.ts";
+import { iso } from "#shared/clock.ts";
+import type { ApiContext, ReadContext } from "#shared/context.ts";
+import { absent, equals } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { type Plan, unchanged } from "#shared/db/plan.ts";
+import { ApiError, notFound } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { creatorWrites } from "#shared/reference/created-keys.ts";
+import { changeOf, creationOf, freshDictionary, namesChangeAfter, nextVersion } from "#shared/reference/dictionary.ts";
+import type { NewServiceAccount, ServiceAccountPatch } from "#shared/reference/service-account-schema.ts";
+import { callerUnchanged, requireOwnerFor, userWrite } from "#shared/reference/user.ts";
+import { getUser, listUsers } from "#shared/reference/users.ts";
+
+/** A user row with the account's name. The schema of the answer removes the other fields. */
+export type PresentedAccount = StoredUser & { readonly name: string };
+
+const present = (account: StoredUser): PresentedAccount => ({ ...account, name: account.lastName });
+
+const isAccount = ({ isService, isActive }: StoredUser): boolean => isService === true && isActive;
+
+export async function listAccounts(context: ReadContext, companyId: number): Promise<PresentedAccount[]> {
+  return (await listUsers(context, companyId)).filter(isAccount).map(present);
+}
+
+/** Throws `not_found` for a person and for a deleted account. */
+export async function getAccount(context: ReadContext, companyId: number, id: number): Promise<PresentedAccount> {
+  const user = await getUser(context, companyId, id).catch(() => undefined);
+  if (user === undefined || !isAccount(user)) throw notFound("service account");
+  return present(user);
+}
+
+/** Prospects are assigned to people, so a sales account without the permission would see none. */
+function requireSight(rights: Rights): void {
+  if (may(rights, "canViewAllProspects")) return;
+  const message = "must have canViewAllProspects for the role sales, because a service account has no own prospects";
+  const faults = [{ pointer: "/permissions", code: "invalid_value", message }];
+  throw new ApiError("validation_failed", `permissions ${message}.`, { faults });
+}
+
+/** Throws `conflict` if the company has too many accounts, and `permission_denied` if the role is above the caller's. */
+export async function createAccount(
+  context: ApiContext,
+  caller: Caller,
+  { name, ...rights }: NewServiceAccount,
+): Promise<Plan<PresentedAccount>> {
+  requireOwnerFor(caller, rights.role);
+  requireSight(rights);
+  const { companyId } = caller;
+  const [id, dictionary] = await Promise.all([context.ids.next(), freshDictionary(context, companyId)]);
+  const ever = [...dictionary.users.values()].filter(({ isService }) => isService);
+  if (ever.filter(isAccount).length >= limits.serviceAccounts) {
+    throw new ApiError("conflict", `A company may have at most ${limits.serviceAccounts} service accounts.`);
+  }
+  if (ever.length >= limits.serviceAccountsEver) {
+    const detail = `A company may create at most ${limits.serviceAccountsEver} service accounts, deleted ones included.`;
+    throw new ApiError("conflict", detail);
+  }
+  const now = iso(context.clock.now());
+  const account: StoredUser = {
+    type: "user",
+    id,
+    companyId,
+    firstName: "",
+    lastName: name,
+    email: `service-account-${id}@users.invalid`,
+    ...rights,
+    isActive: true,
+    isService: true,
+    sub: randomText(RING_ID),
+    version: 1,
+    createdAt: now,
+    updatedAt: now,
+  };
+  const ring: StoredKeyRing = {
+    type: "keyRing",
+    id: account.sub,
+    companyId,
+    userId: id,
+    rights: UserRights.parse(account),
+    keys: [],
+    version: 1,
+    updatedAt: now,
+  };
+  return {
+    writes: [
+      ...namesChangeAfter(dictionary, companyId, creationOf(account)),
+      userWrite(account),
+      callerUnchanged(caller),
+      { put: { ...keys.keyRing(ring.id), ...ring }, when: absent },
+    ],
+    answer: present(account),
+  };
+}
+
+/** Writes nothing if all values are the same as before. */
+export async function changeAccount(
+  context: ApiContext,
+  caller: Caller,
+  id: number,
+  { name, role, permissions }: ServiceAccountPatch,
+): Promise<Plan<PresentedAccount>> {
+  const { name: lastName, ...current } = await getAccount(context, caller.companyId, id);
+  const next = {
+    ...current,
+    lastName: name ?? lastName,
+    role: role ?? current.role,
+    permissions: permissions ?? current.permissions,
+  };
+  requireSight(next);
+  return accountChange(context, caller, current, next);
+}
+
+/** Also revokes all keys of the account. Records still show it as their author. */
+export async function deleteAccount(context: ApiContext, caller: Caller, id: number): Promise<Plan<{ id: number }>> {
+  const { name: _, ...current } = await getAccount(context, caller.companyId, id);
+  const plan = await accountChange(context, caller, current, { ...current, isActive: false });
+  return { ...plan, answer: { id } };
+}
+
+async function accountChange(
+  context: ApiContext,
+  caller: Caller,
+  current: StoredUser,
+  changed: StoredUser,
+): Promise<Plan<PresentedAccount>> {
+  if (JSON.stringify(current) === JSON.stringify(changed)) return unchanged(present(current));
+  requireOwnerFor(caller, current.role, changed.role);
+  const now = iso(context.clock.now());
+  const next = nextVersion(current, { ...changed, updatedAt: now });
+  const dictionary = await freshDictionary(context, caller.companyId);
+  const ring = await readRing(context, current);
+  const others = await creatorWrites(context, dictionary, current, next, ring);
+  const own = others.own ?? ring;
+  const after = { rights: UserRights.parse(next), keys: next.isActive ? own.keys : [] };
+  return {
+    writes: [
+      userWrite(next, equals("version", current.version)),
+      ringWrite(ring, after, now),
+      // A transaction may contain each row only once.
+      ...(caller.userId === current.id ? [] : [callerUnchanged(caller)]),
+      ...others.writes,
+      ...namesChangeAfter(dictionary, caller.companyId, changeOf(current, next)),
+    ],
+    answer: present(next),
+  };
+}

@@ -1,0 +1,208 @@
+/** Tests over HTTP that programs use the API by keys, and who may create, rotate, revoke and take over keys. */
+import { describe, expect, test } from "vitest";
+import type { ApiKeyWithSecret, NewApiKey, NewServiceAccount, ServiceAccount } from "../../docs/client/api.ts";
+import { at, type Client, clientOf, clientWith, flushAuthorizers } from "../harness/client.ts";
+import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+
+const as = await newTeam();
+
+const newAccount = async (more: Partial<NewServiceAccount> = {}, client: Client = as.admin): Promise<ServiceAccount> =>
+  dataOf(await client.POST("/api/service-accounts", { body: { name: uniqueName(), role: "admin", ...more } }), 201);
+
+const keyOf = async (id: number, more: Partial<NewApiKey> = {}, client = as.admin): Promise<ApiKeyWithSecret> => {
+  const body: NewApiKey = { name: "test", scopes: ["prospects:read", "prospects:write"], ...more };
+  return dataOf(await client.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
+};
+
+const using = ({ key }: { readonly key: string }): Client => clientWith(async () => key);
+const keyPath = (id: number, keyId: string) => ({ params: { path: { id, keyId } } });
+const keysOf = async (id: number) => dataOf(await as.admin.GET("/api/service-accounts/{id}/keys", at(id)));
+
+describe("a key", () => {
+  test("acts as the service account, which records show as their author", async () => {
+    const account = await newAccount();
+    const key = await keyOf(account.id);
+    expect(key).toMatchObject({ last4: key.key.slice(-4), lastUsedAt: null, orphanedAt: null, replacedBy: null });
+    expect(key.key).toMatch(new RegExp(`^pck_${key.id}_[0-9A-Za-z]{38}$`));
+    const client = using(key);
+    const me = dataOf(await client.GET("/api/me"));
+    expect(me).toMatchObject({ role: "admin", scopes: key.scopes });
+    expect(me.user).toMatchObject({ id: account.id, lastName: account.name, type: "service" });
+    const { id } = dataOf(await client.POST("/api/prospects", { body: { name: "Door" } }), 201);
+    const note = dataOf(await client.POST("/api/prospects/{id}/notes", { ...at(id), body: { body: "Hello" } }), 201);
+    expect(note.createdBy).toEqual(me.user);
+    const users = dataOf(await as.rep.GET("/api/users"));
+    expect(users.find(({ id }) => id === account.id)).toMatchObject({ type: "service", invitation: "accepted" });
+    expect(users.filter(({ type }) => type !== undefined)).toHaveLength(1);
+    const [listed] = await keysOf(account.id);
+    expect(listed).toMatchObject({ id: key.id, createdBy: { firstName: "Ada" } });
+    expect(Date.parse(listed?.lastUsedAt ?? "")).toBeGreaterThanOrEqual(Date.parse(key.createdAt));
+    expect(JSON.stringify(await keysOf(account.id))).not.toContain(key.key.slice(14, 40));
+  });
+
+  test("without a scope gets 403 before 400 and 404", async () => {
+    const account = await newAccount();
+    const client = using(await keyOf(account.id, { scopes: ["territories:read"] }));
+    for (const answer of [
+      await client("GET", "/api/prospects?unknown=1"),
+      await client("GET", "/api/prospects/1"),
+      await client("POST", "/api/prospects", { name: 7 }),
+      await client("POST", "/api/prospects/bulk", { nothing: true }),
+      await client("POST", "/api/webhooks", { name: "a" }),
+    ]) {
+      problemOf(answer, 403, "insufficient_scope");
+    }
+    dataOf(await client.GET("/api/territories"));
+  });
+
+  test("for deletions does not change prospects, and the other way round", async () => {
+    const account = await newAccount();
+    const [writing, deleting] = [
+      using(await keyOf(account.id, { scopes: ["prospects:write"] })),
+      using(await keyOf(account.id, { scopes: ["prospects:delete"] })),
+    ];
+    const { id } = dataOf(await writing.POST("/api/prospects", { body: { name: "Door" } }), 201);
+    problemOf(await writing.DELETE("/api/prospects/{id}", at(id)), 403, "insufficient_scope");
+    const remove = { ids: [id], action: { delete: true as const }, dryRun: true };
+    const assign = { ids: [id], action: { set: { assignedToUserId: null } }, dryRun: true };
+    dataOf(await deleting.POST("/api/prospects/bulk", { body: remove }));
+    problemOf(await writing.POST("/api/prospects/bulk", { body: remove }), 403, "insufficient_scope");
+    dataOf(await writing.POST("/api/prospects/bulk", { body: assign }));
+    problemOf(await deleting.POST("/api/prospects/bulk", { body: assign }), 403, "insufficient_scope");
+    const operation = { opId: crypto.randomUUID(), type: "prospect.delete" as const, id, fields: {} };
+    const batch = { deviceId: "test", operations: [operation] };
+    const rejected = dataOf(await writing.POST("/api/sync/operations", { body: batch }));
+    expect(rejected.results).toMatchObject([{ outcome: "rejected", problem: { code: "insufficient_scope" } }]);
+    const applied = dataOf(await deleting.POST("/api/sync/operations", { body: batch }));
+    expect(applied.results).toMatchObject([{ outcome: "applied" }]);
+  });
+
+  test("that is rotated works for the overlap, and one that is revoked no longer", async () => {
+    const account = await newAccount();
+    const first = await keyOf(account.id);
+    const rotate = async (id: string, overlapSeconds: number) =>
+      as.admin.POST("/api/service-accounts/{id}/keys/{keyId}/rotate", {
+        ...keyPath(account.id, id),
+        body: { overlapSeconds },
+      });
+    const second = dataOf(await rotate(first.id, 60), 201);
+    expect(second).toMatchObject({ name: first.name, scopes: first.scopes });
+    dataOf(await using(first).GET("/api/me"));
+    dataOf(await using(second).GET("/api/me"));
+    problemOf(await rotate(first.id, 0), 409, "conflict");
+    const third = dataOf(await rotate(second.id, 0), 201);
+    dataOf(await as.admin.DELETE("/api/service-accounts/{id}/keys/{keyId}", keyPath(account.id, first.id)));
+    await flushAuthorizers();
+    for (const ended of [first, second]) problemOf(await using(ended).GET("/api/me"), 401, "unauthenticated");
+    dataOf(await using(third).GET("/api/me"));
+    expect((await keysOf(account.id)).map(({ id, replacedBy }) => [id, replacedBy])).toEqual([
+      [second.id, third.id],
+      [third.id, null],
+    ]);
+    const unknown = keyPath(account.id, first.id);
+    problemOf(await as.admin.DELETE("/api/service-accounts/{id}/keys/{keyId}", unknown), 404, "not_found");
+  });
+
+  test("ends with its account, which others may not change as a user", async () => {
+    const account = await newAccount();
+    const client = using(await keyOf(account.id));
+    dataOf(await client.GET("/api/me"));
+    problemOf(await as.owner.PATCH("/api/users/{id}", { ...at(account.id), body: { role: "sales" } }), 409, "conflict");
+    problemOf(await as.owner.DELETE("/api/users/{id}", at(account.id)), 409, "conflict");
+    dataOf(await as.admin.DELETE("/api/service-accounts/{id}", at(account.id)));
+    await flushAuthorizers();
+    problemOf(await client.GET("/api/me"), 401, "unauthenticated");
+    problemOf(await as.admin.GET("/api/service-accounts/{id}", at(account.id)), 404, "not_found");
+    problemOf(await as.admin.DELETE("/api/service-accounts/{id}", at(account.id)), 404, "not_found");
+    expect(dataOf(await as.rep.GET("/api/users/{id}", at(account.id)))).toMatchObject({ isActive: false });
+  });
+});
+
+describe("rights", () => {
+  test("of an account are at most those of its creator, and of a key at most those of the account", async () => {
+    const body = { name: "x", role: "owner" as const };
+    problemOf(await as.admin.POST("/api/service-accounts", { body }), 403, "permission_denied");
+    for (const client of [as.rep, as.viewer, as.importer]) {
+      problemOf(await client.GET("/api/service-accounts"), 403, "permission_denied");
+    }
+    const owned = await newAccount({ role: "owner" }, as.owner);
+    const path = at(owned.id);
+    const key = { name: "x", scopes: ["prospects:read" as const] };
+    problemOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...path, body: key }), 403, "permission_denied");
+    problemOf(
+      await as.admin.PATCH("/api/service-accounts/{id}", { ...path, body: { role: "sales", permissions: [] } }),
+      400,
+      "validation_failed",
+    );
+    problemOf(
+      await as.admin.PATCH("/api/service-accounts/{id}", { ...path, body: { role: "admin" } }),
+      403,
+      "permission_denied",
+    );
+    const managing = using(await keyOf(owned.id, { scopes: ["keys:manage", "users:manage"] }, as.owner));
+    problemOf(
+      await managing.POST("/api/service-accounts/{id}/keys", { ...path, body: key }),
+      403,
+      "insufficient_scope",
+    );
+    dataOf(
+      await managing.POST("/api/service-accounts/{id}/keys", { ...path, body: { ...key, scopes: ["keys:manage"] } }),
+      201,
+    );
+    dataOf(await as.owner.PATCH("/api/service-accounts/{id}", { ...path, body: { role: "admin", name: "Other" } }));
+    await flushAuthorizers();
+    expect(dataOf(await managing.GET("/api/me"))).toMatchObject({ role: "admin", user: { lastName: "Other" } });
+  });
+
+  test("fall with those of the creator, until another admin takes the key over", async () => {
+    const invited = dataOf(
+      await as.owner.POST("/api/users", {
+        body: { email: `${uniqueName()}@x.test`, firstName: "Lea", lastName: "Leaver", role: "admin" },
+      }),
+      201,
+    );
+    const leaver = clientOf(invited.email);
+    const account = await newAccount({}, leaver);
+    const client = using(await keyOf(account.id, {}, leaver));
+    const [{ id: keyId, expiresAt } = { id: "", expiresAt: "" }] = await keysOf(account.id);
+    dataOf(await as.owner.PATCH("/api/users/{id}", { ...at(invited.id), body: { role: "sales" } }));
+    await flushAuthorizers();
+    expect(dataOf(await client.GET("/api/me"))).toMatchObject({ role: "sales", permissions: [] });
+    const [orphan] = await keysOf(account.id);
+    expect(orphan?.orphanedAt).not.toBeNull();
+    expect(Date.parse(expiresAt) - Date.parse(orphan?.expiresAt ?? "")).toBeGreaterThan(59 * 86_400_000);
+    const take = (by: Client) =>
+      by.POST("/api/service-accounts/{id}/keys/{keyId}/take-over", keyPath(account.id, keyId));
+    expect(dataOf(await take(as.admin))).toMatchObject({
+      expiresAt,
+      orphanedAt: null,
+      createdBy: { firstName: "Ada" },
+    });
+    await flushAuthorizers();
+    expect(dataOf(await client.GET("/api/me"))).toMatchObject({ role: "admin" });
+  });
+
+  test("are checked in the body", async () => {
+    const { id } = await newAccount({ role: "sales", permissions: ["canViewAllProspects"] });
+    const expiresAt = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+    for (const body of [
+      { name: "x", scopes: [] },
+      { name: "x", scopes: ["prospects:read", "prospects:read"] },
+      { name: "x", scopes: ["prospects"] },
+      { name: " ", scopes: ["prospects:read"] },
+      { name: "x", scopes: ["prospects:read"], expiresAt: expiresAt(-1) },
+      { name: "x", scopes: ["prospects:read"], expiresAt: expiresAt(367) },
+    ]) {
+      problemOf(await as.admin("POST", `/api/service-accounts/${id}/keys`, body), 400, "validation_failed");
+    }
+    const sales = { name: "x", role: "sales" };
+    const [fault] = problemOf(await as.admin("POST", "/api/service-accounts", sales), 400, "validation_failed");
+    expect(fault).toMatchObject({ pointer: "/permissions" });
+    for (let i = 0; i < 5; i++) await keyOf(id, { expiresAt: expiresAt(365) });
+    const body = { name: "sixth", scopes: ["prospects:read" as const] };
+    problemOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 409, "conflict");
+    const other = at((await newAccount()).id);
+    problemOf(await as.otherOwner.POST("/api/service-accounts/{id}/keys", { ...other, body }), 404, "not_found");
+  });
+});
