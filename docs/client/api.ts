@@ -2354,6 +2354,66 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "api_key.expiring": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A key of a service account ends in 14, 3 or 1 days. `daysLeft` is one of these numbers.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onApiKeyExpiring"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "api_key.revoked": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A key of a service account was revoked, alone or with its account. A key that expires makes no event.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onApiKeyRevoked"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "api_key.orphaned": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The creator of a key was disabled or got a lower role. The key ends at `key.expiresAt`, unless an admin takes it over.
+         * @description The service sends this request to webhooks. The signature is in its headers.
+         */
+        post: operations["onApiKeyOrphaned"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.test": {
         parameters: {
             query?: never;
@@ -2529,8 +2589,169 @@ export interface components {
             /** @description The id of the key that has replaced this one. */
             replacedBy: string | null;
         };
+        /** @description The body of a delivery of `api_key.expiring`. */
+        ApiKeyExpiringEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "api_key.expiring";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ApiKeyExpiringEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A key of a service account ends in 14, 3 or 1 days. `daysLeft` is one of these numbers. */
+        ApiKeyExpiringEventData: {
+            serviceAccount: components["schemas"]["UserSummary"] | null;
+            key: components["schemas"]["ApiKey"] | null;
+            /** Format: int64 */
+            daysLeft: number | null;
+            prospect?: components["schemas"]["Prospect"];
+        };
         /** @description A list of `ApiKey`. */
         ApiKeyList: components["schemas"]["ApiKey"][];
+        /** @description The body of a delivery of `api_key.orphaned`. */
+        ApiKeyOrphanedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "api_key.orphaned";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ApiKeyOrphanedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description The creator of a key was disabled or got a lower role. The key ends at `key.expiresAt`, unless an admin takes it over. */
+        ApiKeyOrphanedEventData: {
+            serviceAccount: components["schemas"]["UserSummary"] | null;
+            key: components["schemas"]["ApiKey"] | null;
+            prospect?: components["schemas"]["Prospect"];
+        };
+        /** @description The body of a delivery of `api_key.revoked`. */
+        ApiKeyRevokedEvent: {
+            /** @description Id of the delivery, the same at every attempt. */
+            id: string;
+            /**
+             * @description Name of the event.
+             * @constant
+             */
+            event: "api_key.revoked";
+            /**
+             * Format: date-time
+             * @description When the event happened. UTC, with milliseconds.
+             */
+            createdAt: string;
+            /**
+             * Format: int64
+             * @description The company that owns the record.
+             */
+            companyId: number;
+            /**
+             * Format: int64
+             * @description The webhook that receives the delivery.
+             */
+            webhookId: number;
+            /**
+             * Format: int64
+             * @description The registration that the delivery belongs to; null for a sample of an event that none names.
+             */
+            registrationId: number | null;
+            /** @description `manual` if a user pressed a button or sent a sample. Known values: `automatic`, `manual`. */
+            trigger: "automatic" | "manual" | (string & {});
+            /** @description This user; null for `automatic`. */
+            triggeredBy: components["schemas"]["UserSummary"] | null;
+            /**
+             * Format: int64
+             * @description The number of events in the delivery.
+             */
+            eventCount: number;
+            /**
+             * @description True for a sample. Absent for a real event.
+             * @constant
+             */
+            test?: true;
+            data: components["schemas"]["ApiKeyRevokedEventData"];
+            /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
+            events?: components["schemas"]["CollectedEvent"][];
+        };
+        /** @description A key of a service account was revoked, alone or with its account. A key that expires makes no event. */
+        ApiKeyRevokedEventData: {
+            serviceAccount: components["schemas"]["UserSummary"] | null;
+            key: components["schemas"]["ApiKey"] | null;
+            prospect?: components["schemas"]["Prospect"];
+        };
         /** @description A new key. No other answer shows its secret. */
         ApiKeyWithSecret: {
             /** @description The key contains its id, after `pck_`. */
@@ -5518,7 +5739,7 @@ export interface components {
              * @default webhook.test
              * @enum {string}
              */
-            event?: "prospect.created" | "prospect.updated" | "prospect.status_changed" | "prospect.assigned" | "prospect.deleted" | "prospect.import_completed" | "prospect.bulk_completed" | "territory.created" | "territory.updated" | "territory.deleted" | "note.created" | "appointment.created" | "appointment.updated" | "appointment.cancelled" | "webhook.test";
+            event?: "prospect.created" | "prospect.updated" | "prospect.status_changed" | "prospect.assigned" | "prospect.deleted" | "prospect.import_completed" | "prospect.bulk_completed" | "territory.created" | "territory.updated" | "territory.deleted" | "note.created" | "appointment.created" | "appointment.updated" | "appointment.cancelled" | "api_key.expiring" | "api_key.revoked" | "api_key.orphaned" | "webhook.test";
         };
         /** @description The webhook that is tested. */
         TestedWebhook: {
@@ -6106,7 +6327,13 @@ export type Address = components['schemas']['Address'];
 export type AddressList = components['schemas']['AddressList'];
 export type AddressPatch = components['schemas']['AddressPatch'];
 export type ApiKey = components['schemas']['ApiKey'];
+export type ApiKeyExpiringEvent = components['schemas']['ApiKeyExpiringEvent'];
+export type ApiKeyExpiringEventData = components['schemas']['ApiKeyExpiringEventData'];
 export type ApiKeyList = components['schemas']['ApiKeyList'];
+export type ApiKeyOrphanedEvent = components['schemas']['ApiKeyOrphanedEvent'];
+export type ApiKeyOrphanedEventData = components['schemas']['ApiKeyOrphanedEventData'];
+export type ApiKeyRevokedEvent = components['schemas']['ApiKeyRevokedEvent'];
+export type ApiKeyRevokedEventData = components['schemas']['ApiKeyRevokedEventData'];
 export type ApiKeyWithSecret = components['schemas']['ApiKeyWithSecret'];
 export type Appointment = components['schemas']['Appointment'];
 export type AppointmentCancelledEvent = components['schemas']['AppointmentCancelledEvent'];
@@ -15118,6 +15345,196 @@ export interface operations {
                  *     }
                  */
                 "application/json": components["schemas"]["AppointmentCancelledEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onApiKeyExpiring: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "api_key.expiring",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "serviceAccount": {
+                 *           "id": 1032,
+                 *           "firstName": "",
+                 *           "lastName": "Web form",
+                 *           "email": "service-account-1032@users.invalid",
+                 *           "type": "service"
+                 *         },
+                 *         "key": {
+                 *           "id": "4fK2xQ9a",
+                 *           "name": "Production",
+                 *           "last4": "0aZ9",
+                 *           "scopes": [
+                 *             "prospects:write"
+                 *           ],
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "expiresAt": "2026-08-30T15:04:05.678Z",
+                 *           "lastUsedAt": "2026-06-01T15:04:05.678Z",
+                 *           "orphanedAt": null,
+                 *           "replacedBy": null
+                 *         },
+                 *         "daysLeft": 14
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyExpiringEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onApiKeyRevoked: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "api_key.revoked",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "serviceAccount": {
+                 *           "id": 1032,
+                 *           "firstName": "",
+                 *           "lastName": "Web form",
+                 *           "email": "service-account-1032@users.invalid",
+                 *           "type": "service"
+                 *         },
+                 *         "key": {
+                 *           "id": "4fK2xQ9a",
+                 *           "name": "Production",
+                 *           "last4": "0aZ9",
+                 *           "scopes": [
+                 *             "prospects:write"
+                 *           ],
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "expiresAt": "2026-08-30T15:04:05.678Z",
+                 *           "lastUsedAt": "2026-06-01T15:04:05.678Z",
+                 *           "orphanedAt": null,
+                 *           "replacedBy": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyRevokedEvent"];
+            };
+        };
+        responses: {
+            /** @description Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onApiKeyOrphaned: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "id": "dlv_0mb6x3k2a1f4c9d07b35e8a61c204",
+                 *       "event": "api_key.orphaned",
+                 *       "createdAt": "2026-06-01T15:04:05.678Z",
+                 *       "companyId": 3,
+                 *       "webhookId": 2047,
+                 *       "registrationId": 2048,
+                 *       "trigger": "automatic",
+                 *       "triggeredBy": null,
+                 *       "eventCount": 1,
+                 *       "data": {
+                 *         "serviceAccount": {
+                 *           "id": 1032,
+                 *           "firstName": "",
+                 *           "lastName": "Web form",
+                 *           "email": "service-account-1032@users.invalid",
+                 *           "type": "service"
+                 *         },
+                 *         "key": {
+                 *           "id": "4fK2xQ9a",
+                 *           "name": "Production",
+                 *           "last4": "0aZ9",
+                 *           "scopes": [
+                 *             "prospects:write"
+                 *           ],
+                 *           "createdBy": {
+                 *             "id": 7,
+                 *             "firstName": "Ravi",
+                 *             "lastName": "Rep",
+                 *             "email": "ravi@example.com"
+                 *           },
+                 *           "createdAt": "2026-06-01T15:04:05.678Z",
+                 *           "expiresAt": "2026-08-30T15:04:05.678Z",
+                 *           "lastUsedAt": "2026-06-01T15:04:05.678Z",
+                 *           "orphanedAt": "2026-06-01T15:04:05.678Z",
+                 *           "replacedBy": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyOrphanedEvent"];
             };
         };
         responses: {

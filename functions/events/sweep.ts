@@ -1,24 +1,28 @@
 /**
- * The sweeper. Sends a new queue message for each overdue delivery and job, because the first message was probably lost, and starts
- * requested flushes.
+ * The sweeper. Sends a new queue message for each overdue delivery and job, because the first message was probably lost, starts
+ * requested flushes, and gives notice of keys that end soon.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
 import { sweepJobs } from "#shared/jobs/job.ts";
 import { log } from "#shared/log.ts";
+import { sweepKeyNotices } from "#shared/reference/key-notices.ts";
 import { eventContext } from "#shared/webhooks/context.ts";
 import { SweepInput, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 
 const jobs = openJobQueues();
 
-export const handler = async (input: unknown): Promise<{ queued: number; jobs: number; flushes: number }> => {
+export const handler = async (
+  input: unknown,
+): Promise<{ queued: number; jobs: number; flushes: number; notices: number }> => {
   const { table, clock } = eventContext();
-  const [queued = 0, sent = 0, flushes = 0] = await allEnded([
+  const [queued = 0, sent = 0, flushes = 0, notices = 0] = await allEnded([
     sweep(eventContext(), SweepInput.parse(input)),
     sweepJobs({ table, clock, jobs }),
     sweepFlushRequests({ table, clock }),
+    sweepKeyNotices({ table, clock }),
   ]);
   if (queued + sent > 0) log.warn("queued again", { queued, jobs: sent });
-  return { queued, jobs: sent, flushes };
+  return { queued, jobs: sent, flushes, notices };
 };

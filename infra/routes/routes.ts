@@ -135,6 +135,7 @@ export const eventFunctions = {
     access: {
       table: {
         due: ["Query"],
+        identity: ["GetItem", "UpdateItem"],
         deliveries: ["UpdateItem"],
         flushRequests: ["UpdateItem"],
         imports: ["UpdateItem"],

@@ -5,6 +5,7 @@
 import * as z from "zod/mini";
 import { Scope } from "#shared/auth/scopes.ts";
 import { Permission, Role, type StoredUser, UserRights } from "#shared/auth/user-schema.ts";
+import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { type Condition, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -69,8 +70,27 @@ export function ringWrite(before: StoredKeyRing, after: Pick<StoredKeyRing, "key
   const nowMs = Date.parse(now);
   const live = after.keys.filter((key) => isLive(key, nowMs));
   const ended = after.keys.filter((key) => !isLive(key, nowMs)).slice(-Math.max(0, KEPT - live.length));
-  const set = { keys: [...ended, ...live], rights: after.rights, version: before.version + 1, updatedAt: now };
-  return { update: keys.keyRing(before.id), change: { set }, when: isUnchanged(before) };
+  const notice = Math.min(...live.flatMap((key) => noticesOf(key).map(({ at }) => at)));
+  const due = Number.isFinite(notice) ? { dueShard: keys.keyShard, dueAt: iso(notice) } : undefined;
+  const set = { keys: [...ended, ...live], rights: after.rights, version: before.version + 1, updatedAt: now, ...due };
+  const remove = due === undefined ? ["dueShard", "dueAt"] : [];
+  return { update: keys.keyRing(before.id), change: { set, remove }, when: isUnchanged(before) };
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** The notices about the expiry of a key that are not sent yet, each with its time. A key that lives shorter than this has none. */
+function noticesOf(key: StoredKey): { readonly days: number; readonly at: number }[] {
+  if (key.replacedBy !== undefined) return [];
+  return [14, 3, 1]
+    .map((days) => ({ days, at: endOf(key) - days * DAY_MS }))
+    .filter(({ days, at }) => days < (key.noticeDays ?? Number.POSITIVE_INFINITY) && at > Date.parse(key.createdAt));
+}
+
+/** The key after the notices that are due. The same key if none is. */
+export function noticed(key: StoredKey, nowMs: number): StoredKey {
+  const due = isLive(key, nowMs) ? noticesOf(key).filter(({ at }) => at <= nowMs) : [];
+  return due.length === 0 ? key : { ...key, noticeDays: Math.min(...due.map(({ days }) => days)) };
 }
 
 /** The condition that no key and no right of the ring has changed since it was read. */

@@ -283,6 +283,7 @@ export const attempt = (companyId: number, webhookId: number, deliveryId: string
 export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) % DUE_SHARDS}`;
 /** The partition of the due index for imports, exports and bulk jobs. */
 export const jobShard = "DUE#JOBS";
+export const keyShard = "DUE#KEYS";
 /** The row that asks for a flush of the company's search index at a later time (see flush-stream.ts). */
 export const flushRequest = (companyId: number): Key => ({ pk: `C#${companyId}#XF`, sk: "REQUEST" });
 /** The partition of the due index for requests of flushes. */

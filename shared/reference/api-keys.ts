@@ -16,7 +16,8 @@ import { getAccount } from "#shared/reference/service-accounts.ts";
 import { callerUnchanged, requireOwnerFor } from "#shared/reference/user.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 
-function present(key: StoredKey, ring: StoredKeyRing, creator: StoredUser | undefined): ApiKey {
+/** `creator` is undefined if the row of the user is missing. */
+export function presentKey(key: StoredKey, ring: StoredKeyRing, creator: StoredUser | undefined): ApiKey {
   const { id, name, last4, scopes, createdAt, orphanedAt = null, replacedBy = null } = key;
   return {
     ...{ id, name, last4, scopes, createdAt, orphanedAt, replacedBy },
@@ -30,7 +31,7 @@ function present(key: StoredKey, ring: StoredKeyRing, creator: StoredUser | unde
 export async function listKeys(context: ReadContext, companyId: number, id: number): Promise<ApiKey[]> {
   const ring = await readRing(context, await getAccount(context, companyId, id));
   const { users } = await currentDictionary(context, companyId);
-  return ring.keys.map((key) => present(key, ring, users.get(key.createdBy)));
+  return ring.keys.map((key) => presentKey(key, ring, users.get(key.createdBy)));
 }
 
 interface Opened {
@@ -65,6 +66,7 @@ const createdBy = (caller: Caller) => ({
   createdBy: caller.userId,
   creatorRights: { role: caller.role, permissions: effectivePermissions(caller) },
   orphanedAt: undefined,
+  noticeDays: undefined,
 });
 
 const planOf = <Answer>(caller: Caller, { ring, nowMs }: Opened, keys: StoredKey[], answer: Answer): Plan<Answer> => ({
@@ -107,7 +109,7 @@ async function added(
     createdAt: iso(opened.nowMs),
   };
   const creator = await getUser(context, caller.companyId, caller.userId);
-  return planOf(caller, opened, [...kept, key], { ...present(key, opened.ring, creator), key: text });
+  return planOf(caller, opened, [...kept, key], { ...presentKey(key, opened.ring, creator), key: text });
 }
 
 const freshId = ({ id, keys }: StoredKeyRing): string => newKeyId(id, (taken) => keys.some((key) => key.id === taken));
@@ -163,7 +165,7 @@ export async function takeOverKey(
   const taken: StoredKey = { ...old, ...createdBy(caller) };
   const creator = await getUser(context, caller.companyId, caller.userId);
   const kept = ring.keys.map((key) => (key === old ? taken : key));
-  return planOf(caller, opened, kept, present(taken, ring, creator));
+  return planOf(caller, opened, kept, presentKey(taken, ring, creator));
 }
 
 /** Throws `not_found` if the account has no such key. */

@@ -8,6 +8,7 @@ import { ImportResult } from "#shared/jobs/import/schema.ts";
 import { openSchema } from "#shared/open-schema.ts";
 import { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import { StatusSummary } from "#shared/reference/schema.ts";
+import { ApiKey } from "#shared/reference/service-account-schema.ts";
 import { Id, named } from "#shared/schema.ts";
 import { Territory } from "#shared/territories/territories.ts";
 
@@ -33,6 +34,8 @@ const AppointmentData = z.object({ appointment: Appointment, prospect: Prospect 
 const bulk = z.optional(
   named("BulkOrigin", z.object({ jobId: Id }), "The bulk job that has caused the event. Other events have none."),
 );
+
+const keyData = { serviceAccount: UserSummary, key: ApiKey };
 
 const describe = <S extends z.ZodMiniType>(data: S, description: string): S => data.check(z.describe(description));
 
@@ -81,6 +84,18 @@ export const catalogue = {
   "appointment.created": describe(AppointmentData, "An appointment with a prospect was created."),
   "appointment.updated": describe(AppointmentData, "An appointment changed."),
   "appointment.cancelled": describe(AppointmentData, "An appointment was cancelled or deleted."),
+  "api_key.expiring": describe(
+    z.object({ ...keyData, daysLeft: z.int() }),
+    "A key of a service account ends in 14, 3 or 1 days. `daysLeft` is one of these numbers.",
+  ),
+  "api_key.revoked": describe(
+    z.object(keyData),
+    "A key of a service account was revoked, alone or with its account. A key that expires makes no event.",
+  ),
+  "api_key.orphaned": describe(
+    z.object(keyData),
+    "The creator of a key was disabled or got a lower role. The key ends at `key.expiresAt`, unless an admin takes it over.",
+  ),
   "webhook.test": describe(
     z.object({
       webhook: named("TestedWebhook", z.object({ id: Id, name: z.string() }), "The webhook that is tested."),

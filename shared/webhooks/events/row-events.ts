@@ -1,5 +1,6 @@
 /** Makes webhook events from changed rows: from the difference between a row before and after a write. */
 import * as z from "zod/mini";
+import { isLive, type StoredKey, StoredKeyRing } from "#shared/auth/key-ring.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
@@ -17,8 +18,9 @@ import {
   type StoredProspect,
   storedProspect,
 } from "#shared/prospects/stored.ts";
+import { presentKey } from "#shared/reference/api-keys.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { userSummary } from "#shared/reference/users.ts";
+import { summaryOf, userSummary } from "#shared/reference/users.ts";
 import { presentTerritory, StoredTerritory } from "#shared/territories/territories.ts";
 import {
   type ChangedField,
@@ -41,7 +43,7 @@ export interface RowChange {
  * The rows whose changes make events. The stream's filter drops all others. The physical deletion of a row makes no event, because the
  * write that marked the record as deleted made one.
  */
-export const publishedTypes = ["prospect", "note", "appointment", "territory", "import", "bulkJob"] as const;
+export const publishedTypes = ["prospect", "note", "appointment", "territory", "import", "bulkJob", "keyRing"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
 
 /**
@@ -65,6 +67,7 @@ export const eventsOf: Record<PublishedType, Derive> = {
     territoryEvents(before === undefined ? undefined : StoredTerritory.parse(before), StoredTerritory.parse(after)),
   import: async (_, { before, after }) => importEvents(before, after),
   bulkJob: (_, { before, after }, dictionary) => jobEvents(before, after, dictionary),
+  keyRing: (_, { before, after }, dictionary) => keyEvents(before, after, dictionary),
 };
 
 /**
@@ -258,4 +261,39 @@ async function jobEvents(
   if (!hasEnded(job) || !wasOpen || job.events === "none") return [];
   const row = { ...job, version: 1, updatedAt: job.endedAt ?? job.updatedAt };
   return [eventOf(row, "prospect.bulk_completed", { job: presentJob(job, await dictionary()) })];
+}
+
+/** A use of a key also changes the row, but neither the keys nor the version. */
+async function keyEvents(old: unknown, now: unknown, dictionary: () => Promise<Dictionary>): Promise<DomainEvent[]> {
+  const after = StoredKeyRing.parse(now);
+  const before = old === undefined ? after : StoredKeyRing.parse(old);
+  if (before.version === after.version) return [];
+  const { users } = await dictionary();
+  const account = users.get(after.userId);
+  if (account === undefined) throw new Error("a key ring without a service account");
+  const row = { ...after, id: account.id };
+  const dataOf = (key: StoredKey) => ({
+    serviceAccount: summaryOf(account),
+    key: presentKey(key, after, users.get(key.createdBy)),
+  });
+  // One write can change several keys.
+  const ofKey = ({ id }: StoredKey, event: DomainEvent): DomainEvent => ({ ...event, id: `${event.id}-${id}` });
+  const events: DomainEvent[] = [];
+  for (const was of before.keys) {
+    const key = after.keys.find(({ id }) => id === was.id);
+    if (key === undefined) {
+      // Keys that have ended also leave the row.
+      if (isLive(was, Date.parse(after.updatedAt)))
+        events.push(ofKey(was, eventOf(row, "api_key.revoked", dataOf(was))));
+      continue;
+    }
+    if (was.orphanedAt === undefined && key.orphanedAt !== undefined) {
+      events.push(ofKey(key, eventOf(row, "api_key.orphaned", dataOf(key))));
+    }
+    const { noticeDays: daysLeft } = key;
+    if (daysLeft !== undefined && daysLeft !== was.noticeDays) {
+      events.push(ofKey(key, eventOf(row, "api_key.expiring", { ...dataOf(key), daysLeft })));
+    }
+  }
+  return events;
 }

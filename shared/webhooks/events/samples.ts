@@ -16,6 +16,7 @@ import type { ImportResult } from "#shared/jobs/import/schema.ts";
 import type { Address } from "#shared/prospects/address.ts";
 import type { Appointment, Note, Prospect } from "#shared/prospects/schema.ts";
 import type { StatusSummary, Tag } from "#shared/reference/schema.ts";
+import type { ApiKey } from "#shared/reference/service-account-schema.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 import { named } from "#shared/schema.ts";
 import type { Territory } from "#shared/territories/territories.ts";
@@ -51,6 +52,25 @@ const territory: Territory = {
   assignedToUserId: 7,
   companyId: 3,
   ...times,
+};
+const serviceAccount: UserSummary = {
+  id: 1032,
+  firstName: "",
+  lastName: "Web form",
+  email: "service-account-1032@users.invalid",
+  type: "service",
+};
+const key: ApiKey = {
+  id: "4fK2xQ9a",
+  name: "Production",
+  last4: "0aZ9",
+  scopes: ["prospects:write"],
+  createdBy: user,
+  createdAt: times.createdAt,
+  expiresAt: "2026-08-30T15:04:05.678Z",
+  lastUsedAt: "2026-06-01T15:04:05.678Z",
+  orphanedAt: null,
+  replacedBy: null,
 };
 const note: Note = {
   id: 1028,
@@ -145,6 +165,9 @@ const samples: { readonly [Name in EventName]: z.input<(typeof catalogue)[Name]>
     appointment: { ...appointment, status: "cancelled" },
     prospect: { ...prospect, appointments: [] },
   },
+  "api_key.expiring": { serviceAccount, key, daysLeft: 14 },
+  "api_key.revoked": { serviceAccount, key },
+  "api_key.orphaned": { serviceAccount, key: { ...key, orphanedAt: times.updatedAt } },
   "webhook.test": { webhook: { id: 2047, name: "CRM" } },
 };
 

@@ -1,0 +1,112 @@
+/** Tests the events about keys, and that the notices before the expiry come once each. */
+import { expect, test } from "vitest";
+import { commitTo, contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
+import { carryOut, type Plan } from "#shared/db/plan.ts";
+import { createKey, revokeKey, rotateKey, takeOverKey } from "#shared/reference/api-keys.ts";
+import { loadDictionary } from "#shared/reference/dictionary.ts";
+import { sweepKeyNotices } from "#shared/reference/key-notices.ts";
+import { createAccount, deleteAccount } from "#shared/reference/service-accounts.ts";
+import { eventsOf } from "#shared/webhooks/events/row-events.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { memoryIdentities } from "../harness/memory-identities.ts";
+import { createUser, updateUser } from "../harness/verbs.ts";
+import { newOwner } from "../harness/warm-function.ts";
+
+const db = faultyDynamoDb("test");
+const DAY_MS = 24 * 3_600_000;
+const NOW = Date.UTC(2026, 5, 1, 12);
+
+async function scene() {
+  const time = { now: NOW };
+  const context = contextOn(db.direct, { now: () => time.now });
+  const owner = await newOwner(context);
+  const commit = async <Answer>(verb: () => Promise<Plan<Answer>>): Promise<Answer> =>
+    (await carryOut(verb, commitTo(context.table))).answer;
+  const account = await commit(() => createAccount(context, owner, { name: "Form", role: "admin", permissions: [] }));
+  const key = keys.keyRing(account.sub);
+  let before = await context.table.get(key);
+  /** The events of the row's changes since the last call. A repeated stream record gives the same ids. */
+  async function events() {
+    const change = { before, after: await context.table.get(key) };
+    before = change.after;
+    const dictionary = () => loadDictionary(context.table, owner.companyId);
+    const made = await eventsOf.keyRing(context.table, change, dictionary);
+    const again = await eventsOf.keyRing(context.table, change, dictionary);
+    expect(again.map(({ id }) => id)).toEqual(made.map(({ id }) => id));
+    expect(new Set(made.map(({ id }) => id)).size).toBe(made.length);
+    return made.map(({ event, recordId, data }) => ({ event, recordId, data }));
+  }
+  /** Each change is a stream record of its own, and a new key makes no event. */
+  async function newKey(name: string, caller = owner, expiresAt?: string) {
+    const made = await commit(() =>
+      createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt }),
+    );
+    expect(await events()).toEqual([]);
+    return made;
+  }
+  return { time, context, owner, account, commit, events, newKey };
+}
+
+test("a revocation, a deleted account and a creator who leaves make one event for each key", async () => {
+  const { context, owner, account, commit, events, newKey } = await scene();
+  const leaver = await createUser(context, memoryIdentities(), owner, {
+    ...{ email: "l@x.test", firstName: "L", lastName: "L", role: "admin", permissions: [] },
+  });
+  const caller = { companyId: owner.companyId, userId: leaver.id, role: "admin", permissions: [] } as const;
+  const [a, b] = [await newKey("a", caller), await newKey("b", caller)];
+  const c = await newKey("c");
+  await updateUser(context, owner, leaver.id, { role: "sales" });
+  const serviceAccount = { id: account.id, lastName: "Form", type: "service" };
+  expect(await events()).toMatchObject(
+    [a, b].map(({ id }) => ({
+      event: "api_key.orphaned",
+      recordId: account.id,
+      data: { serviceAccount, key: { id, orphanedAt: new Date(NOW).toISOString() } },
+    })),
+  );
+  await updateUser(context, owner, leaver.id, { isActive: false });
+  expect(await events(), "a key is orphaned once").toEqual([]);
+  await commit(() => takeOverKey(context, owner, account.id, a.id));
+  await commit(() => rotateKey(context, owner, account.id, c.id, { overlapSeconds: 0 }));
+  expect(await events()).toEqual([]);
+  await commit(() => revokeKey(context, owner, account.id, b.id));
+  const [revoked] = await events();
+  expect(revoked).toMatchObject({ event: "api_key.revoked", data: { serviceAccount, key: { id: b.id, name: "b" } } });
+  expect(JSON.stringify(revoked)).not.toContain(b.key.slice(13, 40));
+  await commit(() => deleteAccount(context, owner, account.id));
+  const names = (await events()).map(({ event, data }) => [event, data]);
+  expect(names, "the rotated key had ended").toMatchObject([
+    ["api_key.revoked", { key: { id: a.id } }],
+    ["api_key.revoked", { key: { name: "c" } }],
+  ]);
+});
+
+test("the sweeper gives notice 14, 3 and 1 days before the expiry, once each, and of the last one after a pause", async () => {
+  const { time, context, owner, account, events, newKey } = await scene();
+  const { id } = await newKey("a");
+  const sweepAt = async (days: number) => {
+    time.now = NOW + days * DAY_MS;
+    await sweepKeyNotices(context);
+    await sweepKeyNotices(context);
+    return (await events()).map(({ event, data }) => [event, data]);
+  };
+  const notice = (daysLeft: number) => [["api_key.expiring", { daysLeft, key: { id } }]];
+  expect(await sweepAt(75.9)).toEqual([]);
+  expect(await sweepAt(76)).toMatchObject(notice(14));
+  expect(await sweepAt(86.9)).toEqual([]);
+  expect(await sweepAt(87)).toMatchObject(notice(3));
+  expect(await sweepAt(89.5)).toMatchObject(notice(1));
+  expect(await sweepAt(91)).toEqual([]);
+  expect((await context.table.get(keys.keyRing(account.sub)))?.dueAt).toBeUndefined();
+
+  const short = new Date(time.now + 2 * DAY_MS).toISOString();
+  await newKey("b", owner, short);
+  expect(await sweepAt(91.5)).toEqual([]);
+  expect(await sweepAt(92.9)).toMatchObject([["api_key.expiring", { daysLeft: 1, key: { name: "b" } }]]);
+
+  const { id: other } = await newKey("c");
+  expect(await sweepAt(92.9 + 89.5), "after a pause of the sweeper").toMatchObject([
+    ["api_key.expiring", { daysLeft: 1, key: { id: other } }],
+  ]);
+});
