@@ -41,6 +41,9 @@ const settings = {
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
   USER_POOL_ID: z.optional(z.string().check(z.minLength(1))),
+  /** The sender of mails, and the ARN of its identity in SES. Without them, no mail is sent. */
+  MAIL_FROM: z.optional(z.string()),
+  SES_IDENTITY: z.optional(z.string()),
   SECRETS_KEY_ARN: z.string().check(z.minLength(1)),
   /** `local` permits webhooks to http and loopback addresses. Use it only for development. */
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),

@@ -3,8 +3,10 @@
  * requested flushes, and gives notice of keys that end soon.
  */
 import { allEnded } from "#shared/all-ended.ts";
+import { openMail } from "#shared/aws/ses.ts";
 import { openJobQueues } from "#shared/aws/sqs.ts";
 import { sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
+import { oncePerInstance } from "#shared/instance.ts";
 import { sweepJobs } from "#shared/jobs/job.ts";
 import { log } from "#shared/log.ts";
 import { sweepKeyNotices } from "#shared/reference/key-notices.ts";
@@ -12,6 +14,7 @@ import { eventContext } from "#shared/webhooks/context.ts";
 import { SweepInput, sweep } from "#shared/webhooks/reconcile/sweep.ts";
 
 const jobs = openJobQueues();
+const sender = /* @__PURE__ */ oncePerInstance(() => ({ mail: openMail() }));
 
 export const handler = async (
   input: unknown,
@@ -21,7 +24,7 @@ export const handler = async (
     sweep(eventContext(), SweepInput.parse(input)),
     sweepJobs({ table, clock, jobs }),
     sweepFlushRequests({ table, clock }),
-    sweepKeyNotices({ table, clock }),
+    sweepKeyNotices({ table, clock, ...sender() }),
   ]);
   if (queued + sent > 0) log.warn("queued again", { queued, jobs: sent });
   return { queued, jobs: sent, flushes, notices };

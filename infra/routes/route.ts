@@ -96,6 +96,7 @@ type FileAction = "PutObject" | "GetObject" | "DeleteObject" | "AbortMultipartUp
  * - `settings` sets the variables that it lists.
  * - `issuer` sets ISSUER and AUDIENCE. It also sets JWKS_URI if the deployment knows this URL.
  * - `console` sets ISSUER. It also sets CONSOLE_SECRET_PARAMETER and CONSOLE_SCOPE if the deployment has these settings.
+ * - `mail` sets MAIL_FROM and SES_IDENTITY if the deployment has these settings.
  * - `identityProvider` sets USER_POOL_ID if the deployment has a user pool.
  */
 export interface Access {
@@ -104,6 +105,8 @@ export interface Access {
   /** The right to sign users in to the console. It includes reading the client secret of the console, if there is one. */
   readonly console?: "sign-in";
   readonly identityProvider?: "invite" | "withdraw";
+  /** The right to send mail through SES, if the deployment has a sender. */
+  readonly mail?: "send";
   readonly deliveryQueue?: "send";
   readonly poisonRecords?: "send";
   readonly importQueue?: "send";

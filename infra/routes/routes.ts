@@ -136,6 +136,8 @@ export const eventFunctions = {
       table: {
         due: ["Query"],
         identity: ["GetItem", "UpdateItem"],
+        reference: ["Query"],
+        quotas: ["UpdateItem"],
         deliveries: ["UpdateItem"],
         flushRequests: ["UpdateItem"],
         imports: ["UpdateItem"],
@@ -146,6 +148,7 @@ export const eventFunctions = {
       importQueue: "send",
       exportQueue: "send",
       bulkQueue: "send",
+      mail: "send",
       settings: ["TIME_SCALE"],
     },
   },

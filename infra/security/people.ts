@@ -159,8 +159,8 @@ export const people: Readonly<Record<Person, Rights>> = {
     rights: [
       findsStack,
       right(
-        "reads, copies and deletes the rows of a company. A restore needs the same rights to the new table",
-        "dynamodb:GetItem BatchGetItem Query Scan PutItem UpdateItem DeleteItem BatchWriteItem",
+        "reads, copies and deletes the rows of a company, and creates a key. A restore needs the same rights to the new table",
+        "dynamodb:GetItem BatchGetItem Query Scan PutItem UpdateItem DeleteItem BatchWriteItem ConditionCheckItem",
         rows,
       ),
       right(

@@ -145,9 +145,11 @@ const users = {
     effect: "other clients of the same issuer may call the API too",
   }),
   mailFrom: matching(MAIL_FROM, "an address, or a name with one: Acme <no-reply@example.com>").register(settingTexts, {
-    description: 'sender of the user pool\'s mail: `"Acme <no-reply@example.com>"`. Needs `sesIdentity`',
-    default: "Cognito's own sender",
-    effect: "invitations and password resets go through SES. Cognito's own sender sends about 50 mails a day",
+    description:
+      'sender of the mails of the user pool and of the mails about API keys: `"Acme <no-reply@example.com>"`. Needs `sesIdentity`',
+    default: "Cognito's own sender, and no mails about API keys",
+    effect:
+      "invitations and password resets go through SES, of which Cognito's own sender sends about 50 a day. Admins get a mail when a key is revoked, ends soon or loses its creator",
     cost: "SES's price for each mail",
   }),
   sesIdentity: matching(

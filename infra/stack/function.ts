@@ -143,6 +143,8 @@ function variables(access: Access, platform: Platform): Record<string, string> {
     CONSOLE_SECRET_PARAMETER: access.console && console?.secretParameter,
     CONSOLE_SCOPE: access.console && console?.scope,
     USER_POOL_ID: access.identityProvider && platform.userPool?.id,
+    MAIL_FROM: access.mail && platform.mail?.from,
+    SES_IDENTITY: access.mail && platform.mail?.sesIdentity,
     BUCKET_NAME: access.files && platform.bucket.bucketName,
     SECRETS_KEY_ARN: usesSecretsKey(access) ? platform.secretsKey.keyArn : undefined,
     DELIVERY_QUEUE_URL: access.deliveryQueue && platform.deliveryQueue.queueUrl,

@@ -9,7 +9,7 @@ import { at } from "#shared/at.ts";
 import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import type { Purpose } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAccess } from "../routes/route.ts";
-import type { Console } from "../settings/config.ts";
+import type { Console, DeployConfig } from "../settings/config.ts";
 
 export interface ServedTable {
   readonly tableName: string;
@@ -28,6 +28,7 @@ export interface Resources {
   readonly secretsKey: IKey;
   /** Undefined if the deployment has no console. */
   readonly console: Console | undefined;
+  readonly mail: DeployConfig["mail"];
   /** Undefined if the issuer is external. */
   readonly userPool: { readonly id: string; readonly arn: string; readonly clientId: string } | undefined;
 }
@@ -37,7 +38,7 @@ export function allow(actions: string[], resources: string[]): PolicyStatement {
 }
 
 export function statements(access: Access, resources: Resources): PolicyStatement[] {
-  const { table, bucket, userPool } = resources;
+  const { table, bucket, userPool, mail } = resources;
   const { due, ...ownFamilies } = access.table ?? {};
   return [
     ...tableStatements(ownFamilies, table.tableArn),
@@ -45,6 +46,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
     ...(access.identityProvider !== undefined && userPool !== undefined
       ? [allow(poolActions[access.identityProvider], [userPool.arn])]
       : []),
+    ...(access.mail !== undefined && mail !== undefined ? [allow(["ses:SendEmail"], [mail.sesIdentity])] : []),
     ...consoleStatements(access.console, resources),
     ...folderStatements(access.files ?? {}, bucket),
     ...(access.bucket === "list" ? [allow(["s3:ListBucket"], [bucket.bucketArn])] : []),

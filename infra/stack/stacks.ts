@@ -57,6 +57,7 @@ export function createStacks(
     audience: identity.audience,
     jwksUri: identity.jwksUri,
     userPool: identity.userPool,
+    mail: config.mail,
     console: config.console,
     settings: {
       WEBHOOK_URL_POLICY: config.webhookUrlPolicy,

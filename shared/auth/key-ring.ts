@@ -28,10 +28,14 @@ const StoredKey = z.object({
   orphanedAt: z.optional(Timestamp),
   /** The key that replaces this one after a rotation. */
   replacedBy: z.optional(z.string()),
-  /** The last notice about the expiry, in days before it. */
-  noticeDays: z.optional(z.int()),
+  /** The last reminder of the expiry, in days before it. */
+  daysLeft: z.optional(z.int()),
 });
 export type StoredKey = z.infer<typeof StoredKey>;
+
+/** What has happened to a key, for the event and the mail about it. */
+const KeyNotice = z.object({ what: z.enum(["revoked", "orphaned", "expiring"]), key: StoredKey });
+export type KeyNotice = z.infer<typeof KeyNotice>;
 
 export const StoredKeyRing = z.object({
   type: z.literal("keyRing"),
@@ -45,6 +49,8 @@ export const StoredKeyRing = z.object({
   keys: z.array(StoredKey),
   /** When the keys were used, by the id of the key. At most every 15 minutes, a use writes its time. */
   lastUsed: z.optional(z.record(z.string(), Timestamp)),
+  /** The notices that the next mail to the admins contains. */
+  unsent: z.optional(z.array(KeyNotice)),
   version: z.int(),
   updatedAt: Timestamp,
 });
@@ -66,32 +72,52 @@ export async function readRing({ table }: Pick<ReadContext, "table">, { sub }: S
 export const KEPT = 10;
 
 /** Changes the keys or the rights of a ring. The condition is that it has not changed since `before` was read. */
-export function ringWrite(before: StoredKeyRing, after: Pick<StoredKeyRing, "keys" | "rights">, now: string): Write {
+export function ringWrite(
+  before: StoredKeyRing,
+  { rights, ...after }: Pick<StoredKeyRing, "keys" | "rights">,
+  now: string,
+): Write {
   const nowMs = Date.parse(now);
   const live = after.keys.filter((key) => isLive(key, nowMs));
   const ended = after.keys.filter((key) => !isLive(key, nowMs)).slice(-Math.max(0, KEPT - live.length));
-  const notice = Math.min(...live.flatMap((key) => noticesOf(key).map(({ at }) => at)));
-  const due = Number.isFinite(notice) ? { dueShard: keys.keyShard, dueAt: iso(notice) } : undefined;
-  const set = { keys: [...ended, ...live], rights: after.rights, version: before.version + 1, updatedAt: now, ...due };
+  const unsent = [...(before.unsent ?? []), ...keyNotices(before.keys, after.keys, nowMs)].slice(-KEPT);
+  const sweepAt = Math.min(
+    unsent.length > 0 ? nowMs : Number.POSITIVE_INFINITY,
+    ...live.flatMap((key) => remindersOf(key).map(({ at }) => at)),
+  );
+  const due = Number.isFinite(sweepAt) ? { dueShard: keys.keyShard, dueAt: iso(sweepAt) } : undefined;
+  const set = { keys: [...ended, ...live], rights, unsent, version: before.version + 1, updatedAt: now, ...due };
   const remove = due === undefined ? ["dueShard", "dueAt"] : [];
   return { update: keys.keyRing(before.id), change: { set, remove }, when: isUnchanged(before) };
 }
 
 const DAY_MS = 24 * 3_600_000;
 
-/** The notices about the expiry of a key that are not sent yet, each with its time. A key that lives shorter than this has none. */
-function noticesOf(key: StoredKey): { readonly days: number; readonly at: number }[] {
+/** The reminders of the expiry of a key that are left, each with its time. A key that lives shorter than this has none. */
+function remindersOf(key: StoredKey): { readonly days: number; readonly at: number }[] {
   if (key.replacedBy !== undefined) return [];
   return [14, 3, 1]
     .map((days) => ({ days, at: endOf(key) - days * DAY_MS }))
-    .filter(({ days, at }) => days < (key.noticeDays ?? Number.POSITIVE_INFINITY) && at > Date.parse(key.createdAt));
+    .filter(({ days, at }) => days < (key.daysLeft ?? Number.POSITIVE_INFINITY) && at > Date.parse(key.createdAt));
 }
 
-/** The key after the notices that are due. The same key if none is. */
-export function noticed(key: StoredKey, nowMs: number): StoredKey {
-  const due = isLive(key, nowMs) ? noticesOf(key).filter(({ at }) => at <= nowMs) : [];
-  return due.length === 0 ? key : { ...key, noticeDays: Math.min(...due.map(({ days }) => days)) };
+/** The key after the reminders that are due. The same key if none is. */
+export function reminded(key: StoredKey, nowMs: number): StoredKey {
+  const due = isLive(key, nowMs) ? remindersOf(key).filter(({ at }) => at <= nowMs) : [];
+  return due.length === 0 ? key : { ...key, daysLeft: Math.min(...due.map(({ days }) => days)) };
 }
 
 /** The condition that no key and no right of the ring has changed since it was read. */
 export const isUnchanged = ({ version }: StoredKeyRing): Condition => equals("version", version);
+
+/** What has happened to keys between two states of a ring. Keys that have ended leave the ring too, and are not revoked. */
+export function keyNotices(before: readonly StoredKey[], after: readonly StoredKey[], nowMs: number): KeyNotice[] {
+  return before.flatMap((was): KeyNotice[] => {
+    const key = after.find(({ id }) => id === was.id);
+    if (key === undefined) return isLive(was, nowMs) ? [{ what: "revoked", key: was }] : [];
+    return [
+      ...(was.orphanedAt === undefined && key.orphanedAt !== undefined ? [{ what: "orphaned" as const, key }] : []),
+      ...(key.daysLeft !== undefined && key.daysLeft !== was.daysLeft ? [{ what: "expiring" as const, key }] : []),
+    ];
+  });
+}

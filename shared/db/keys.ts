@@ -57,7 +57,7 @@ export const companyEmail = (companyId: number, email: string): Key => ({
   sk: `COMPANY#${companyId}`,
 });
 /** The day is `YYYY-MM-DD`, UTC. */
-export const quota = (companyId: number, name: "INVITATIONS", day: string): Key => ({
+export const quota = (companyId: number, name: "INVITATIONS" | "MAILS", day: string): Key => ({
   pk: `C#${companyId}#Q`,
   sk: `${name}#${day}`,
 });

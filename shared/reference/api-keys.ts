@@ -66,7 +66,7 @@ const createdBy = (caller: Caller) => ({
   createdBy: caller.userId,
   creatorRights: { role: caller.role, permissions: effectivePermissions(caller) },
   orphanedAt: undefined,
-  noticeDays: undefined,
+  daysLeft: undefined,
 });
 
 const planOf = <Answer>(caller: Caller, { ring, nowMs }: Opened, keys: StoredKey[], answer: Answer): Plan<Answer> => ({

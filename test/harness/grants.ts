@@ -71,6 +71,11 @@ const rare: readonly RareGrants[] = [
       "A message or the run of a job is lost: test/webhooks/sweeping.deep.test.ts, test/jobs/{export,import-jobs.deep,bulk}.test.ts.",
   },
   {
+    files: ["events/sweep"],
+    grants: { identity: ["GetItem", "UpdateItem"], reference: ["Query"], quotas: ["UpdateItem"] },
+    reason: "A key was revoked, ends soon or loses its creator: test/service-accounts/key-events.test.ts.",
+  },
+  {
     files: ["events/sweep", "index/flush"],
     grants: { flushRequests: ["UpdateItem", "PutItem"] },
     reason: "A company writes nothing for a minute: test/company-index/old-entries.deep.test.ts.",

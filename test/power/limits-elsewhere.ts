@@ -35,6 +35,7 @@ export const others = {
   keyMsMax: "test/service-accounts/keys.test.ts",
   keyOverlapSeconds: "test/service-accounts/keys.test.ts",
   orphanedKeyMs: "test/service-accounts/keys.test.ts",
+  keyMailsPerDay: "test/service-accounts/key-events.test.ts",
   keyUseMs: "test/service-accounts/keys.test.ts",
   changesBytes: "test/sync/stage-limits.test.ts",
 } as const satisfies Record<string, string>;

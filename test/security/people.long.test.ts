@@ -211,6 +211,7 @@ test("the commands for companies and restores use exactly the rights of the eras
   const to = at.toISOString().replace(".000Z", "Z");
   const used = await actionsOf([
     "company create --name Created --owner owner@created.test",
+    `key create ${N} --by owner@globex.test --name Form --scopes prospects:read`,
     `company suspend ${N}`,
     `company resume ${N}`,
     `company suspend ${N}`,

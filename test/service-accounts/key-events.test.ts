@@ -1,13 +1,19 @@
-/** Tests the events about keys, and that the notices before the expiry come once each. */
-import { expect, test } from "vitest";
+/** Tests the events and mails about keys, and that the reminders of the expiry come once each. */
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import { openMail } from "#shared/aws/ses.ts";
 import { commitTo, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
+import * as limits from "#shared/limits.ts";
 import { createKey, revokeKey, rotateKey, takeOverKey } from "#shared/reference/api-keys.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { sweepKeyNotices } from "#shared/reference/key-notices.ts";
 import { createAccount, deleteAccount } from "#shared/reference/service-accounts.ts";
+import { getUser } from "#shared/reference/users.ts";
 import { eventsOf } from "#shared/webhooks/events/row-events.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 import { createUser, updateUser } from "../harness/verbs.ts";
@@ -82,21 +88,21 @@ test("a revocation, a deleted account and a creator who leaves make one event fo
   ]);
 });
 
-test("the sweeper gives notice 14, 3 and 1 days before the expiry, once each, and of the last one after a pause", async () => {
+test("the sweeper reminds 14, 3 and 1 days before the expiry, once each, and of the last one after a pause", async () => {
   const { time, context, owner, account, events, newKey } = await scene();
   const { id } = await newKey("a");
   const sweepAt = async (days: number) => {
     time.now = NOW + days * DAY_MS;
-    await sweepKeyNotices(context);
-    await sweepKeyNotices(context);
+    await sweepKeyNotices({ ...context, mail: undefined });
+    await sweepKeyNotices({ ...context, mail: undefined });
     return (await events()).map(({ event, data }) => [event, data]);
   };
-  const notice = (daysLeft: number) => [["api_key.expiring", { daysLeft, key: { id } }]];
+  const reminder = (daysLeft: number) => [["api_key.expiring", { daysLeft, key: { id } }]];
   expect(await sweepAt(75.9)).toEqual([]);
-  expect(await sweepAt(76)).toMatchObject(notice(14));
+  expect(await sweepAt(76)).toMatchObject(reminder(14));
   expect(await sweepAt(86.9)).toEqual([]);
-  expect(await sweepAt(87)).toMatchObject(notice(3));
-  expect(await sweepAt(89.5)).toMatchObject(notice(1));
+  expect(await sweepAt(87)).toMatchObject(reminder(3));
+  expect(await sweepAt(89.5)).toMatchObject(reminder(1));
   expect(await sweepAt(91)).toEqual([]);
   expect((await context.table.get(keys.keyRing(account.sub)))?.dueAt).toBeUndefined();
 
@@ -109,4 +115,72 @@ test("the sweeper gives notice 14, 3 and 1 days before the expiry, once each, an
   expect(await sweepAt(92.9 + 89.5), "after a pause of the sweeper").toMatchObject([
     ["api_key.expiring", { daysLeft: 1, key: { id: other } }],
   ]);
+});
+
+describe("a mail", () => {
+  const requests: unknown[] = [];
+  let status = 200;
+  let ses: Awaited<ReturnType<typeof serveOnLoopback>>;
+  beforeAll(async () => {
+    ses = await serveOnLoopback(async (request, response) => {
+      const call = `${request.method} ${request.url}`;
+      requests.push({ call, body: JSON.parse(await text(request)) });
+      response.writeHead(status, { "Content-Type": "application/json" }).end("{}");
+    });
+    process.env.MAIL_FROM = "Acme <no-reply@example.com>";
+    process.env.SES_IDENTITY = "arn:aws:ses:us-east-1:123456789012:identity/example.com";
+  });
+  afterAll(() => ses.stop());
+  beforeEach(() => {
+    requests.length = 0;
+    status = 200;
+  });
+  const openTestMail = () =>
+    openMail({ endpoint: ses.endpoint, credentials: { accessKeyId: "a", secretAccessKey: "b" } });
+
+  test("goes to the admins and owners once, and again after a failure", async () => {
+    const { context, owner, account, commit, newKey } = await scene();
+    const user = { firstName: "A", lastName: "B", permissions: [] };
+    const people = ["admin", "sales"] as const;
+    for (const role of people) {
+      const { sub } = await createUser(context, memoryIdentities(), owner, { ...user, role, email: `${role}@x.test` });
+      await lookUpCaller(context, sub);
+    }
+    await createUser(context, memoryIdentities(), owner, { ...user, role: "admin", email: "invited@x.test" });
+    const { id, last4 } = await newKey("Production");
+    await commit(() => revokeKey(context, owner, account.id, id));
+    const mail = openTestMail();
+    status = 500;
+    await sweepKeyNotices({ ...context, mail });
+    status = 200;
+    for (let i = 0; i < 3; i++) await sweepKeyNotices({ ...context, mail });
+    expect(requests).toHaveLength(2);
+    const { email } = await getUser(context, owner.companyId, owner.userId);
+    expect(requests[1]).toMatchObject({
+      call: "POST /v2/email/outbound-emails",
+      body: {
+        FromEmailAddress: "Acme <no-reply@example.com>",
+        FromEmailAddressIdentityArn: "arn:aws:ses:us-east-1:123456789012:identity/example.com",
+        Destination: { BccAddresses: [email, "admin@x.test"] },
+        Content: { Simple: { Body: { Text: { Data: expect.stringContaining(`(pck_${id}_…${last4}) was revoked`) } } } },
+      },
+    });
+    expect((await context.table.get(keys.keyRing(account.sub)))?.unsent).toEqual([]);
+  });
+
+  test(`is sent to a company at most ${limits.keyMailsPerDay} times a day`, async () => {
+    const { time, context, owner, account, commit, events, newKey } = await scene();
+    const mail = openTestMail();
+    const cause = async (): Promise<void> => {
+      await events();
+      const { id } = await newKey("a");
+      await commit(() => revokeKey(context, owner, account.id, id));
+      await sweepKeyNotices({ ...context, mail });
+    };
+    for (let i = 0; i <= limits.keyMailsPerDay; i++) await cause();
+    expect(requests).toHaveLength(limits.keyMailsPerDay);
+    time.now += DAY_MS;
+    await cause();
+    expect(requests).toHaveLength(limits.keyMailsPerDay + 1);
+  });
 });

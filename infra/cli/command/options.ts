@@ -94,7 +94,7 @@ export function checked<S extends z.ZodMiniType>(
   if (result.success) return result.data;
   const faults = result.error.issues.flatMap((issue) => {
     if (issue.code === "unrecognized_keys") return issue.keys.map((key) => `--${key}: this command has no such option`);
-    const name = issue.path.join(".");
+    const name = String(issue.path[0]);
     return [`--${name}: ${values[name] === undefined ? "is required" : issue.message}`];
   });
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);

@@ -1,6 +1,6 @@
 /** Makes webhook events from changed rows: from the difference between a row before and after a write. */
 import * as z from "zod/mini";
-import { isLive, type StoredKey, StoredKeyRing } from "#shared/auth/key-ring.ts";
+import { keyNotices, StoredKeyRing } from "#shared/auth/key-ring.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
@@ -272,28 +272,11 @@ async function keyEvents(old: unknown, now: unknown, dictionary: () => Promise<D
   const account = users.get(after.userId);
   if (account === undefined) throw new Error("a key ring without a service account");
   const row = { ...after, id: account.id };
-  const dataOf = (key: StoredKey) => ({
-    serviceAccount: summaryOf(account),
-    key: presentKey(key, after, users.get(key.createdBy)),
+  return keyNotices(before.keys, after.keys, Date.parse(after.updatedAt)).map(({ what, key }) => {
+    const { daysLeft = 0 } = key;
+    const shown = presentKey(key, after, users.get(key.createdBy));
+    const event = eventOf(row, `api_key.${what}`, { serviceAccount: summaryOf(account), key: shown, daysLeft });
+    // One write can change several keys.
+    return { ...event, id: `${event.id}-${key.id}` };
   });
-  // One write can change several keys.
-  const ofKey = ({ id }: StoredKey, event: DomainEvent): DomainEvent => ({ ...event, id: `${event.id}-${id}` });
-  const events: DomainEvent[] = [];
-  for (const was of before.keys) {
-    const key = after.keys.find(({ id }) => id === was.id);
-    if (key === undefined) {
-      // Keys that have ended also leave the row.
-      if (isLive(was, Date.parse(after.updatedAt)))
-        events.push(ofKey(was, eventOf(row, "api_key.revoked", dataOf(was))));
-      continue;
-    }
-    if (was.orphanedAt === undefined && key.orphanedAt !== undefined) {
-      events.push(ofKey(key, eventOf(row, "api_key.orphaned", dataOf(key))));
-    }
-    const { noticeDays: daysLeft } = key;
-    if (daysLeft !== undefined && daysLeft !== was.noticeDays) {
-      events.push(ofKey(key, eventOf(row, "api_key.expiring", { ...dataOf(key), daysLeft })));
-    }
-  }
-  return events;
 }
