@@ -63,7 +63,10 @@ export async function once(
 ): Promise<Once> {
   const given = keyOf(request);
   if (given === undefined) {
-    return { value: await work(committing(context.table, async () => [])), replayed: false };
+    const commit = committing(context.table, async () => []);
+    // A read has nothing to commit. Its value may have large fields that the answer does not show.
+    const value = await work(async (plan) => (plan.writes.length === 0 ? undefined : commit(plan)));
+    return { value, replayed: false };
   }
   const route = `${request.method} ${request.resource}`;
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));

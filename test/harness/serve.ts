@@ -20,8 +20,8 @@ const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();
 /** Errors that no code has caught. A crash of a function may fail no request, so no test would notice it. */
 const crashes: string[] = [];
-/** The log lines of requests that got a 503. Their clients see only a constant text. */
-const unavailable: string[] = [];
+/** The log lines of requests that got a 500 or 503. Their clients see only a constant text. */
+const failed: string[] = [];
 const { endpoint: tiles } = await startTileServer();
 const service = await startLocal({
   port: 0,
@@ -41,7 +41,7 @@ const service = await startLocal({
   onLogLine: ({ file, text }) => {
     logs.add(file, text);
     if (text.includes(`"message":"${UNCAUGHT}`)) crashes.push(`${file} has crashed: ${text}`);
-    if (text.includes('"code":"unavailable"')) unavailable.push(`${file} answered 503: ${text}`);
+    if (/"code":"(?:unavailable|internal)"/.test(text)) failed.push(`${file} failed: ${text.slice(0, 1_000)}`);
   },
   verbose: process.env.LOG === "1",
 });
@@ -50,7 +50,7 @@ async function end(exitCode: number): Promise<void> {
   await service.stop();
   // A refusal is a request to AWS that the function's IAM policy does not allow. Both kinds of lines are printed here, because the test that
   // caused them sees only a status 5xx.
-  for (const line of [...service.refusals, ...unavailable]) console.error(line);
+  for (const line of [...service.refusals, ...failed]) console.error(line);
   process.exit(exitCode);
 }
 

@@ -48,6 +48,14 @@ test("after its answer, an endpoint writes nothing more", async () => {
   expect(await db.direct.get({ pk: "late", sk: "1" })).toBeUndefined();
 });
 
+test("the size of an answer does not count fields that it does not show", async () => {
+  const response = z.array(z.object({ id: z.number() }));
+  const stored = Array.from({ length: 10 }, (_, id) => ({ id, body: "x".repeat(1_000_000) }));
+  const handler = endpoint({ ...contract, response }, async () => stored);
+  const { statusCode, body } = await handler(event(), lambdaContext);
+  expect([statusCode, JSON.parse(body)]).toEqual([200, stored.map(({ id }) => ({ id }))]);
+});
+
 test("at the deadline, a running call of the table is aborted and its retries do not follow", async () => {
   db.plan(() => ({ kind: "hang" }));
   const reading = stoppedAt(

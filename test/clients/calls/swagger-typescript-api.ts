@@ -9,7 +9,7 @@ await printAnswers(
     me: async () => (await api.me()).data,
     statuses: async () => (await api.statusesList()).data,
     createTag: async (value) => (await api.tagsCreate({ value })).data,
-    createProspect: async (name) => (await api.prospectsCreate(prospect(name))).data,
+    createProspect: async (name) => (await api.prospectsCreate({}, prospect(name))).data,
     setTags: async (id, tagIds) => (await api.prospectsTags(id, { tagIds })).data,
     list: async (search) => (await api.prospectsList({ search })).data,
     changeStatus: async (id, currentStatusId) => (await api.prospectsUpdate(id, { currentStatusId })).data,
