@@ -1,12 +1,23 @@
 /** Creates, rotates, revokes and lists the keys of a service account. Each change is one write of the account's key ring. */
 
-import { digestOf, newKey, newKeyId } from "#shared/auth/api-key.ts";
-import { type Caller, common, effectivePermissions } from "#shared/auth/caller.ts";
-import { endOf, isLive, KEPT, readRing, ringWrite, type StoredKey, type StoredKeyRing } from "#shared/auth/key-ring.ts";
+import { digestOf, newKey, newKeyId, ringOf } from "#shared/auth/api-key.ts";
+import { type Caller, common, effectivePermissions, isBelow } from "#shared/auth/caller.ts";
+import {
+  endOf,
+  isLive,
+  isUnchanged,
+  KEPT,
+  readRing,
+  ringWrite,
+  type StoredKey,
+  StoredKeyRing,
+} from "#shared/auth/key-ring.ts";
 import { requireScope } from "#shared/auth/scopes.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
+import type { Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
@@ -33,23 +44,60 @@ export async function listKeys(context: ReadContext, companyId: number, id: numb
   return ring.keys.map((key) => present(key, ring, users.get(key.createdBy)));
 }
 
+/** The fields of a key for which a caller answers from now on. */
+type Sponsored = Pick<StoredKey, "createdBy" | "sponsors" | "creatorRights" | "orphanedAt">;
+
 interface Opened {
   readonly account: StoredUser;
   readonly ring: StoredKeyRing;
   /** The keys that can be used. */
   readonly live: readonly StoredKey[];
   readonly nowMs: number;
+  readonly sponsored: Sponsored;
+  /** The conditions that the caller still has the rights. */
+  readonly checks: readonly Write[];
 }
 
-async function open(context: ApiContext, { companyId }: Caller, id: number): Promise<Opened> {
-  const account = await getAccount(context, companyId, id);
+async function open(context: ApiContext, caller: Caller, id: number): Promise<Opened> {
+  const account = await getAccount(context, caller.companyId, id);
   const ring = await readRing(context, account);
   const nowMs = context.clock.now();
-  return { account, ring, nowMs, live: ring.keys.filter((key) => isLive(key, nowMs)) };
+  const live = ring.keys.filter((key) => isLive(key, nowMs));
+  return { account, ring, nowMs, live, ...(await sponsorship(context, caller, ring, nowMs)) };
 }
 
-function keyOf({ keys }: StoredKeyRing, keyId: string): StoredKey {
-  const key = keys.find(({ id }) => id === keyId);
+/**
+ * API Gateway caches callers for a minute. A key that was revoked or has fewer rights since must not leave a new key behind, so the ring
+ * of the caller's key must be unchanged. A new key ends with the key of the caller if that one is orphaned.
+ */
+async function sponsorship(
+  { table }: ApiContext,
+  caller: Caller,
+  target: StoredKeyRing,
+  nowMs: number,
+): Promise<Pick<Opened, "sponsored" | "checks">> {
+  const { userId: createdBy, role, key } = caller;
+  const creatorRights = { role, permissions: effectivePermissions(caller) };
+  if (key === undefined) {
+    const sponsored = { createdBy, sponsors: [createdBy], creatorRights, orphanedAt: undefined };
+    return { sponsored, checks: [callerUnchanged(caller)] };
+  }
+  const isTarget = ringOf(key.id) === target.id;
+  const ring = isTarget ? target : StoredKeyRing.parse(await table.get(keys.keyRing(ringOf(key.id))));
+  const used = ring.keys.find(({ id }) => id === key.id);
+  if (used === undefined || !isLive(used, nowMs) || isBelow(common(ring.rights, used.creatorRights).role, role)) {
+    throw new ApiError("permission_denied", "Your key has ended, or its role has changed.");
+  }
+  const sponsors = [...new Set([createdBy, ...used.sponsors])];
+  return {
+    sponsored: { createdBy, sponsors, creatorRights, orphanedAt: used.orphanedAt },
+    // A transaction may contain each row only once.
+    checks: isTarget ? [] : [{ check: keys.keyRing(ring.id), when: isUnchanged(ring) }],
+  };
+}
+
+function keyOf(ring: StoredKeyRing, keyId: string): StoredKey {
+  const key = ring.keys.find(({ id }) => id === keyId);
   if (key === undefined) throw notFound("key");
   return key;
 }
@@ -60,15 +108,8 @@ function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes 
   for (const scope of scopes) requireScope(caller, scope);
 }
 
-/** The fields of a key for which the caller answers from now on. */
-const createdBy = (caller: Caller) => ({
-  createdBy: caller.userId,
-  creatorRights: { role: caller.role, permissions: effectivePermissions(caller) },
-  orphanedAt: undefined,
-});
-
-const planOf = <Answer>(caller: Caller, { ring, nowMs }: Opened, keys: StoredKey[], answer: Answer): Plan<Answer> => ({
-  writes: [callerUnchanged(caller), ringWrite(ring, { keys, rights: ring.rights }, iso(nowMs))],
+const planOf = <Answer>({ ring, nowMs, checks }: Opened, after: StoredKey[], answer: Answer): Plan<Answer> => ({
+  writes: [...checks, ringWrite(ring, { keys: after, rights: ring.rights }, iso(nowMs))],
   answer,
 });
 
@@ -103,14 +144,15 @@ async function added(
     ...fields,
     digest: digestOf(text),
     last4: text.slice(-4),
-    ...createdBy(caller),
+    ...opened.sponsored,
     createdAt: iso(opened.nowMs),
   };
   const creator = await getUser(context, caller.companyId, caller.userId);
-  return planOf(caller, opened, [...kept, key], { ...present(key, opened.ring, creator), key: text });
+  return planOf(opened, [...kept, key], { ...present(key, opened.ring, creator), key: text });
 }
 
-const freshId = ({ id, keys }: StoredKeyRing): string => newKeyId(id, (taken) => keys.some((key) => key.id === taken));
+const freshId = ({ id, keys: taken }: StoredKeyRing): string =>
+  newKeyId(id, (other) => taken.some((key) => key.id === other));
 
 export async function createKey(
   context: ApiContext,
@@ -160,10 +202,11 @@ export async function takeOverKey(
   const { account, ring } = opened;
   const old = keyOf(ring, keyId);
   requireRights(caller, common(account, old.creatorRights), old);
-  const taken: StoredKey = { ...old, ...createdBy(caller) };
+  if (!opened.live.includes(old)) throw new ApiError("conflict", "The key has ended. Create a new one.");
+  const taken: StoredKey = { ...old, ...opened.sponsored };
   const creator = await getUser(context, caller.companyId, caller.userId);
   const kept = ring.keys.map((key) => (key === old ? taken : key));
-  return planOf(caller, opened, kept, present(taken, ring, creator));
+  return planOf(opened, kept, present(taken, ring, creator));
 }
 
 /** Throws `not_found` if the account has no such key. */
@@ -176,7 +219,6 @@ export async function revokeKey(
   const opened = await open(context, caller, id);
   const { id: revoked } = keyOf(opened.ring, keyId);
   return planOf(
-    caller,
     opened,
     opened.ring.keys.filter((key) => key.id !== revoked),
     { id: revoked },
