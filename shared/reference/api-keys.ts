@@ -48,7 +48,6 @@ export async function listKeys(context: ReadContext, companyId: number, id: numb
 type Sponsored = Pick<StoredKey, "createdBy" | "sponsors" | "creatorRights" | "orphanedAt">;
 
 interface Opened {
-  readonly account: StoredUser;
   readonly ring: StoredKeyRing;
   /** The keys that can be used. */
   readonly live: readonly StoredKey[];
@@ -59,11 +58,12 @@ interface Opened {
 }
 
 async function open(context: ApiContext, caller: Caller, id: number): Promise<Opened> {
-  const account = await getAccount(context, caller.companyId, id);
-  const ring = await readRing(context, account);
+  const ring = await readRing(context, await getAccount(context, caller.companyId, id));
+  // The account was deleted between the two reads.
+  if (!ring.rights.isActive) throw notFound("service account");
   const nowMs = context.clock.now();
   const live = ring.keys.filter((key) => isLive(key, nowMs));
-  return { account, ring, nowMs, live, ...(await sponsorship(context, caller, ring, nowMs)) };
+  return { ring, nowMs, live, ...(await sponsorship(context, caller, ring, nowMs)) };
 }
 
 /**
@@ -161,7 +161,7 @@ export async function createKey(
   { name, scopes, expiresAt }: NewApiKey,
 ): Promise<Plan<ApiKeyWithSecret>> {
   const opened = await open(context, caller, id);
-  requireRights(caller, opened.account, { scopes });
+  requireRights(caller, opened.ring.rights, { scopes });
   const end = endAfter(opened.nowMs, expiresAt);
   requireRoom(opened);
   const { ring } = opened;
@@ -177,9 +177,9 @@ export async function rotateKey(
   { overlapSeconds }: Rotation,
 ): Promise<Plan<ApiKeyWithSecret>> {
   const opened = await open(context, caller, id);
-  const { account, ring, nowMs } = opened;
+  const { ring, nowMs } = opened;
   const old = keyOf(ring, keyId);
-  requireRights(caller, common(account, old.creatorRights), old);
+  requireRights(caller, common(ring.rights, old.creatorRights), old);
   if (old.replacedBy !== undefined) throw new ApiError("conflict", `The key ${old.replacedBy} has replaced this one.`);
   requireRoom(opened, old);
   const newId = freshId(ring);
@@ -199,9 +199,9 @@ export async function takeOverKey(
   keyId: string,
 ): Promise<Plan<ApiKey>> {
   const opened = await open(context, caller, id);
-  const { account, ring } = opened;
+  const { ring } = opened;
   const old = keyOf(ring, keyId);
-  requireRights(caller, common(account, old.creatorRights), old);
+  requireRights(caller, common(ring.rights, old.creatorRights), old);
   if (!opened.live.includes(old)) throw new ApiError("conflict", "The key has ended. Create a new one.");
   const taken: StoredKey = { ...old, ...opened.sponsored };
   const creator = await getUser(context, caller.companyId, caller.userId);

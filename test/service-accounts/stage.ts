@@ -1,5 +1,6 @@
 /** A company with people, service accounts and keys on a real table, and a clock that the test sets. */
 import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
 import type { Scope } from "#shared/auth/scopes.ts";
 import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
@@ -39,7 +40,9 @@ export async function newStage(db: FaultyDynamoDb) {
     newAdmin: async (role: Role = "admin"): Promise<Caller> => {
       const email = `person-${people++}@keys.test`;
       const person = { email, firstName: "P", lastName: "Q", role, permissions: [] };
-      return personCaller(await createUser(context, memoryIdentities(), owner, person));
+      const user = await createUser(context, memoryIdentities(), owner, person);
+      await lookUpCaller(context, user.sub);
+      return personCaller(user);
     },
     newAccount: async (role: Role = "admin", by: Caller = owner): Promise<number> =>
       (await createAccount(context, by, { name: "program", role, permissions: ["canViewAllProspects"] })).id,
