@@ -13,7 +13,7 @@ const accountWrites: TableAccess = {
 /** The rights to change the keys of an account. The key rings are rows of the family `identity`. */
 const keyWrites: TableAccess = {
   reference: ["GetItem", "ConditionCheckItem"],
-  identity: ["GetItem", "UpdateItem"],
+  identity: ["GetItem", "UpdateItem", "ConditionCheckItem"],
 };
 /** A request that lowers the rights of a user also changes the keys that this user has created. */
 const createdKeys: TableAccess = {

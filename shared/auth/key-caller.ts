@@ -40,8 +40,12 @@ export async function callerOfKey(context: Context, text: string): Promise<Calle
   }
   await noteUse(context, ring, key, nowMs);
   const { companyId, userId, rights } = ring;
-  return { companyId, userId, ...common(rights, key.creatorRights), key: { id, scopes: key.scopes } };
+  return { companyId, userId, ...common(rights, key.creatorRights), key: { id, scopes: scopesOf(key) } };
 }
+
+/** A key without a creator who answers for it must not give rights to others. */
+const scopesOf = ({ scopes, orphanedAt }: StoredKey): StoredKey["scopes"] =>
+  orphanedAt === undefined ? scopes : scopes.filter((scope) => scope !== "keys:manage" && scope !== "users:manage");
 
 const refused = (): TokenRefused => new TokenRefused("unknown, expired or revoked key", "The API key is not valid.");
 

@@ -20,11 +20,13 @@ const StoredKey = z.object({
   last4: z.string(),
   scopes: z.array(Scope),
   createdBy: Id,
+  /** The users who answer for the key: its creator, and if a key has created it, also those who answer for that key. */
+  sponsors: z.array(Id),
   /** The rights of the creator at the creation of the key, or lower ones since. */
   creatorRights: z.object({ role: Role, permissions: z.array(Permission) }),
   createdAt: Timestamp,
   expiresAt: Timestamp,
-  /** The time at which the creator lost the role or was disabled. */
+  /** The time at which a sponsor lost the role or was disabled. */
   orphanedAt: z.optional(Timestamp),
   /** The key that replaces this one after a rotation. */
   replacedBy: z.optional(z.string()),
@@ -79,14 +81,15 @@ export function ringWrite(
 ): Write {
   const nowMs = Date.parse(now);
   const live = after.keys.filter((key) => isLive(key, nowMs));
-  const ended = after.keys.filter((key) => !isLive(key, nowMs)).slice(-Math.max(0, KEPT - live.length));
+  const ended = after.keys.filter((key) => !isLive(key, nowMs));
+  const kept = ended.slice(Math.max(0, ended.length + live.length - KEPT));
   const unsent = [...(before.unsent ?? []), ...keyNotices(before.keys, after.keys, nowMs)].slice(-KEPT);
   const sweepAt = Math.min(
     unsent.length > 0 ? nowMs : Number.POSITIVE_INFINITY,
     ...live.flatMap((key) => remindersOf(key).map(({ at }) => at)),
   );
   const due = Number.isFinite(sweepAt) ? { dueShard: keys.keyShard, dueAt: iso(sweepAt) } : undefined;
-  const set = { keys: [...ended, ...live], rights, unsent, version: before.version + 1, updatedAt: now, ...due };
+  const set = { keys: [...kept, ...live], rights, unsent, version: before.version + 1, updatedAt: now, ...due };
   const remove = due === undefined ? ["dueShard", "dueAt"] : [];
   return { update: keys.keyRing(before.id), change: { set, remove }, when: isUnchanged(before) };
 }

@@ -10,10 +10,11 @@ import type { ApiContext, ReadContext } from "#shared/context.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 import type { ApiKey, ApiKeyWithSecret, NewApiKey, Rotation } from "#shared/reference/service-account-schema.ts";
 import { getAccount } from "#shared/reference/service-accounts.ts";
-import { callerUnchanged, requireOwnerFor } from "#shared/reference/user.ts";
+import { requireOwnerFor } from "#shared/reference/user.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 
 /** `creator` is undefined if the row of the user is missing. */
@@ -34,23 +35,27 @@ export async function listKeys(context: ReadContext, companyId: number, id: numb
   return ring.keys.map((key) => presentKey(key, ring, users.get(key.createdBy)));
 }
 
+/** The fields of a key for which a caller answers from now on. */
+type Sponsored = Pick<StoredKey, "createdBy" | "sponsors" | "creatorRights" | "orphanedAt">;
+
 interface Opened {
-  readonly account: StoredUser;
   readonly ring: StoredKeyRing;
   /** The keys that can be used. */
   readonly live: readonly StoredKey[];
   readonly nowMs: number;
 }
 
-async function open(context: ApiContext, { companyId }: Caller, id: number): Promise<Opened> {
-  const account = await getAccount(context, companyId, id);
-  const ring = await readRing(context, account);
+async function open(context: ApiContext, caller: Caller, id: number): Promise<Opened> {
+  const ring = await readRing(context, await getAccount(context, caller.companyId, id));
+  // The account was deleted between the two reads.
+  if (!ring.rights.isActive) throw notFound("service account");
   const nowMs = context.clock.now();
-  return { account, ring, nowMs, live: ring.keys.filter((key) => isLive(key, nowMs)) };
+  const live = ring.keys.filter((key) => isLive(key, nowMs));
+  return { ring, nowMs, live };
 }
 
-function keyOf({ keys }: StoredKeyRing, keyId: string): StoredKey {
-  const key = keys.find(({ id }) => id === keyId);
+function keyOf(ring: StoredKeyRing, keyId: string): StoredKey {
+  const key = ring.keys.find(({ id }) => id === keyId);
   if (key === undefined) throw notFound("key");
   return key;
 }
@@ -61,18 +66,27 @@ function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes 
   for (const scope of scopes) requireScope(caller, scope);
 }
 
-/** The fields of a key for which the caller answers from now on. */
-const createdBy = (caller: Caller) => ({
-  createdBy: caller.userId,
-  creatorRights: { role: caller.role, permissions: effectivePermissions(caller) },
-  orphanedAt: undefined,
-  daysLeft: undefined,
-});
+/** A key that a key makes ends with that key if its creator leaves. */
+function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): Sponsored {
+  return {
+    createdBy: userId,
+    sponsors: [...new Set([userId, ...(key?.sponsors ?? [])])],
+    creatorRights: { role: rights.role, permissions: effectivePermissions(rights) },
+    orphanedAt: key?.orphanedAt,
+  };
+}
 
-const planOf = <Answer>(caller: Caller, { ring, nowMs }: Opened, keys: StoredKey[], answer: Answer): Plan<Answer> => ({
-  writes: [callerUnchanged(caller), ringWrite(ring, { keys, rights: ring.rights }, iso(nowMs))],
-  answer,
-});
+/** `change` gets the fields of a key for which the caller answers, and returns the keys of the account and the answer. */
+async function planOf<Answer>(
+  context: ApiContext,
+  caller: Caller,
+  { ring, nowMs }: Opened,
+  change: (fields: Sponsored) => readonly [keys: StoredKey[], answer: Answer],
+): Promise<Plan<Answer>> {
+  const { checks, key } = await checkedCaller(context, caller, [ringWrite(ring, ring, iso(nowMs))]);
+  const [after, answer] = change(sponsored(caller, key));
+  return { writes: [...checks, ringWrite(ring, { keys: after, rights: ring.rights }, iso(nowMs))], answer };
+}
 
 /** Throws `conflict` if the account has too many keys. A key that a newer one replaces does not count. */
 function requireRoom({ live }: Opened, besides?: StoredKey): void {
@@ -100,19 +114,22 @@ async function added(
   id: string,
 ): Promise<Plan<ApiKeyWithSecret>> {
   const text = newKey(id);
-  const key: StoredKey = {
-    id,
-    ...fields,
-    digest: digestOf(text),
-    last4: text.slice(-4),
-    ...createdBy(caller),
-    createdAt: iso(opened.nowMs),
-  };
   const creator = await getUser(context, caller.companyId, caller.userId);
-  return planOf(caller, opened, [...kept, key], { ...presentKey(key, opened.ring, creator), key: text });
+  return planOf(context, caller, opened, (answering) => {
+    const key: StoredKey = {
+      id,
+      ...fields,
+      digest: digestOf(text),
+      last4: text.slice(-4),
+      ...answering,
+      createdAt: iso(opened.nowMs),
+    };
+    return [[...kept, key], { ...presentKey(key, opened.ring, creator), key: text }];
+  });
 }
 
-const freshId = ({ id, keys }: StoredKeyRing): string => newKeyId(id, (taken) => keys.some((key) => key.id === taken));
+const freshId = ({ id, keys: taken }: StoredKeyRing): string =>
+  newKeyId(id, (other) => taken.some((key) => key.id === other));
 
 export async function createKey(
   context: ApiContext,
@@ -121,7 +138,7 @@ export async function createKey(
   { name, scopes, expiresAt }: NewApiKey,
 ): Promise<Plan<ApiKeyWithSecret>> {
   const opened = await open(context, caller, id);
-  requireRights(caller, opened.account, { scopes });
+  requireRights(caller, opened.ring.rights, { scopes });
   const end = endAfter(opened.nowMs, expiresAt);
   requireRoom(opened);
   const { ring } = opened;
@@ -137,9 +154,9 @@ export async function rotateKey(
   { overlapSeconds }: Rotation,
 ): Promise<Plan<ApiKeyWithSecret>> {
   const opened = await open(context, caller, id);
-  const { account, ring, nowMs } = opened;
+  const { ring, nowMs } = opened;
   const old = keyOf(ring, keyId);
-  requireRights(caller, common(account, old.creatorRights), old);
+  requireRights(caller, common(ring.rights, old.creatorRights), old);
   if (old.replacedBy !== undefined) throw new ApiError("conflict", `The key ${old.replacedBy} has replaced this one.`);
   requireRoom(opened, old);
   const newId = freshId(ring);
@@ -151,21 +168,24 @@ export async function rotateKey(
   return added(context, caller, opened, kept, { name, scopes, expiresAt: iso(end) }, newId);
 }
 
-/** The caller answers for the key from now on. Its secret stays the same. */
+/** The caller answers for the key from now on. Its secret stays the same. A key could otherwise rescue itself. */
 export async function takeOverKey(
   context: ApiContext,
   caller: Caller,
   id: number,
   keyId: string,
 ): Promise<Plan<ApiKey>> {
+  if (caller.key !== undefined) throw new ApiError("permission_denied", "Only a person can take over a key.");
   const opened = await open(context, caller, id);
-  const { account, ring } = opened;
+  const { ring } = opened;
   const old = keyOf(ring, keyId);
-  requireRights(caller, common(account, old.creatorRights), old);
-  const taken: StoredKey = { ...old, ...createdBy(caller) };
+  requireRights(caller, common(ring.rights, old.creatorRights), old);
+  if (!opened.live.includes(old)) throw new ApiError("conflict", "The key has ended. Create a new one.");
   const creator = await getUser(context, caller.companyId, caller.userId);
-  const kept = ring.keys.map((key) => (key === old ? taken : key));
-  return planOf(caller, opened, kept, presentKey(taken, ring, creator));
+  return planOf(context, caller, opened, (answering) => {
+    const taken: StoredKey = { ...old, ...answering, daysLeft: undefined };
+    return [ring.keys.map((key) => (key === old ? taken : key)), presentKey(taken, ring, creator)];
+  });
 }
 
 /** Throws `not_found` if the account has no such key. */
@@ -177,10 +197,6 @@ export async function revokeKey(
 ): Promise<Plan<{ id: string }>> {
   const opened = await open(context, caller, id);
   const { id: revoked } = keyOf(opened.ring, keyId);
-  return planOf(
-    caller,
-    opened,
-    opened.ring.keys.filter((key) => key.id !== revoked),
-    { id: revoked },
-  );
+  const kept = opened.ring.keys.filter((key) => key.id !== revoked);
+  return planOf(context, caller, opened, () => [kept, { id: revoked }]);
 }

@@ -11,6 +11,7 @@ import { all, equals, exists, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
+import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { creatorWrites, losesRights } from "#shared/reference/created-keys.ts";
 import { changeOf, freshDictionary, namesChange, namesChangeAfter, nextVersion } from "#shared/reference/dictionary.ts";
 import {
@@ -22,7 +23,6 @@ import {
   presentUser,
 } from "#shared/reference/invite.ts";
 import {
-  callerUnchanged,
   EmailClaim,
   requireNoSelfDemotion,
   requireOwnerFor,
@@ -65,11 +65,10 @@ async function userChange(
     userWrite(written, equals("version", current.version)),
     // After an ended invitation, the token subject may belong to another user, whose rights this write would change.
     ...(canSignIn(current, nowMs) ? [rightsWrite(written)] : []),
-    // A transaction may contain each row only once, and the caller's own row already has a condition.
-    ...(current.id === caller.userId ? [] : [callerUnchanged(caller)]),
     ...(await namesAndKeys(context, caller.companyId, current, written)),
   ];
-  return { writes, answer: presentUser(written, nowMs) };
+  const { checks } = await checkedCaller(context, caller, writes);
+  return { writes: [...writes, ...checks], answer: presentUser(written, nowMs) };
 }
 
 async function namesAndKeys(
@@ -146,7 +145,7 @@ async function withdrawal(
   const next: StoredUser = { ...current, isActive: false, isWithdrawn: true, ...dates };
   return [
     userWrite(next, equals("version", version)),
-    callerUnchanged(caller),
+    ...(await checkedCaller(context, caller)).checks,
     // After an expired invitation, another user may have these rows. They are deleted only if they still belong to this user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),

@@ -1,6 +1,6 @@
 /**
- * A key never has more rights than its creator. So a change of a user who loses rights also changes the keys that this user has created, in
- * the same transaction.
+ * A key never has more rights than its sponsors, who answer for it. So a change of a user who loses rights also changes the keys with this
+ * sponsor, in the same transaction.
  */
 import { common, effectivePermissions, isBelow } from "#shared/auth/caller.ts";
 import { isUnchanged, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
@@ -25,7 +25,7 @@ interface CreatorWrites {
 }
 
 /**
- * Returns the writes for the keys that the user has created. Every other ring gets a check that no key was added meanwhile. `dictionary`
+ * Returns the writes for the keys with this sponsor. Every other ring gets a check that no key was added meanwhile. `dictionary`
  * must be a condition of the same transaction, because a new account has a new ring.
  */
 export async function creatorWrites(
@@ -53,12 +53,12 @@ export async function creatorWrites(
   };
 }
 
-/** Returns the same ring if the user has created none of its keys. */
+/** Returns the same ring if the user is the sponsor of none of its keys. */
 function lowered(ring: StoredKeyRing, before: StoredUser, after: StoredUser): StoredKeyRing {
-  if (!ring.keys.some(({ createdBy }) => createdBy === after.id)) return ring;
+  if (!ring.keys.some(({ sponsors }) => sponsors.includes(after.id))) return ring;
   const orphanedAt = isDegraded(before, after) ? after.updatedAt : undefined;
   const changed = ring.keys.map((key) =>
-    key.createdBy === after.id
+    key.sponsors.includes(after.id)
       ? { ...key, creatorRights: common(key.creatorRights, after), orphanedAt: key.orphanedAt ?? orphanedAt }
       : key,
   );

@@ -14,11 +14,11 @@ import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { changeOf, creationOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
 import {
   addressTaken,
   CompanyEmail,
-  callerUnchanged,
   claimWrite,
   companyEmailWrite,
   EmailClaim,
@@ -197,12 +197,13 @@ async function invitation(
   const given = named ?? (isOurs ? (await identities.invite(unclaimed.email, known)).sub : randomUUID());
   const user: StoredUser = { ...unclaimed, sub: given };
   const nowMs = context.clock.now();
+  const { checks } = await checkedCaller(context, caller);
   const subject = identityWrite(user, isOurs, nowMs);
   const claim = isOurs ? [claimWrite(user, nowMs)] : [];
   return {
     writes: [
       userWrite(user, when),
-      callerUnchanged(caller),
+      ...checks,
       companyEmailWrite(user, address.replaces),
       { ...subject, orThrow: named === undefined ? addressTaken : subjectTaken },
       ...claim,

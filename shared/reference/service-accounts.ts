@@ -11,10 +11,11 @@ import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { creatorWrites } from "#shared/reference/created-keys.ts";
 import { changeOf, creationOf, freshDictionary, namesChangeAfter, nextVersion } from "#shared/reference/dictionary.ts";
 import type { NewServiceAccount, ServiceAccountPatch } from "#shared/reference/service-account-schema.ts";
-import { callerUnchanged, requireOwnerFor, userWrite } from "#shared/reference/user.ts";
+import { requireOwnerFor, userWrite } from "#shared/reference/user.ts";
 import { getUser, listUsers } from "#shared/reference/users.ts";
 
 /** A user row with the account's name. The schema of the answer removes the other fields. */
@@ -30,8 +31,8 @@ export async function listAccounts(context: ReadContext, companyId: number): Pro
 
 /** Throws `not_found` for a person and for a deleted account. */
 export async function getAccount(context: ReadContext, companyId: number, id: number): Promise<PresentedAccount> {
-  const user = await getUser(context, companyId, id).catch(() => undefined);
-  if (user === undefined || !isAccount(user)) throw notFound("service account");
+  const user = await getUser(context, companyId, id);
+  if (!isAccount(user)) throw notFound("service account");
   return present(user);
 }
 
@@ -87,11 +88,12 @@ export async function createAccount(
     version: 1,
     updatedAt: now,
   };
+  const { checks } = await checkedCaller(context, caller);
   return {
     writes: [
       ...namesChangeAfter(dictionary, companyId, creationOf(account)),
       userWrite(account),
-      callerUnchanged(caller),
+      ...checks,
       { put: { ...keys.keyRing(ring.id), ...ring }, when: absent },
     ],
     answer: present(account),
@@ -138,15 +140,12 @@ async function accountChange(
   const others = await creatorWrites(context, dictionary, current, next, ring);
   const own = others.own ?? ring;
   const after = { rights: UserRights.parse(next), keys: next.isActive ? own.keys : [] };
-  return {
-    writes: [
-      userWrite(next, equals("version", current.version)),
-      ringWrite(ring, after, now),
-      // A transaction may contain each row only once.
-      ...(caller.userId === current.id ? [] : [callerUnchanged(caller)]),
-      ...others.writes,
-      ...namesChangeAfter(dictionary, caller.companyId, changeOf(current, next)),
-    ],
-    answer: present(next),
-  };
+  const writes = [
+    userWrite(next, equals("version", current.version)),
+    ringWrite(ring, after, now),
+    ...others.writes,
+    ...namesChangeAfter(dictionary, caller.companyId, changeOf(current, next)),
+  ];
+  const { checks } = await checkedCaller(context, caller, writes);
+  return { writes: [...writes, ...checks], answer: present(next) };
 }

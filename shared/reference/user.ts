@@ -174,13 +174,9 @@ export function newUserWrites(user: StoredUser): Write[] {
   return [userWrite(user), identityWrite(user, true, nowMs), companyEmailWrite(user), claimWrite(user, nowMs)];
 }
 
-/** The row with the copy of the user's rights that authentication reads. */
-export const rightsKey = ({ isService, sub }: StoredUser): keys.Key =>
-  isService === true ? keys.keyRing(sub) : keys.identity(sub);
-
 /** Add this write to each transaction that changes a user. */
-export const rightsWrite = ({ id, ...user }: StoredUser): Write => ({
-  update: rightsKey({ id, ...user }),
+export const rightsWrite = ({ id, sub, ...user }: StoredUser): Write => ({
+  update: keys.identity(sub),
   change: { set: { rights: UserRights.parse(user) } },
   when: equals("userId", id),
 });
@@ -195,9 +191,11 @@ export function requireOwnerFor(caller: Caller, ...roles: readonly Role[]): void
 
 /**
  * Throws if users disable themselves or lower their own role, so that a company keeps an owner. Also throws if callers change themselves
- * with a role that API Gateway has cached and that has been lowered meanwhile.
+ * with a role that API Gateway has cached and that has been lowered meanwhile. A key is nobody's own role, so it may not lower an owner.
  */
 export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next: StoredUser): void {
+  const losesOwner = current.role === "owner" && current.isActive && (next.role !== "owner" || !next.isActive);
+  if (caller.key !== undefined && losesOwner) throw denied("Only a person may lower or disable an owner.");
   if (current.id !== caller.userId) return;
   if (!current.isActive || current.role !== caller.role) throw roleChanged();
   if (!next.isActive) throw new ApiError("conflict", "You cannot disable yourself.");
@@ -208,10 +206,9 @@ export function requireNoSelfDemotion(caller: Caller, current: StoredUser, next:
  * The caller still has the cached role. Add this check to each transaction that changes another user, so that two owners cannot disable
  * each other.
  */
-export const callerUnchanged = ({ companyId, userId, role, key }: Caller): Write => ({
+export const callerUnchanged = ({ companyId, userId, role }: Caller): Write => ({
   check: keys.user(companyId, userId),
-  // The role of a key may be lower than that of its service account.
-  when: key === undefined ? all(equals("role", role), equals("isActive", true)) : equals("isActive", true),
+  when: all(equals("role", role), equals("isActive", true)),
   orThrow: roleChanged,
 });
 

@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, test } from "vitest";
 import { laws as ofCompanies } from "./company-verbs.ts";
 import { type Gaps, type Law, startInterleaving } from "./interleaved.ts";
+import { laws as ofKeys } from "./key-verbs.ts";
 import { laws as ofProspects } from "./prospect-verbs.ts";
 import { laws as ofUsers } from "./user-verbs.ts";
 import { laws as ofWebhooks } from "./webhook-verbs.ts";
 
 export { ofCompanies };
 /** These laws take three quarters of the time of all laws, so `npm test` does not run them. */
-export const otherLaws = { ...ofProspects, ...ofUsers, ...ofWebhooks };
+export const otherLaws = { ...ofKeys, ...ofProspects, ...ofUsers, ...ofWebhooks };
 export const laws = { ...otherLaws, ...ofCompanies };
 
 export function testLaws(gaps: Gaps, chosen: Readonly<Record<string, Law>>): void {

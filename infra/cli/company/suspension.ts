@@ -10,7 +10,6 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { StoredCompany } from "#shared/reference/schema.ts";
-import { rightsKey } from "#shared/reference/user.ts";
 
 /** The row of a company, with the fields that only the commands in this folder set. */
 export const MarkedCompany = z.extend(StoredCompany, {
@@ -80,7 +79,8 @@ async function markUsers(table: Table, companyId: number, change: Change): Promi
   let users = 0;
   for await (const user of usersOf(table, companyId)) {
     // A user whose invitation was withdrawn may have no identity row, which makes the condition fail.
-    await unlessRefused(() => table.write({ update: rightsKey(user), change, when: equals("userId", user.id) }));
+    const rights = user.isService ? keys.keyRing(user.sub) : keys.identity(user.sub);
+    await unlessRefused(() => table.write({ update: rights, change, when: equals("userId", user.id) }));
     users++;
   }
   return users;

@@ -1,0 +1,46 @@
+/**
+ * API Gateway caches callers for a minute. A caller who has lost rights since must not give rights to others, so a transaction that does
+ * this checks the caller again.
+ */
+import { ringOf } from "#shared/auth/api-key.ts";
+import { type Caller, common, isBelow } from "#shared/auth/caller.ts";
+import { isLive, isUnchanged, type StoredKey, StoredKeyRing } from "#shared/auth/key-ring.ts";
+import type { ReadContext } from "#shared/context.ts";
+import type { Write } from "#shared/db/expression.ts";
+import * as keys from "#shared/db/keys.ts";
+import { ApiError } from "#shared/errors.ts";
+import { callerUnchanged } from "#shared/reference/user.ts";
+
+export interface CheckedCaller {
+  /** The check to add to the transaction. Empty if `others` already writes or checks the same row. */
+  readonly checks: readonly Write[];
+  /** The key of the caller. Undefined for a person. */
+  readonly key: StoredKey | undefined;
+}
+
+/** Call it after the reads for `others`, the other writes of the transaction. Throws `permission_denied` if a key has lost rights. */
+export async function checkedCaller(
+  context: ReadContext,
+  caller: Caller,
+  others: readonly Write[] = [],
+): Promise<CheckedCaller> {
+  const used = caller.key && (await keyInUse(context, caller, caller.key.id));
+  const check: Write =
+    used === undefined ? callerUnchanged(caller) : { check: keys.keyRing(used.ring.id), when: isUnchanged(used.ring) };
+  const row = rowOf(check);
+  return { checks: others.some((other) => rowOf(other) === row) ? [] : [check], key: used?.key };
+}
+
+async function keyInUse({ table, clock }: ReadContext, { role }: Caller, id: string) {
+  const ring = StoredKeyRing.parse(await table.get(keys.keyRing(ringOf(id))));
+  const key = ring.keys.find((one) => one.id === id);
+  const isUsable = key !== undefined && ring.rights.isActive && isLive(key, clock.now());
+  if (isUsable && !isBelow(common(ring.rights, key.creatorRights).role, role)) return { ring, key };
+  throw new ApiError("permission_denied", "Your key has ended, or its role has changed.");
+}
+
+function rowOf(write: Write): string {
+  const { pk, sk } =
+    "put" in write ? write.put : "update" in write ? write.update : "remove" in write ? write.remove : write.check;
+  return `${pk} ${sk}`;
+}

@@ -1,0 +1,149 @@
+/** The verbs of service accounts and API keys, for the general law of conditional writes (interleaved.ts). */
+import type { Caller } from "#shared/auth/caller.ts";
+import { callerOfKey } from "#shared/auth/key-caller.ts";
+import * as limits from "#shared/limits.ts";
+import {
+  changeAccount,
+  createAccount,
+  createKey,
+  createUser,
+  deleteAccount,
+  revokeKey,
+  rotateKey,
+  takeOverKey,
+  updateUser,
+} from "../harness/verbs.ts";
+import { type Company, newCompany } from "../harness/warm-function.ts";
+import { type Group, holds, type Law, type Process } from "./interleaved.ts";
+import { identities, MAIL } from "./user-verbs.ts";
+
+const ACCOUNT = { name: "program", role: "admin" as const, permissions: [] };
+const KEY = { name: "k", scopes: ["keys:manage" as const] };
+const ROTATION = { overlapSeconds: 60 };
+
+interface Keys extends Company {
+  readonly admin: Caller;
+  readonly account: number;
+  /** A second account, whose keys the key of the first one may change. */
+  readonly other: number;
+  /** A key that the admin has created, and its caller. */
+  readonly keyId: string;
+  readonly program: Caller;
+  /** An account with room for one more key. */
+  readonly full: number;
+}
+
+const random = {
+  // The ids and the secrets of new keys, and the ring of a new account, are random.
+  ignored: ["digest", "last4", "used"],
+  random: /(?<="(?:id|replacedBy|sub)":\{"S":")[0-9A-Za-z]{7,8}(?="\})|(?<=\bS#)[0-9A-Za-z]{7}\b/g,
+};
+
+async function newAdmin(context: Process, owner: Caller): Promise<Caller> {
+  const { id } = await createUser(context, identities, owner, { ...MAIL, email: "admin@keys.test", role: "admin" });
+  return { companyId: owner.companyId, userId: id, role: "admin", permissions: [] };
+}
+
+const keys: Group<Keys> = {
+  ...random,
+  stage: async (context) => {
+    const company = await newCompany(context);
+    const admin = await newAdmin(context, company.caller);
+    const [{ id: account }, { id: other }, { id: full }] = [
+      await createAccount(context, admin, ACCOUNT),
+      await createAccount(context, admin, ACCOUNT),
+      await createAccount(context, admin, ACCOUNT),
+    ];
+    const { id: keyId, key } = await createKey(context, admin, account, KEY);
+    for (let i = 1; i < limits.keysPerAccount; i++) await createKey(context, company.caller, full, KEY);
+    return { ...company, admin, account, other, full, keyId, program: await callerOfKey(context, key) };
+  },
+  pairs: {
+    "new key": ["admin loses the role", "admin is disabled", "deletion of the account", "rotation", "new key"],
+    "new key of the program": [
+      "admin loses the role",
+      "deletion of the account",
+      "revocation",
+      "rotation",
+      "lower role of the account",
+    ],
+    "new key of the program elsewhere": [
+      "admin loses the role",
+      "admin is disabled",
+      "deletion of the account",
+      "revocation",
+      "lower role of the account",
+      "deletion of the other account",
+    ],
+    "last key": ["last key"],
+    rotation: ["rotation", "revocation", "deletion of the account", "admin loses the role", "take-over"],
+    revocation: ["revocation", "rotation", "new key"],
+    "take-over": ["revocation", "rotation", "admin loses the role", "deletion of the account"],
+    "admin loses the role": ["new key", "new key of the program elsewhere", "take-over", "new account"],
+    "admin is disabled": ["new key", "new key of the program", "rotation"],
+    "deletion of the account": ["new key", "new key of the program elsewhere", "rotation", "admin loses the role"],
+    "lower role of the account": ["new key", "new key of the program elsewhere", "deletion of the account"],
+    "new account": ["admin loses the role", "new account"],
+  },
+  refusals: {
+    "new key": {
+      "admin loses the role": "permission_denied",
+      "admin is disabled": "permission_denied",
+      "deletion of the account": "not_found",
+    },
+    "new key of the program": {
+      "admin loses the role": "permission_denied",
+      "deletion of the account": "not_found",
+      revocation: "permission_denied",
+      "lower role of the account": "permission_denied",
+    },
+    "new key of the program elsewhere": {
+      "admin loses the role": "permission_denied",
+      "deletion of the account": "permission_denied",
+      revocation: "permission_denied",
+      "lower role of the account": "permission_denied",
+      "deletion of the other account": "not_found",
+    },
+    "last key": { "last key": "conflict" },
+    rotation: { rotation: "conflict", revocation: "not_found", "deletion of the account": "not_found" },
+    revocation: { revocation: "not_found" },
+    "take-over": { revocation: "not_found", "deletion of the account": "not_found" },
+    "lower role of the account": { "deletion of the account": "not_found" },
+    "new account": { "admin loses the role": "permission_denied" },
+  },
+  verbs: {
+    "new key": (context, { admin, account }) => createKey(context, admin, account, KEY),
+    "new key of the program": (context, { program, account }) => createKey(context, program, account, KEY),
+    "new key of the program elsewhere": (context, { program, other }) => createKey(context, program, other, KEY),
+    "last key": (context, { caller, full }) => createKey(context, caller, full, KEY),
+    rotation: (context, { caller, account, keyId }) => rotateKey(context, caller, account, keyId, ROTATION),
+    revocation: (context, { caller, account, keyId }) => revokeKey(context, caller, account, keyId),
+    "take-over": (context, { caller, account, keyId }) => takeOverKey(context, caller, account, keyId),
+    "new account": (context, { admin }) => createAccount(context, admin, ACCOUNT),
+    "deletion of the account": (context, { caller, account }) => deleteAccount(context, caller, account),
+    "deletion of the other account": (context, { caller, other }) => deleteAccount(context, caller, other),
+    "lower role of the account": (context, { caller, account }) =>
+      changeAccount(context, caller, account, { role: "sales", permissions: ["canViewAllProspects"] }),
+    "admin is disabled": (context, { caller, admin }) => updateUser(context, caller, admin.userId, { isActive: false }),
+    "admin loses the role": (context, { caller, admin }) =>
+      updateUser(context, caller, admin.userId, { role: "sales" }),
+  },
+};
+
+/** A company with room for one more service account. */
+const accounts: Group<Company> = {
+  ...random,
+  stage: async (context) => {
+    const company = await newCompany(context);
+    for (let i = 1; i < limits.serviceAccounts; i++) await createAccount(context, company.caller, ACCOUNT);
+    return company;
+  },
+  pairs: { "last account": ["last account"] },
+  refusals: { "last account": { "last account": "conflict" } },
+  verbs: { "last account": (context, { caller }) => createAccount(context, caller, ACCOUNT) },
+};
+
+export const laws: Readonly<Record<string, Law>> = {
+  "service accounts, keys and the rights of their creators": holds(keys),
+  "the last service account of a company": holds(accounts),
+};

@@ -1,0 +1,126 @@
+/** Tests over HTTP that every route answers the same to every key that is not valid, whatever the reason is. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeAll, describe, expect, test } from "vitest";
+import { keyIn, newKey as newText } from "#shared/auth/api-key.ts";
+import type { ApiKeyWithSecret } from "../../docs/client/api.ts";
+import { routes } from "../../infra/routes/routes.ts";
+import { type Answer, at, send } from "../harness/client.ts";
+import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+import { sized } from "../harness/tier.ts";
+
+const as = await newTeam();
+
+const newAccount = async (): Promise<number> =>
+  dataOf(await as.admin.POST("/api/service-accounts", { body: { name: uniqueName(), role: "admin" } }), 201).id;
+const newKey = async (id: number, expiresAt?: string): Promise<ApiKeyWithSecret> => {
+  const body = { name: "test", scopes: ["prospects:read" as const], ...(expiresAt !== undefined && { expiresAt }) };
+  return dataOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
+};
+const placed = (id: number, keyId: string) => ({ params: { path: { id, keyId } } });
+
+const other = (character: string | undefined): string => (character === "0" ? "1" : "0");
+const replacedAt = (key: string, i: number, by = other(key.at(i))): string => key.slice(0, i) + by + key.slice(i + 1);
+
+/** Keys of the right form. The authorizer refuses them. */
+const formed: Record<string, string> = {};
+/** Texts that are no keys. The gateway refuses them without the authorizer. */
+const unformed: Record<string, string> = {};
+let valid = "";
+
+beforeAll(async () => {
+  const account = await newAccount();
+  const expiresAt = new Date(Date.now() + 1_000).toISOString();
+  const expired = await newKey(account, expiresAt);
+  const [kept, revoked, replaced] = [await newKey(account), await newKey(account), await newKey(account)];
+  await as.admin.DELETE("/api/service-accounts/{id}/keys/{keyId}", placed(account, revoked.id));
+  await as.admin.POST("/api/service-accounts/{id}/keys/{keyId}/rotate", { ...placed(account, replaced.id), body: {} });
+  const deleted = await newAccount();
+  const ended = await newKey(deleted);
+  dataOf(await as.admin.DELETE("/api/service-accounts/{id}", at(deleted)));
+  while (Date.now() <= Date.parse(expiresAt)) await sleep(100);
+  const { key } = kept;
+  valid = key;
+  Object.assign(formed, {
+    unknown: newText("4fK2xQ9a"),
+    "with another secret": newText(kept.id),
+    "with a changed secret": replacedAt(key, 20),
+    "with a changed checksum": replacedAt(key, key.length - 1),
+    "with a changed id": replacedAt(key, 11),
+    "in lower case": key.toLowerCase() === key ? replacedAt(key, 21) : key.toLowerCase(),
+    "with exchanged halves": `${key.slice(0, 13)}${key.slice(32)}${key.slice(13, 32)}`,
+    expired: expired.key,
+    revoked: revoked.key,
+    replaced: replaced.key,
+    "of a deleted account": ended.key,
+  });
+  Object.assign(unformed, {
+    "in upper case": key.toUpperCase(),
+    "too short": key.slice(0, -1),
+    "too long": `${key}0`,
+    "with =": `${key}=`,
+    "with a comma": `${key},`,
+    "of another alphabet": replacedAt(key, 20, "-"),
+    "with a letter beyond ASCII": replacedAt(key, 20, "%C3%A9"),
+    "with another prefix": key.replace("pck_", "sk_live_"),
+    "without a prefix": key.slice(4),
+    "without its id": `pck_${key.slice(13)}`,
+    "two keys": `${key} ${key}`,
+    "two keys with a comma": `${key}, Bearer ${key}`,
+    "in quotes": `"${key}"`,
+    "as base64": Buffer.from(key).toString("base64"),
+    "in braces": `{${key}}`,
+    "with a zero byte as text": `${key}%00`,
+    "the id alone": key.slice(4, 12),
+    "after another scheme": `Basic ${key}`,
+    "after a scheme of its own": `pck ${key}`,
+  });
+});
+
+const withoutId = ({ text, headers }: Answer): string => text.replaceAll(present(headers.get("x-request-id")), "id");
+
+/** All parts of an answer that a client sees, but those that differ in every answer. */
+function shapeOf(answer: Answer): unknown {
+  const own = /^(date|x-request-id|server-timing)$/;
+  const headers = [...answer.headers].filter(([name]) => !own.test(name)).toSorted();
+  return { status: answer.status, headers, body: withoutId(answer) };
+}
+
+const ask = async (method: string, path: string, key: string): Promise<Answer> =>
+  send(method, path, { headers: { Authorization: `Bearer ${key}` } });
+
+describe("every route answers 401 to each of at least 30 bad keys, with the same body and headers", () => {
+  const guarded = routes.filter((route) => !route.public);
+  /** Without the size of a release, each route gets a third of the bad keys, and the next route the next third. */
+  const chosen = (keys: Record<string, string>, turn: number) =>
+    Object.entries(keys).filter((_, i) => sized({ short: (i + turn) % 3 === 0, wide: true }));
+
+  test.each(guarded.map(({ method, path }, i) => [method, path, i] as const))(
+    "%s %s",
+    { tags: ["sized"] },
+    async (method, path, turn) => {
+      const place = path.replace(/\{\w+\}/g, "1");
+      const first = await ask(method, place, present(formed.revoked));
+      problemOf(first, 401, "unauthenticated");
+      expect(first.headers.get("www-authenticate")).toBe(
+        'Bearer error="invalid_token", error_description="unknown, expired or revoked key"',
+      );
+      for (const [name, key] of chosen(formed, turn)) {
+        expect(shapeOf(await ask(method, place, key)), name).toEqual(shapeOf(first));
+      }
+      const second = await ask(method, place, present(unformed["too short"]));
+      expect(second.headers.get("www-authenticate")).toBe("Bearer");
+      for (const [name, key] of chosen(unformed, turn)) {
+        expect(shapeOf(await ask(method, place, key)), name).toEqual(shapeOf(second));
+      }
+    },
+  );
+});
+
+test("the others are made from a valid key, and those of the right form have it", async () => {
+  const isKey = (key: string): boolean => keyIn(`Bearer ${key}`) !== undefined;
+  expect(Object.keys({ ...formed, ...unformed }).length).toBeGreaterThanOrEqual(30);
+  expect(Object.values(formed).map(isKey)).not.toContain(false);
+  expect(Object.values(unformed).map(isKey)).not.toContain(true);
+  expect((await ask("GET", "/api/me", valid)).status).toBe(200);
+});

@@ -1,0 +1,304 @@
+/**
+ * Tests random sequences of changes of people, service accounts and keys against a model of what each key may do at most. The callers of
+ * the changes may be outdated, as API Gateway caches them. After each change, every key may do exactly what the model says.
+ */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Caller, Rights } from "#shared/auth/caller.ts";
+import type { Scope } from "#shared/auth/scopes.ts";
+import { Permission, Role } from "#shared/auth/user-schema.ts";
+import { iso } from "#shared/clock.ts";
+import { ApiError } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { sized } from "../harness/tier.ts";
+import {
+  changeAccount,
+  createAccount,
+  createKey,
+  deleteAccount,
+  revokeKey,
+  rotateKey,
+  takeOverKey,
+  updateUser,
+} from "../harness/verbs.ts";
+import { newStage, type Stage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const DAY_MS = 86_400_000;
+
+interface User {
+  readonly id: number;
+  rights: Rights;
+  isActive: boolean;
+}
+
+interface Key {
+  readonly id: string;
+  readonly text: string;
+  readonly account: User;
+  readonly scopes: readonly Scope[];
+  readonly createdMs: number;
+  endMs: number;
+  isRevoked: boolean;
+  /** The people and accounts that answer for the key. */
+  sponsors: ReadonlySet<User>;
+  /** The lowest rights that the sponsors have had since then. */
+  most: Rights;
+  orphanedMs: number;
+}
+
+const ranks = ["sales", "admin", "owner"];
+const holds = ({ role, permissions }: Rights, one: Permission): boolean =>
+  role !== "sales" || permissions.includes(one);
+const lower = (one: Rights, other: Rights): Rights => ({
+  role: ranks.indexOf(one.role) < ranks.indexOf(other.role) ? one.role : other.role,
+  permissions: Permission.options.filter((permission) => holds(one, permission) && holds(other, permission)),
+});
+const sorted = (scopes: readonly string[]): string[] => scopes.toSorted();
+
+class Model {
+  readonly keys: Key[] = [];
+  nowMs = 0;
+
+  isAlive({ isRevoked, account, endMs, orphanedMs }: Key): boolean {
+    const end = Math.min(endMs, orphanedMs + limits.orphanedKeyMs);
+    return !isRevoked && account.isActive && this.nowMs < end;
+  }
+
+  /** What the key may do. Undefined if it is dead. */
+  rightsOf(key: Key): Rights | undefined {
+    return this.isAlive(key) ? lower(key.account.rights, key.most) : undefined;
+  }
+
+  change(user: User, rights: Rights, isActive: boolean): void {
+    const before = user.rights;
+    const isWorse = (user.isActive && !isActive) || ranks.indexOf(rights.role) < ranks.indexOf(before.role);
+    user.rights = rights;
+    user.isActive = isActive;
+    for (const key of this.keys.filter(({ sponsors }) => sponsors.has(user))) {
+      key.most = lower(key.most, rights);
+      if (isWorse) key.orphanedMs = Math.min(key.orphanedMs, this.nowMs);
+    }
+  }
+}
+
+const RIGHTS = fc.record({
+  role: fc.constantFrom(...Role.options),
+  permissions: fc.constantFrom<Permission[][]>(["canViewAllProspects"], ["canViewAllProspects", "canManageProspects"]),
+});
+const SCOPES = fc.constantFrom<Scope[][]>(["keys:manage"], ["keys:manage", "prospects:read"], ["prospects:read"]);
+const pick = fc.nat(1_000);
+const by = pick;
+const step = fc.oneof(
+  fc.record({ do: fc.constant("person"), pick, rights: RIGHTS, isActive: fc.boolean() }),
+  fc.record({ do: fc.constant("new account"), by, rights: RIGHTS }),
+  fc.record({ do: fc.constant("account"), by, pick, rights: RIGHTS }),
+  fc.record({ do: fc.constant("delete account"), by, pick }),
+  {
+    weight: 5,
+    arbitrary: fc.record({ do: fc.constant("new key"), by, pick, scopes: SCOPES, days: fc.constantFrom(1, 40, 366) }),
+  },
+  fc.record({
+    do: fc.constant("rotate"),
+    by,
+    pick,
+    overlapSeconds: fc.constantFrom(0, 3_600, limits.keyOverlapSeconds),
+  }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("take over"), by, pick }) },
+  fc.record({ do: fc.constant("revoke"), by, pick }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("sign in"), pick }) },
+  fc.record({ do: fc.constant("wait"), days: fc.constantFrom(1, 20, 31) }),
+);
+type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
+
+interface Session {
+  readonly caller: Caller;
+  /** The person, or the key with which the program has signed in. */
+  readonly who: User | Key;
+}
+const isKey = (who: User | Key): who is Key => "text" in who;
+
+class Run {
+  readonly model = new Model();
+  readonly people: User[] = [];
+  readonly accounts: User[] = [];
+  readonly sessions: Session[] = [];
+  readonly #stage: Stage;
+  madeByKeys = 0;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+    this.model.nowMs = stage.clock.ms;
+    this.sessions.push({ caller: stage.owner, who: userOf(stage.owner) });
+  }
+
+  async begin(): Promise<void> {
+    for (const role of ["owner", "admin", "admin"] as const) {
+      const caller = await this.#stage.newAdmin(role);
+      const who = userOf(caller);
+      this.people.push(who);
+      this.sessions.push({ caller, who });
+    }
+    await this.step({ do: "new account", by: 0, rights: { role: "owner", permissions: [] } });
+    await this.step({ do: "new account", by: 0, rights: { role: "admin", permissions: [] } });
+    await this.step({ do: "new key", by: 2, pick: 1, scopes: ["keys:manage"], days: 366 });
+  }
+
+  /** Returns a session whose caller the endpoint lets through, as far as it knows. */
+  #session(by: number): Session {
+    const open = this.sessions.filter(
+      ({ caller: { role, key } }) => role !== "sales" && (key === undefined || key.scopes.includes("keys:manage")),
+    );
+    return open[by % open.length] ?? expect.fail("no session");
+  }
+
+  /** What the caller of a session may pass on. Fails the test if the caller has lost the rights. */
+  #sponsorship({ caller, who }: Session, scopes: readonly Scope[]): Pick<Key, "sponsors" | "most" | "orphanedMs"> {
+    if (!isKey(who)) {
+      expect([who.isActive, who.rights.role]).toEqual([true, caller.role]);
+      return { sponsors: new Set([who]), most: who.rights, orphanedMs: Number.POSITIVE_INFINITY };
+    }
+    const now = this.model.rightsOf(who) ?? expect.fail(`the dead key ${who.id} has made a key`);
+    expect(ranks.indexOf(now.role)).toBeGreaterThanOrEqual(ranks.indexOf(caller.role));
+    expect(scopes.filter((scope) => !who.scopes.includes(scope))).toEqual([]);
+    this.madeByKeys++;
+    const sponsors = new Set([who.account, ...who.sponsors]);
+    return { sponsors, most: lower(caller, now), orphanedMs: who.orphanedMs };
+  }
+
+  async #made(
+    session: Session,
+    account: User,
+    made: { id: string; key: string },
+    scopes: readonly Scope[],
+    endMs: number,
+  ) {
+    const createdMs = this.model.nowMs;
+    const key: Key = {
+      ...{ id: made.id, text: made.key, account, scopes, createdMs, endMs, isRevoked: false },
+      ...this.#sponsorship(session, scopes),
+    };
+    this.model.keys.push(key);
+    if (this.model.isAlive(key)) this.sessions.push({ caller: await this.#stage.signIn(key.text), who: key });
+  }
+
+  /** Carries the step out, and changes the model if the service has not refused the step. */
+  async step(step: Step): Promise<void> {
+    const { context, owner, clock } = this.#stage;
+    const { model } = this;
+    const { companyId } = owner;
+    const chosen = <T>(list: readonly T[], pick: number): T | undefined => list[pick % Math.max(1, list.length)];
+    switch (step.do) {
+      case "wait":
+        clock.ms += step.days * DAY_MS;
+        model.nowMs = clock.ms;
+        return;
+      case "person": {
+        const person = chosen(this.people, step.pick);
+        if (person === undefined) return;
+        await updateUser(context, owner, person.id, { ...step.rights, isActive: step.isActive });
+        return model.change(person, step.rights, step.isActive);
+      }
+      case "sign in": {
+        const person = chosen(this.people, step.pick);
+        if (person?.isActive === true) {
+          this.sessions.push({ caller: { companyId, userId: person.id, ...person.rights }, who: person });
+        }
+        const key = chosen(
+          model.keys.filter((one) => model.isAlive(one)),
+          step.pick,
+        );
+        if (key !== undefined) this.sessions.push({ caller: await this.#stage.signIn(key.text), who: key });
+        return;
+      }
+    }
+    const session = this.#session(step.by);
+    const { caller } = session;
+    if (step.do === "new account") {
+      const { id, role, permissions } = await createAccount(context, caller, { name: "n", ...step.rights });
+      this.accounts.push({ id, rights: { role, permissions }, isActive: true });
+      return;
+    }
+    const account = chosen(this.accounts, step.pick);
+    if (account === undefined) return;
+    switch (step.do) {
+      case "account":
+        await changeAccount(context, caller, account.id, step.rights);
+        return model.change(account, step.rights, true);
+      case "delete account":
+        await deleteAccount(context, caller, account.id);
+        return model.change(account, account.rights, false);
+      case "new key": {
+        const endMs = model.nowMs + step.days * DAY_MS;
+        const fields = { name: "n", scopes: step.scopes, expiresAt: iso(endMs) };
+        const made = await createKey(context, caller, account.id, fields);
+        if (account.rights.role === "owner") expect(caller.role).toBe("owner");
+        return this.#made(session, account, made, step.scopes, endMs);
+      }
+    }
+    const key = chosen(model.keys, step.pick);
+    if (key === undefined) return;
+    switch (step.do) {
+      case "revoke":
+        await revokeKey(context, caller, key.account.id, key.id);
+        key.isRevoked = true;
+        return;
+      case "take over": {
+        await takeOverKey(context, caller, key.account.id, key.id);
+        expect(model.isAlive(key)).toBe(true);
+        Object.assign(key, this.#sponsorship(session, key.scopes));
+        return;
+      }
+      case "rotate": {
+        const made = await rotateKey(context, caller, key.account.id, key.id, step);
+        const lifetimeMs = key.endMs - key.createdMs;
+        key.endMs = Math.min(key.endMs, model.nowMs + step.overlapSeconds * 1_000);
+        return this.#made(session, key.account, made, key.scopes, model.nowMs + lifetimeMs);
+      }
+    }
+  }
+
+  /** Every key may do what the model says. */
+  async check(): Promise<void> {
+    for (const key of this.model.keys) {
+      const expected = this.model.rightsOf(key);
+      const actual = await this.#stage.signIn(key.text).catch((error: unknown) => {
+        if (error instanceof ApiError && error.code === "unauthenticated") return undefined;
+        throw error;
+      });
+      const seen = actual && { role: actual.role, permissions: sorted(actual.permissions), scopes: actual.key?.scopes };
+      expect(seen, `key ${key.id}`).toEqual(
+        expected && { role: expected.role, permissions: sorted(expected.permissions), scopes: key.scopes },
+      );
+    }
+  }
+}
+
+const userOf = ({ userId, role, permissions }: Caller): User => ({
+  id: userId,
+  rights: { role, permissions },
+  isActive: true,
+});
+
+test("no sequence of changes gives a key more rights than its sponsors and its account have", {
+  tags: ["sized"],
+}, async () => {
+  let madeByKeys = 0;
+  const steps = fc.array(step, { minLength: 10, maxLength: sized({ short: 20, wide: 40 }) });
+  await fc.assert(
+    fc.asyncProperty(steps, async (chosen) => {
+      const run = new Run(await newStage(db));
+      await run.begin();
+      for (const one of chosen) {
+        await run.step(one).catch((error: unknown) => {
+          if (!(error instanceof ApiError)) throw error;
+        });
+        await run.check();
+      }
+      madeByKeys += run.madeByKeys;
+    }),
+    { numRuns: sized({ short: 12, wide: 400 }) },
+  );
+  expect(madeByKeys).toBeGreaterThan(0);
+});

@@ -1,0 +1,120 @@
+/** Tests the text of a key: its ids, its checksum against an independent computation, and that each changed character is found. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  digestOf,
+  hasChecksum,
+  idOf,
+  isSame,
+  KEY_PATTERN,
+  keyIn,
+  newKey,
+  newKeyId,
+  randomText,
+  ringOf,
+} from "#shared/auth/api-key.ts";
+import { BEARER_PATTERN } from "#shared/auth/token.ts";
+
+const DIGITS = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"];
+const text = (length: number) => fc.string({ unit: fc.constantFrom(...DIGITS), minLength: length, maxLength: length });
+const key = text(8).map(newKey);
+
+/** CRC-32 (ISO 3309) bit by bit, in 6 digits of base 62. */
+function checksum(of: string): string {
+  let crc = 0xffffffffn;
+  for (const byte of Buffer.from(of)) {
+    crc ^= BigInt(byte);
+    for (let bit = 0; bit < 8; bit++) crc = (crc >> 1n) ^ (crc & 1n ? 0xedb88320n : 0n);
+  }
+  const value = Number(crc ^ 0xffffffffn);
+  return [5, 4, 3, 2, 1, 0].map((power) => DIGITS[Math.floor(value / 62 ** power) % 62]).join("");
+}
+
+test("a new key has the documented form, and the checksum of an independent computation", () => {
+  fc.assert(
+    fc.property(text(8), (id) => {
+      const made = newKey(id);
+      expect(made).toMatch(/^pck_[0-9A-Za-z]{8}_[0-9A-Za-z]{38}$/);
+      expect(made.slice(0, 13)).toBe(`pck_${id}_`);
+      expect(made.slice(-6)).toBe(checksum(made.slice(0, -6)));
+      expect([hasChecksum(made), idOf(made), keyIn(`Bearer ${made}`)]).toEqual([true, id, made]);
+    }),
+  );
+});
+
+test("any text has exactly one right checksum", () => {
+  fc.assert(
+    fc.property(text(8), text(32), text(6), (id, secret, other) => {
+      const body = `pck_${id}_${secret}`;
+      expect(hasChecksum(body + checksum(body))).toBe(true);
+      expect(hasChecksum(body + other)).toBe(other === checksum(body));
+    }),
+  );
+});
+
+test("each changed character makes a key wrong", () => {
+  fc.assert(
+    fc.property(key, fc.infiniteStream(fc.constantFrom(...DIGITS)), (made, others) => {
+      for (const [i, character] of [...made].entries()) {
+        const other = [...others.take(1)].join("");
+        const changed = made.slice(0, i) + other + made.slice(i + 1);
+        const isRight = keyIn(`Bearer ${changed}`) !== undefined && hasChecksum(changed);
+        expect(isRight).toBe(other === character);
+      }
+    }),
+  );
+});
+
+test("two exchanged characters make a key wrong", () => {
+  fc.assert(
+    fc.property(key, fc.integer({ min: 13, max: 49 }), (made, i) => {
+      const [one = "", other = ""] = [made[i], made[i + 1]];
+      expect(hasChecksum(made.slice(0, i) + other + one + made.slice(i + 2))).toBe(one === other);
+    }),
+  );
+});
+
+test("the ids of a ring begin with the id of the ring, and an id that is in use is not made again", () => {
+  fc.assert(
+    fc.property(text(7), fc.subarray(DIGITS, { maxLength: 61 }), (ring, used) => {
+      const id = newKeyId(ring, (other) => used.includes(other.slice(7)));
+      expect([ringOf(id), id.length, used.includes(id.slice(7))]).toEqual([ring, 8, false]);
+    }),
+  );
+});
+
+test("secrets are random over the whole alphabet, and the digest of each is another one", () => {
+  const letters = new Set(randomText(10_000));
+  expect([...letters].toSorted()).toEqual(DIGITS.toSorted());
+  const made = Array.from({ length: 1_000 }, () => newKey("aaaaaaaa"));
+  expect(new Set(made.map(digestOf)).size).toBe(made.length);
+});
+
+test("a digest is the same only as itself", () => {
+  fc.assert(
+    fc.property(key, key, (one, other) => {
+      expect(digestOf(one)).toMatch(/^[\w-]{43}$/);
+      expect(isSame(digestOf(one), digestOf(one))).toBe(true);
+      expect(isSame(digestOf(one), digestOf(other))).toBe(one === other);
+    }),
+  );
+});
+
+const sample = newKey("4fK2xQ9a");
+test.each([
+  sample,
+  `Bearer ${sample} `,
+  `Bearer ${sample}\n`,
+  `Bearer ${sample}=`,
+  `Bearer ${sample}0`,
+  `Bearer ${sample.slice(0, -1)}`,
+  `Bearer ${sample} ${sample}`,
+  `Bearer ${sample},${sample}`,
+  `Bearer ${sample.replace("_", "-")}`,
+  `Bearer ${sample.toUpperCase()}`,
+  `Bearer pck_4fK2xQ9a${sample.slice(13)}`,
+  `Basic ${sample}`,
+])("the gateway's pattern refuses %j", (header) => {
+  const isMatch = [KEY_PATTERN, BEARER_PATTERN].some((pattern) => new RegExp(pattern).test(header));
+  expect([keyIn(header), isMatch]).toEqual([undefined, false]);
+});

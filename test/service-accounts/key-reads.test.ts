@@ -1,0 +1,192 @@
+/** Tests what the authentication of a key reads and writes, and that a refusal does not depend on its reason. */
+import { describe, expect, test } from "vitest";
+import { newKey, ringOf } from "#shared/auth/api-key.ts";
+import { callerOfKey } from "#shared/auth/key-caller.ts";
+import { iso } from "#shared/clock.ts";
+import * as limits from "#shared/limits.ts";
+import { resume, suspend } from "../../infra/cli/company/suspension.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { conflict, type Fault, pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
+import { changeAccount, deleteAccount, revokeKey, rotateKey } from "../harness/verbs.ts";
+import { codeOf, MANAGING, newStage, type Stage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const CACHE_MS = limits.authorizationCacheSeconds * 1_000;
+
+/** The calls to the table during the work. */
+async function callsOf(work: () => Promise<unknown>): Promise<string[]> {
+  db.plan(() => pass);
+  await work();
+  return [...db.calls];
+}
+
+/** Other letters than those of the key, and a right checksum. */
+const otherSecret = (key: string): string => newKey(key.slice(4, 12));
+
+/** Each returns a key with a right checksum that must be refused. */
+const refusedKeys: Readonly<Record<string, (stage: Stage) => Promise<string>>> = {
+  unknown: async () => newKey("unknown1"),
+  "an unknown id of a known ring": async ({ newAccount, newKey: create }) => {
+    const { id } = await create(await newAccount());
+    return newKey(ringOf(id) + (id.endsWith("0") ? "1" : "0"));
+  },
+  "a wrong secret": async ({ newAccount, newKey: create }) => otherSecret((await create(await newAccount())).key),
+  revoked: async ({ context, owner, newAccount, newKey: create }) => {
+    const account = await newAccount();
+    const { id, key } = await create(account);
+    await revokeKey(context, owner, account, id);
+    return key;
+  },
+  expired: async ({ clock, owner, newAccount, newKey: create }) => {
+    const { key } = await create(await newAccount(), owner, { expiresAt: iso(clock.ms + 1_000) });
+    clock.ms += 1_000;
+    return key;
+  },
+  replaced: async ({ context, owner, newAccount, newKey: create }) => {
+    const account = await newAccount();
+    const { id, key } = await create(account);
+    await rotateKey(context, owner, account, id, { overlapSeconds: 0 });
+    return key;
+  },
+  "of a deleted account": async ({ context, owner, newAccount, newKey: create }) => {
+    const account = await newAccount();
+    const { key } = await create(account);
+    await deleteAccount(context, owner, account);
+    return key;
+  },
+  "of a suspended company": async ({ context, owner, newAccount, newKey: create }) => {
+    const { key } = await create(await newAccount());
+    await suspend(context, owner.companyId);
+    return key;
+  },
+};
+
+describe("a key that is refused", () => {
+  test.each(Object.keys(refusedKeys))(
+    "%s: the same error after one read, and no further read for a minute",
+    async (name) => {
+      const stage = await newStage(db);
+      const key = (await refusedKeys[name]?.(stage)) ?? "";
+      const refusal = () =>
+        expect(stage.signIn(key, stage.counted)).rejects.toMatchObject({
+          name: "TokenRefused",
+          code: "unauthenticated",
+          reason: "unknown, expired or revoked key",
+          message: "The API key is not valid.",
+        });
+      expect(await callsOf(refusal)).toEqual(["GetItem"]);
+      stage.clock.ms += CACHE_MS - 1;
+      expect(await callsOf(refusal)).toEqual([]);
+      expect(await callsOf(() => expect(stage.signIn(otherSecret(key), stage.counted)).rejects.toThrow())).toEqual([]);
+      stage.clock.ms += 1;
+      expect(await callsOf(refusal)).toEqual(["GetItem"]);
+    },
+  );
+
+  test("with a wrong checksum costs no read, and has the same error", async () => {
+    const { counted, newAccount, newKey: create } = await newStage(db);
+    const { key } = await create(await newAccount());
+    const misspelt = key.slice(0, -1) + (key.endsWith("0") ? "1" : "0");
+    const refusal = () =>
+      expect(callerOfKey(counted, misspelt)).rejects.toMatchObject({
+        reason: "unknown, expired or revoked key",
+        message: "The API key is not valid.",
+      });
+    expect(await callsOf(refusal)).toEqual([]);
+  });
+});
+
+describe("a valid key", () => {
+  test("costs one read, and one write in 15 minutes", async () => {
+    const { clock, counted, signIn, newAccount, newKey: create } = await newStage(db);
+    const { key } = await create(await newAccount());
+    expect(await callsOf(() => signIn(key, counted))).toEqual(["GetItem", "UpdateItem"]);
+    for (let i = 0; i < 3; i++) expect(await callsOf(() => signIn(key, counted))).toEqual(["GetItem"]);
+    clock.ms += limits.keyUseMs;
+    expect(await callsOf(() => signIn(key, counted))).toEqual(["GetItem", "UpdateItem"]);
+  });
+
+  test("works although others guess its secret, and so does a new key", async () => {
+    const { context, counted, owner, signIn, newAccount, newKey: create } = await newStage(db);
+    const account = await newAccount();
+    const first = await create(account);
+    const guess = async (key: string) =>
+      expect(await codeOf(signIn(otherSecret(key), counted))).toBe("unauthenticated");
+    for (let i = 0; i < 3; i++) await guess(first.key);
+    expect((await signIn(first.key, counted)).key?.id).toBe(first.id);
+    const { key } = await rotateKey(context, owner, account, first.id, { overlapSeconds: 60 });
+    await signIn(key, counted);
+    await guess(key);
+    await signIn(key, counted);
+    await signIn(first.key, counted);
+  });
+
+  test("is refused at its next use after it is revoked or its account is deleted", async () => {
+    const { context, owner, signIn, newAccount, newKey: create } = await newStage(db);
+    const account = await newAccount();
+    const [one, other] = [await create(account), await create(account)];
+    for (const { key } of [one, other]) await signIn(key);
+    await revokeKey(context, owner, account, one.id);
+    expect(await codeOf(signIn(one.key))).toBe("unauthenticated");
+    await signIn(other.key);
+    await deleteAccount(context, owner, account);
+    expect(await codeOf(signIn(other.key))).toBe("unauthenticated");
+  });
+
+  test("has the new rights of its account at its next use", async () => {
+    const { context, owner, signIn, newAccount, newKey: create } = await newStage(db);
+    const account = await newAccount("owner");
+    const { key } = await create(account, owner, { scopes: MANAGING });
+    expect(await signIn(key)).toMatchObject({ role: "owner", key: { scopes: MANAGING } });
+    for (const permissions of [
+      ["canViewAllProspects" as const],
+      ["canManageProspects" as const, "canViewAllProspects" as const],
+    ]) {
+      await changeAccount(context, owner, account, { role: "sales", permissions });
+      const { role, permissions: held } = await signIn(key);
+      expect([role, held.toSorted()]).toEqual(["sales", permissions.toSorted()]);
+    }
+    await changeAccount(context, owner, account, { role: "owner" });
+    expect((await signIn(key)).role).toBe("owner");
+  });
+
+  test("of a suspended company works again when the company is resumed", async () => {
+    const { context, clock, owner, signIn, newAccount, newKey: create } = await newStage(db);
+    const { key } = await create(await newAccount());
+    await suspend(context, owner.companyId);
+    expect(await codeOf(signIn(key))).toBe("unauthenticated");
+    await resume(context, owner.companyId);
+    clock.ms += CACHE_MS;
+    await signIn(key);
+  });
+});
+
+describe("a use that cannot be stored", () => {
+  const lost: Fault = { kind: "lose reply" };
+  test.each<[string, Fault]>([
+    ["throttled", throttle],
+    ["failing", serverError],
+    ["in conflict", conflict],
+    ["without a reply", lost],
+    ["refused by the access rights", { kind: "error", code: "AccessDeniedException", status: 400 }],
+  ])("%s fails no request", async (_, fault) => {
+    const { counted, signIn, newAccount, newKey: create } = await newStage(db);
+    const { id, key } = await create(await newAccount());
+    db.plan((operation) => (operation === "UpdateItem" ? fault : pass));
+    expect((await signIn(key, counted)).key?.id).toBe(id);
+    expect(db.calls[0]).toBe("GetItem");
+    expect(db.calls).toContain("UpdateItem");
+  });
+
+  test("because the keys change at the same time loses no key and fails no request", async () => {
+    const { context, counted, owner, signIn, newAccount, newKey: create } = await newStage(db);
+    const account = await newAccount();
+    const { key } = await create(account);
+    const added: string[] = [];
+    const meanwhile = async () => added.push((await create(account, owner)).key);
+    db.plan((operation) => (operation === "UpdateItem" ? { kind: "early", meanwhile } : pass));
+    await signIn(key, counted);
+    expect(added).toHaveLength(1);
+    for (const other of [key, ...added]) await signIn(other, context);
+  });
+});

@@ -1,0 +1,147 @@
+/** Tests the limits of service accounts and of their keys, each at its value and one beyond. */
+import { expect, test } from "vitest";
+import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import * as limits from "#shared/limits.ts";
+import { listKeys } from "#shared/reference/api-keys.ts";
+import { Rotation } from "#shared/reference/service-account-schema.ts";
+import { getUser } from "#shared/reference/users.ts";
+import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { createAccount, deleteAccount, revokeKey, rotateKey, takeOverKey, updateUser } from "../harness/verbs.ts";
+import { codeOf, newStage, START, type Stage } from "./stage.ts";
+
+const db = faultyDynamoDb();
+const account = { name: "program", role: "admin" as const, permissions: [] };
+
+/** The key works one millisecond before the end, and no longer at the end. */
+async function expectEnd({ clock, signIn }: Stage, key: string, endMs: number): Promise<void> {
+  clock.ms = endMs - 1;
+  await signIn(key);
+  clock.ms = endMs;
+  expect(await codeOf(signIn(key))).toBe("unauthenticated");
+}
+
+test(`a company has at most ${limits.serviceAccounts} service accounts, and deleted ones do not count`, async () => {
+  const { context, owner } = await newStage(db);
+  const create = () => createAccount(context, owner, account);
+  const { id } = await create();
+  for (let i = 1; i < limits.serviceAccounts; i++) await create();
+  expect(await codeOf(create())).toBe("conflict");
+  await deleteAccount(context, owner, id);
+  await create();
+  expect(await codeOf(create())).toBe("conflict");
+});
+
+test(`a company creates at most ${limits.serviceAccountsEver} service accounts, deleted ones included`, async () => {
+  const { context, owner, newAccount } = await newStage(db);
+  const first = await getUser(context, owner.companyId, await newAccount());
+  const deleted = Array.from({ length: limits.serviceAccountsEver - 2 }, (_, i) => {
+    const id = 1_000_000_000 + i;
+    return { ...keys.user(owner.companyId, id), ...first, id, isActive: false };
+  });
+  await context.table.batchPut(deleted);
+  await createAccount(context, owner, account);
+  await expect(createAccount(context, owner, account)).rejects.toThrow(`at most ${limits.serviceAccountsEver}`);
+});
+
+test(`an account has at most ${limits.keysPerAccount} keys, and keys that are revoked, ended or replaced do not count`, async () => {
+  const { context, clock, owner, newAccount, newKey } = await newStage(db);
+  const id = await newAccount();
+  const [revoked, replaced] = [await newKey(id), await newKey(id)];
+  await newKey(id, owner, { expiresAt: iso(START + 1_000) });
+  for (let i = 3; i < limits.keysPerAccount; i++) await newKey(id);
+  expect(await codeOf(newKey(id))).toBe("conflict");
+  await rotateKey(context, owner, id, replaced.id, { overlapSeconds: 60 });
+  expect(await codeOf(newKey(id))).toBe("conflict");
+  await revokeKey(context, owner, id, revoked.id);
+  await newKey(id);
+  expect(await codeOf(newKey(id))).toBe("conflict");
+  clock.ms += 1_000;
+  await newKey(id);
+  expect(await codeOf(newKey(id))).toBe("conflict");
+});
+
+test("ten keys stay in the list, and replaced keys that still work are among them", async () => {
+  const { context, clock, owner, newAccount, newKey } = await newStage(db);
+  const id = await newAccount();
+  let { id: newest } = await newKey(id);
+  const count = async () => (await listKeys(context, owner.companyId, id)).length;
+  for (let i = 1; i < 10; i++) ({ id: newest } = await rotateKey(context, owner, id, newest, { overlapSeconds: 60 }));
+  expect(await count()).toBe(10);
+  expect(await codeOf(rotateKey(context, owner, id, newest, { overlapSeconds: 60 }))).toBe("conflict");
+  clock.ms += 60_000;
+  for (let i = 0; i < 9; i++) ({ id: newest } = await rotateKey(context, owner, id, newest, { overlapSeconds: 60 }));
+  expect(await count()).toBe(10);
+});
+
+test("a key ends after 90 days, or at the time that the creator has chosen, at most 366 days later", async () => {
+  const stage = await newStage(db);
+  const { owner, newAccount, newKey } = stage;
+  const id = await newAccount();
+  const [byDefault, longest] = [await newKey(id), await newKey(id, owner, { expiresAt: iso(START + limits.keyMsMax) })];
+  for (const end of [START, START + limits.keyMsMax + 1]) {
+    await expect(newKey(id, owner, { expiresAt: iso(end) })).rejects.toMatchObject({
+      code: "validation_failed",
+      faults: [{ pointer: "/expiresAt" }],
+    });
+  }
+  expect(byDefault.expiresAt).toBe(iso(START + limits.keyMs));
+  await expectEnd(stage, byDefault.key, START + limits.keyMs);
+  await expectEnd(stage, longest.key, START + limits.keyMsMax);
+});
+
+test("after a rotation, the old key works for the overlap, at most 7 days, and never beyond its own end", async () => {
+  const parses = (overlapSeconds: number): boolean => Rotation.safeParse({ overlapSeconds }).success;
+  expect([0, limits.keyOverlapSeconds, limits.keyOverlapSeconds + 1, -1].map(parses)).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  const stage = await newStage(db);
+  const { context, clock, owner, newAccount, newKey, signIn } = stage;
+  const id = await newAccount();
+  const old = await newKey(id);
+  const rotation = { overlapSeconds: limits.keyOverlapSeconds };
+  const next = await rotateKey(context, owner, id, old.id, rotation);
+  await expectEnd(stage, old.key, START + limits.keyOverlapSeconds * 1_000);
+  const day = 86_400_000;
+  clock.ms = START + limits.keyMs - day;
+  const last = await rotateKey(context, owner, id, next.id, rotation);
+  expect(last.expiresAt).toBe(iso(START + 2 * limits.keyMs - day));
+  await expectEnd(stage, next.key, START + limits.keyMs);
+  await signIn(last.key);
+});
+
+test("an orphaned key ends 30 days later, unless an admin takes it over before", async () => {
+  const stage = await newStage(db);
+  const { context, clock, owner, newAdmin, newAccount, newKey, signIn } = stage;
+  const id = await newAccount();
+  const leaver = await newAdmin();
+  const [ending, kept] = [await newKey(id, leaver), await newKey(id, leaver)];
+  await updateUser(context, owner, leaver.userId, { isActive: false });
+  clock.ms += limits.orphanedKeyMs - 1;
+  await takeOverKey(context, owner, id, kept.id);
+  await expectEnd(stage, ending.key, START + limits.orphanedKeyMs);
+  await signIn(kept.key);
+  await expect(takeOverKey(context, owner, id, ending.id)).rejects.toMatchObject({ code: "conflict" });
+  expect(await codeOf(signIn(ending.key))).toBe("unauthenticated");
+});
+
+test("a use of a key is stored at most once in 15 minutes", async () => {
+  const { clock, counted, owner, newAccount, newKey, signIn } = await newStage(db);
+  const id = await newAccount();
+  const { key } = await newKey(id);
+  const callsAt = async (ms: number): Promise<string[]> => {
+    clock.ms = ms;
+    db.plan(() => pass);
+    await signIn(key, counted);
+    return [...db.calls];
+  };
+  expect(await callsAt(START)).toEqual(["GetItem", "UpdateItem"]);
+  expect(await callsAt(START + limits.keyUseMs - 1)).toEqual(["GetItem"]);
+  expect(await callsAt(START + limits.keyUseMs)).toEqual(["GetItem", "UpdateItem"]);
+  const [listed] = await listKeys(counted, owner.companyId, id);
+  expect(listed?.lastUsedAt).toBe(iso(START + limits.keyUseMs));
+});

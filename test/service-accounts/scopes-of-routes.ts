@@ -1,0 +1,41 @@
+/** The scope of each route as the contract of the API states it, without the code of the functions. */
+import type { Scope } from "#shared/auth/scopes.ts";
+
+interface Rule {
+  readonly path: RegExp;
+  /** The scopes of a read and of any other request. One scope of a list is enough. "none" needs no scope. */
+  readonly read: Needed;
+  readonly write: Needed;
+}
+export type Needed = readonly Scope[] | "none";
+
+const both = (needed: Needed): Pick<Rule, "read" | "write"> => ({ read: needed, write: needed });
+const prospects = (write: Needed) => ({ read: ["prospects:read"], write }) satisfies Pick<Rule, "read" | "write">;
+const WRITE: Needed = ["prospects:write"];
+/** The scope depends on what the job does. */
+const OF_JOBS: Needed = ["prospects:write", "prospects:delete"];
+
+/** The first rule that matches counts. */
+const rules: readonly Rule[] = [
+  { path: /^\/api\/me$/, ...both("none") },
+  { path: /^\/api\/(service-accounts)/, ...both(["keys:manage"]) },
+  { path: /^\/api\/webhooks/, ...both(["webhooks:manage"]) },
+  { path: /^\/api\/users/, ...prospects(["users:manage"]) },
+  { path: /^\/api\/(statuses|tags|addresses)/, ...prospects(["reference:write"]) },
+  { path: /^\/api\/prospects\/exports?($|\/)/, ...both(["prospects:export"]) },
+  { path: /^\/api\/prospects\/imports?($|\/)/, ...both(["prospects:import"]) },
+  { path: /^\/api\/jobs\/\{id\}\/undo$/, ...both(WRITE) },
+  { path: /^\/api\/(jobs|prospects\/bulk)/, ...both(OF_JOBS) },
+  { path: /^\/api\/sync\/operations$/, ...both(OF_JOBS) },
+  { path: /^\/api\/prospects\/search$/, ...both(["prospects:read"]) },
+  { path: /^\/api\/(prospects|notes|appointments|changes|reports)/, ...prospects(WRITE) },
+  { path: /^\/api\/territories\/\{id\}\/(stats|runs)$/, ...prospects(WRITE) },
+  { path: /^\/api\/territories/, read: ["territories:read"], write: ["territories:write"] },
+];
+
+export function scopesNeeded({ method, path }: { readonly method: string; readonly path: string }): Needed {
+  if (method === "DELETE" && path === "/api/prospects/{id}") return ["prospects:delete"];
+  const rule = rules.find((one) => one.path.test(path));
+  if (rule === undefined) throw new Error(`${method} ${path} has no scope: add it to the contract of the API and here`);
+  return method === "GET" ? rule.read : rule.write;
+}

@@ -1,0 +1,55 @@
+/**
+ * Tests over HTTP that each route refuses a key without its scope before it looks at the request, and that the scope is enough. Also tests
+ * that each route answers the same to every key that is not valid.
+ */
+import { describe, test } from "vitest";
+import { Scope } from "#shared/auth/scopes.ts";
+import { routes } from "../../infra/routes/routes.ts";
+import { at, send } from "../harness/client.ts";
+import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+import { scopesNeeded } from "./scopes-of-routes.ts";
+
+const as = await newTeam();
+const guarded = routes.filter((route) => !route.public);
+const NEVER = "999999999999999";
+const KEYS_OF_AN_ACCOUNT = 5;
+
+let room = 0;
+let account = 0;
+async function keyWith(scopes: readonly Scope[]): Promise<string> {
+  if (room === 0) {
+    const body = { name: uniqueName(), role: "admin" as const };
+    account = dataOf(await as.admin.POST("/api/service-accounts", { body }), 201).id;
+    room = KEYS_OF_AN_ACCOUNT;
+  }
+  room--;
+  const body = { name: "test", scopes: [...scopes] };
+  return dataOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(account), body }), 201).key;
+}
+
+/** Keys by their scopes, so that routes with the same scope share one. */
+const known = new Map<string, Promise<string>>();
+function keyOf(scopes: readonly Scope[]): Promise<string> {
+  const found = known.get(scopes.join()) ?? keyWith(scopes);
+  known.set(scopes.join(), found);
+  return found;
+}
+
+/** A request that is wrong in every part: an unknown record, an unknown parameter and a body that is not JSON. */
+const wrongRequest = (method: string, path: string, key: string) =>
+  send(method, `${path.replace(/\{\w+\}/g, NEVER)}?unknown=1`, {
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    ...(method === "GET" ? {} : { body: "{" }),
+  });
+
+describe("a key without the scope of a route gets 403 before 400 and 404, and the scope alone is enough", () => {
+  test.each(guarded.map(({ method, path }) => [method, path]))("%s %s", async (method, path) => {
+    const needed = scopesNeeded({ method, path });
+    const missing = needed === "none" ? [] : Scope.options.filter((scope) => !needed.includes(scope));
+    if (needed !== "none") problemOf(await wrongRequest(method, path, await keyOf(missing)), 403, "insufficient_scope");
+    for (const scope of needed === "none" ? (["audit:read"] as const) : needed) {
+      problemOf(await wrongRequest(method, path, await keyOf([scope])), 400, "validation_failed");
+    }
+  });
+});

@@ -1,0 +1,65 @@
+/** A company with people, service accounts and keys on a real table, and a clock that the test sets. */
+import type { Caller } from "#shared/auth/caller.ts";
+import { lookUpCaller } from "#shared/auth/directory.ts";
+import { callerOfKey } from "#shared/auth/key-caller.ts";
+import type { Scope } from "#shared/auth/scopes.ts";
+import type { Role, StoredUser } from "#shared/auth/user-schema.ts";
+import { type ApiContext, contextOn } from "#shared/context.ts";
+import { ApiError } from "#shared/errors.ts";
+import type { ApiKeyWithSecret, NewApiKey } from "#shared/reference/service-account-schema.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { memoryIdentities } from "../harness/memory-identities.ts";
+import { createAccount, createKey, createUser } from "../harness/verbs.ts";
+import { newOwner } from "../harness/warm-function.ts";
+
+export const START = Date.UTC(2026, 5, 15);
+
+export const personCaller = ({ companyId, id, role }: Pick<StoredUser, "companyId" | "id" | "role">): Caller => ({
+  companyId,
+  userId: id,
+  role,
+  permissions: [],
+});
+
+let people = 0;
+
+export async function newStage(db: FaultyDynamoDb) {
+  const clock = { ms: START };
+  const time = { now: () => clock.ms };
+  const context: ApiContext = contextOn(db.direct, time);
+  /** Its calls count in `db.calls`, and planned faults change them. */
+  const counted: ApiContext = contextOn(db.table, time);
+  const owner = await newOwner(context);
+  const signIn = (key: string, on: ApiContext = context): Promise<Caller> => callerOfKey(on, key);
+  return {
+    clock,
+    context,
+    counted,
+    owner,
+    signIn,
+    newAdmin: async (role: Role = "admin"): Promise<Caller> => {
+      const email = `person-${people++}@keys.test`;
+      const person = { email, firstName: "P", lastName: "Q", role, permissions: [] };
+      const user = await createUser(context, memoryIdentities(), owner, person);
+      await lookUpCaller(context, user.sub);
+      return personCaller(user);
+    },
+    newAccount: async (role: Role = "admin", by: Caller = owner): Promise<number> =>
+      (await createAccount(context, by, { name: "program", role, permissions: ["canViewAllProspects"] })).id,
+    newKey: (id: number, by: Caller = owner, more: Partial<NewApiKey> = {}): Promise<ApiKeyWithSecret> =>
+      createKey(context, by, id, { name: "k", scopes: ["prospects:read"], ...more }),
+  };
+}
+export type Stage = Awaited<ReturnType<typeof newStage>>;
+
+export const MANAGING: Scope[] = ["keys:manage", "prospects:read"];
+
+/** The problem code with which the call is refused, or "done". */
+export const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "done",
+    (error: unknown) => {
+      if (error instanceof ApiError) return error.code;
+      throw error;
+    },
+  );
