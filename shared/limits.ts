@@ -155,8 +155,8 @@ export const keyMsMax = 366 * 24 * 3_600_000;
 export const keyOverlapSeconds = 7 * 24 * 3_600;
 /** A key whose creator was disabled or got a lower role ends after this time. */
 export const orphanedKeyMs = 30 * 24 * 3_600_000;
-/** Mails about keys that a company gets on one day (UTC). */
-export const keyMailsPerDay = 50;
+/** Mails about keys that a company gets on one day (UTC). Later notices wait for the next day. */
+export const keyMailsPerDay = 10;
 /** A use of a key writes its time at most this often. */
 export const keyUseMs = 15 * 60_000;
 /** A disabled user or a changed role takes effect at the latest after this time. */

@@ -7,7 +7,7 @@ import { KeyPath, RevokedKey } from "#shared/reference/service-account-schema.ts
 export const handler = command(
   {
     summary: "Revoke a key",
-    description: "Within a minute the service refuses the key. Jobs that the key has begun go on.",
+    description: "Within a minute the service refuses the key. Jobs that the key has begun stop.",
     path: KeyPath,
     status: 200,
     response: RevokedKey,

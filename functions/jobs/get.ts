@@ -11,7 +11,7 @@ export const handler = endpoint(
       "For the user who created it, and for admins and owners. The service removes a job 30 days after its end.",
     tag: "Jobs",
     allow: "canManageProspects",
-    scope: ["prospects:write", "prospects:delete"],
+    scope: ["prospects:write", "prospects:delete", "prospects:import"],
     path: IdPath,
     status: 200,
     response: Job,

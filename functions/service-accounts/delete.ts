@@ -19,7 +19,13 @@ export const handler = command(
     scope: "keys:manage",
   },
   async ({ context, caller, path }) => {
-    const plan = await deleteAccount(context, caller, path.id);
-    return { ...plan, after: () => untilJobsHaveRights(context, caller.companyId, path.id) };
+    const settled = () => untilJobsHaveRights(context, caller.companyId, path.id);
+    try {
+      return { ...(await deleteAccount(context, caller, path.id)), after: settled };
+    } catch (error) {
+      // Wait also after `not_found`: after an earlier request, a job may still write with the old rights. Without a user there is no job.
+      await settled();
+      throw error;
+    }
   },
 );

@@ -3,12 +3,14 @@ import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { Scope } from "#shared/auth/scopes.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
+import { systemClock } from "#shared/clock.ts";
 import { commitTo, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { createKey } from "#shared/reference/api-keys.ts";
+import { invitationOf } from "#shared/reference/invite.ts";
 import { createAccount } from "#shared/reference/service-accounts.ts";
 import { CompanyEmail } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
@@ -33,7 +35,9 @@ const namesOf = <Name extends string>(options: readonly Name[]) =>
       z.string(),
       z.transform((text) => text.split(",").map((part) => part.trim())),
     ),
-    z.array(z.enum(options, must(`names of ${options.join(", ")}`))),
+    z
+      .array(z.enum(options, must(`names of ${options.join(", ")}`)))
+      .check(z.refine((names) => new Set(names).size === names.length, "must hold each name once")),
   );
 
 const Input = z.object({
@@ -51,8 +55,10 @@ async function callerOf(table: Table, companyId: number, email: string): Promise
   const row = await table.get(keys.companyEmail(companyId, email.toLowerCase()));
   if (row === undefined) throw new Error(`company ${companyId} has no user ${email}`);
   const { userId } = CompanyEmail.parse(row);
-  const { role, permissions, isActive } = await getUser({ table, clock: { now: Date.now } }, companyId, userId);
-  if (!isActive || role === "sales") throw new Error(`${email} is no active admin or owner of company ${companyId}`);
+  const user = await getUser({ table, clock: systemClock }, companyId, userId);
+  const { role, permissions, isActive } = user;
+  if (!isActive || invitationOf(user, Date.now()) !== "accepted" || role === "sales")
+    throw new Error(`${email} is no admin or owner who has signed in to company ${companyId}`);
   return { companyId, userId, role, permissions };
 }
 

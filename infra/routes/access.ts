@@ -61,12 +61,16 @@ export const importWrites: TableAccess = {
   ...rowsInBulk,
 };
 
+/** The rights to read the API key that has begun a job. */
+const startingKey: TableAccess = { identity: ["GetItem"] };
+
 export const importJob: Access = {
   table: {
     imports: ["GetItem", "UpdateItem"],
     openImports: ["DeleteItem", "BatchWriteItem"],
     ...rowsInBulk,
     reference: ["GetItem", "Query", "PutItem", "UpdateItem"],
+    ...startingKey,
   },
   importQueue: "send",
   files: {
@@ -82,6 +86,7 @@ export const bulkJob: Access = {
     ...newIds,
     ...imports,
     ...currentDictionary,
+    ...startingKey,
     ...indexEntries,
     prospects: ["GetItem", "BatchGetItem", "Query", "PutItem"],
     agendas: ["GetItem", "PutItem", "DeleteItem"],
@@ -100,6 +105,7 @@ export const exportJob: Access = {
   table: {
     ...indexReads,
     reference: ["GetItem", "Query"],
+    ...startingKey,
     exports: ["GetItem", "UpdateItem"],
     prospects: ["BatchGetItem", "Query"],
   },

@@ -149,7 +149,7 @@ const users = {
       'sender of the mails of the user pool and of the mails about API keys: `"Acme <no-reply@example.com>"`. Needs `sesIdentity`',
     default: "Cognito's own sender, and no mails about API keys",
     effect:
-      "invitations and password resets go through SES, of which Cognito's own sender sends about 50 a day. Admins get a mail when a key is revoked, ends soon or loses its creator",
+      "invitations and password resets go through SES. Cognito's own sender sends about 50 mails a day. Admins also get a mail when a key is revoked, ends soon or loses its creator",
     cost: "SES's price for each mail",
   }),
   sesIdentity: matching(

@@ -4,7 +4,10 @@ import { Scope } from "#shared/auth/scopes.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { PathId } from "#shared/schema.ts";
 
-/** Of a request with an API key, `userId` is the service account, and `role` and `permissions` are those of the account, at most those of the key's creator. */
+/**
+ * A person, or a service account with the key of the request. `role` and `permissions` of a key are those that the account and the key's
+ * creator both have.
+ */
 export interface Caller {
   readonly companyId: number;
   readonly userId: number;

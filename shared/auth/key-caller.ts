@@ -1,4 +1,5 @@
 /** Authenticates a request by an API key. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { digestOf, hasChecksum, idOf, isSame, ringOf } from "#shared/auth/api-key.ts";
 import { type Caller, common } from "#shared/auth/caller.ts";
@@ -10,6 +11,9 @@ import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
+
+/** A request does not wait longer than this for the write of its key's use. */
+const USE_MS = 500;
 
 type Context = Pick<ApiContext, "table" | "clock">;
 
@@ -62,9 +66,10 @@ async function noteUse({ table }: Context, ring: StoredKeyRing, { id }: StoredKe
   if (known !== undefined && nowMs - Date.parse(known) < limits.keyUseMs) return;
   const uses = Object.entries(ring.lastUsed ?? {}).filter(([used]) => ring.keys.some((key) => key.id === used));
   const lastUsed = { ...Object.fromEntries(uses), [id]: iso(nowMs) };
-  await table
+  const write = table
     .write({ update: keys.keyRing(ring.id), change: { set: { lastUsed } }, when: isUnchanged(ring) })
     .catch((error: unknown) => {
       if (!(error instanceof ConditionFailed)) log.warn("use of a key not stored", errorFields(error));
     });
+  await Promise.race([write, sleep(USE_MS)]);
 }

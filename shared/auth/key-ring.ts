@@ -73,11 +73,12 @@ export async function readRing({ table }: Pick<ReadContext, "table">, { sub }: S
 /** Ended keys stay in the list, which shows when they were used, up to this number together with the others. */
 export const KEPT = 10;
 
-/** Changes the keys or the rights of a ring. The condition is that it has not changed since `before` was read. */
+/** Changes the keys or the rights of a ring. The admins get a mail about it at `mailAt`. The condition is that it has not changed since `before` was read. */
 export function ringWrite(
   before: StoredKeyRing,
   { rights, ...after }: Pick<StoredKeyRing, "keys" | "rights">,
   now: string,
+  mailAt = Date.parse(now),
 ): Write {
   const nowMs = Date.parse(now);
   const live = after.keys.filter((key) => isLive(key, nowMs));
@@ -85,7 +86,7 @@ export function ringWrite(
   const kept = ended.slice(Math.max(0, ended.length + live.length - KEPT));
   const unsent = [...(before.unsent ?? []), ...keyNotices(before.keys, after.keys, nowMs)].slice(-KEPT);
   const sweepAt = Math.min(
-    unsent.length > 0 ? nowMs : Number.POSITIVE_INFINITY,
+    unsent.length > 0 ? mailAt : Number.POSITIVE_INFINITY,
     ...live.flatMap((key) => remindersOf(key).map(({ at }) => at)),
   );
   const due = Number.isFinite(sweepAt) ? { dueShard: keys.keyShard, dueAt: iso(sweepAt) } : undefined;

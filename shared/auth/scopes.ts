@@ -19,11 +19,11 @@ export const Scope = named(
     "keys:manage",
     "audit:read",
   ]),
-  "What a key may do. Writing does not include reading.",
+  "What a key may do. Writing does not include reading: an answer to a write only shows the written record.",
 );
 export type Scope = z.infer<typeof Scope>;
 
-/** The scope that a key needs for an endpoint. Of a list, one scope is enough. */
+/** The scope that a key needs for an endpoint. If there are several, one of them is enough. */
 export type NeededScope = Scope | readonly Scope[] | "none";
 
 /** One of them is enough. Undefined if the endpoint needs no scope. */

@@ -29,7 +29,7 @@ const LEEWAY_SECONDS = 60;
 
 /**
  * The reason in the `WWW-Authenticate` header of the 401 (RFC 6750). It is a property of the token alone, so it reveals nothing about
- * users, and API Gateway may cache it.
+ * users, and API Gateway may cache it. All refusals of API keys have the same reason.
  */
 export type Refusal =
   | "expired"

@@ -27,7 +27,7 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 export const debounceKeys = {
   /** Contains the id of the delivery. If the row does not exist, the next event opens a window. */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
-  /** A repeated event has the same key and is stored only once. */
+  /** A repeated event has the same key and is stored only once. `event` is its name, and what follows the name in its id. */
   event: (record: RegisteredRecord, version: number, event: string): Key => {
     const { pk, sk } = debounceKey("V", record);
     return { pk, sk: `${sk}#${padded(version)}#${event}` };

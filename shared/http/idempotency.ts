@@ -69,7 +69,8 @@ export async function once(
     return { value, replayed: false };
   }
   const route = `${request.method} ${request.resource}`;
-  const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given));
+  // The keys of a service account are the same user, and must not get the answers of one another.
+  const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given, caller.key?.id ?? ""));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
   const run = randomUUID();
   const ownClaim = all(equals("run", run), unanswered);

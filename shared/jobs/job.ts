@@ -3,12 +3,14 @@
  * kind of job adds its own attributes and its work.
  */
 import * as z from "zod/mini";
-import { type Caller, common, type Rights } from "#shared/auth/caller.ts";
-import { Permission, Role, StoredUser } from "#shared/auth/user-schema.ts";
+import { ringOf } from "#shared/auth/api-key.ts";
+import { type Caller, common } from "#shared/auth/caller.ts";
+import { StoredKeyRing } from "#shared/auth/key-ring.ts";
+import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { JobId, JobMessage } from "#shared/aws/sqs.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
-import type { AppContext, JobContext } from "#shared/context.ts";
+import type { AppContext, JobContext, ReadContext } from "#shared/context.ts";
 import { all, type Condition, equals, type Item, missing } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -31,8 +33,8 @@ export const jobFields = {
   id: Id,
   companyId: Id,
   createdBy: Id,
-  /** The rights of the key that began the job. The job never has more. Absent for a person. */
-  keyRights: z.optional(z.object({ role: Role, permissions: z.array(Permission) })),
+  /** The API key that began the job. The job never has more rights than this key. Absent for a person. */
+  keyId: z.optional(z.string()),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   /** The end of the lease. Absent until the first invocation. */
@@ -47,21 +49,30 @@ export type JobRow = z.infer<typeof JobRow>;
 export function newJobRow(caller: Caller, id: number, nowMs: number): JobRow {
   const { companyId, userId, key } = caller;
   const now = iso(nowMs);
-  const keyRights = key && common(caller, caller);
-  return { id, companyId, createdBy: userId, keyRights, createdAt: now, updatedAt: now, runs: 0 };
+  return { id, companyId, createdBy: userId, keyId: key?.id, createdAt: now, updatedAt: now, runs: 0 };
 }
 
-/** Returns the user who began the job, with the user's current rights `rights`. */
-export const jobCaller = ({ companyId, createdBy, keyRights }: JobRow, rights: Rights): Caller => ({
-  companyId,
-  userId: createdBy,
-  ...common(rights, keyRights ?? rights),
-});
+/**
+ * Returns the user who began the job. `user` has the user's current rights, and a key may have fewer. Undefined if the user is disabled or
+ * the key is revoked.
+ */
+export async function jobCaller(
+  { table }: Pick<ReadContext, "table">,
+  { companyId, createdBy, keyId }: JobRow,
+  { isActive, role, permissions }: StoredUser,
+): Promise<Caller | undefined> {
+  if (!isActive) return undefined;
+  const caller = { companyId, userId: createdBy, role, permissions };
+  if (keyId === undefined) return caller;
+  const ring = StoredKeyRing.parse(await table.get(keys.keyRing(ringOf(keyId))));
+  const key = ring.keys.find(({ id }) => id === keyId);
+  return key && { ...caller, ...common(caller, key.creatorRights) };
+}
 
 /** Returns the user who began the job, with current rights. Undefined if the user is disabled. */
 export async function currentCaller({ table }: Pick<JobContext, "table">, job: JobRow): Promise<Caller | undefined> {
   const user = StoredUser.parse(await table.get(keys.user(job.companyId, job.createdBy)));
-  return user.isActive ? jobCaller(job, user) : undefined;
+  return jobCaller({ table }, job, user);
 }
 
 /** The attributes with which the sweep finds a job whose message was lost, at the given time. */

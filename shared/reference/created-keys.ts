@@ -3,7 +3,7 @@
  * sponsor, in the same transaction.
  */
 import { common, effectivePermissions, isBelow } from "#shared/auth/caller.ts";
-import { isUnchanged, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
+import { isLive, isUnchanged, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ReadContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -58,7 +58,7 @@ function lowered(ring: StoredKeyRing, before: StoredUser, after: StoredUser): St
   if (!ring.keys.some(({ sponsors }) => sponsors.includes(after.id))) return ring;
   const orphanedAt = isDegraded(before, after) ? after.updatedAt : undefined;
   const changed = ring.keys.map((key) =>
-    key.sponsors.includes(after.id)
+    key.sponsors.includes(after.id) && isLive(key, Date.parse(after.updatedAt))
       ? { ...key, creatorRights: common(key.creatorRights, after), orphanedAt: key.orphanedAt ?? orphanedAt }
       : key,
   );

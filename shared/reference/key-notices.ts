@@ -19,39 +19,46 @@ interface Context extends Pick<AppContext, "table" | "clock"> {
 
 /** The function times out after 50 s. The next invocation, a minute later, handles the other rings. */
 const WORK_MS = 30_000;
-/** The maximum of SES for one mail. */
-const RECIPIENTS = 50;
+/** A company gets at most this number of mails multiplied by `keyMailsPerDay`, which is as many as it may send invitations. */
+const RECIPIENTS = 20;
+const AGAIN_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** Returns the number of rings with a notice. */
+/** Returns the number of rings with a notice. The first error is thrown at the end, after the other rings. */
 export async function sweepKeyNotices(context: Context): Promise<number> {
   const { table, clock } = context;
   const begun = clock.now();
-  const now = iso(begun);
+  const errors: unknown[] = [];
   let handled = 0;
-  for await (const { pk, sk } of table.query({ pk: keys.keyShard, index: "due", upTo: now })) {
+  for await (const { pk, sk } of table.query({ pk: keys.keyShard, index: "due", upTo: iso(begun) })) {
     if (clock.now() - begun > WORK_MS) break;
-    const item = await table.get({ pk: String(pk), sk: String(sk) });
-    if (item === undefined) continue;
     handled++;
-    const ring = StoredKeyRing.parse(item);
-    const isSent = await sent(context, ring);
-    const after = { rights: ring.rights, keys: ring.keys.map((key) => reminded(key, begun)) };
-    // Another change of the ring may come first. The next sweep reads it again.
-    await table.transact([ringWrite(isSent ? { ...ring, unsent: [] } : ring, after, now)]).catch((error: unknown) => {
-      if (!(error instanceof ConditionFailed)) throw error;
+    await sweepRing(context, { pk: String(pk), sk: String(sk) }, begun).catch((error: unknown) => {
+      // Another change of the ring may come first. The next sweep reads it again.
+      if (!(error instanceof ConditionFailed)) errors.push(error);
     });
   }
+  if (errors.length > 0) throw errors[0];
   return handled;
 }
 
-/** Returns false if the mail must be sent again. A killed function may have sent it. */
-async function sent(context: Context, ring: StoredKeyRing): Promise<boolean> {
+async function sweepRing(context: Context, key: keys.Key, nowMs: number): Promise<void> {
+  const item = await context.table.get(key);
+  if (item === undefined) return;
+  const ring = StoredKeyRing.parse(item);
+  const after = { rights: ring.rights, keys: ring.keys.map((one) => reminded(one, nowMs)) };
+  const mailAt = await mailed(context, ring, nowMs);
+  const before = mailAt === undefined ? { ...ring, unsent: [] } : ring;
+  await context.table.transact([ringWrite(before, after, iso(nowMs), mailAt)]);
+}
+
+/** Returns when the mail must be sent again. Undefined if it is sent. A killed function may send it twice. */
+async function mailed(context: Context, ring: StoredKeyRing, nowMs: number): Promise<number | undefined> {
   const { unsent = [], companyId, userId } = ring;
-  if (unsent.length === 0 || context.mail === undefined) return true;
+  if (unsent.length === 0 || context.mail === undefined) return undefined;
+  if (!(await takesFromQuota(context, companyId, nowMs))) return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
   const { users } = await loadDictionary(context.table, companyId);
-  const to = [...users.values()].filter((user) => isRecipient(user, context.clock.now())).slice(0, RECIPIENTS);
-  if (to.length === 0 || !(await isWithinQuota(context, companyId))) return true;
+  const to = [...users.values()].filter((user) => isRecipient(user, nowMs)).slice(0, RECIPIENTS);
   const account = users.get(userId)?.lastName ?? `${userId}`;
   try {
     await context.mail({
@@ -59,10 +66,10 @@ async function sent(context: Context, ring: StoredKeyRing): Promise<boolean> {
       subject: "API keys of your company",
       text: [`Service account: ${account}`, ...unsent.map(sentenceOf), CURE].join("\n\n"),
     });
-    return true;
+    return undefined;
   } catch (error) {
     log.warn("mail not sent", errorFields(error));
-    return false;
+    return nowMs + AGAIN_MS;
   }
 }
 
@@ -79,16 +86,12 @@ function sentenceOf({ what, key }: KeyNotice): string {
   return `${name} has lost the user who answers for it. It ends at ${end}, unless an admin takes it over.`;
 }
 
-/** One company must not use up the mails that SES permits to all of them. */
-async function isWithinQuota({ table, clock }: Context, companyId: number): Promise<boolean> {
-  const today = iso(clock.now()).slice(0, "YYYY-MM-DD".length);
+/** One company must not use up the mails that SES permits to all of them. Failed mails count too. */
+async function takesFromQuota({ table }: Context, companyId: number, nowMs: number): Promise<boolean> {
   try {
     await table.write({
-      update: keys.quota(companyId, "MAILS", today),
-      change: {
-        add: { used: 1 },
-        set: { type: "quota", expiresAt: Math.ceil((clock.now() + 2 * DAY_MS) / 1_000) },
-      },
+      update: keys.quota(companyId, "MAILS", iso(nowMs).slice(0, "YYYY-MM-DD".length)),
+      change: { add: { used: 1 }, set: { type: "quota", expiresAt: Math.ceil((nowMs + 2 * DAY_MS) / 1_000) } },
       when: any(missing("used"), below("used", limits.keyMailsPerDay)),
     });
     return true;

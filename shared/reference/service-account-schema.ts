@@ -109,7 +109,7 @@ const days = (ms: number): number => ms / 86_400_000;
     id: "The key contains its id, after `pck_`.",
     last4: "The last characters of the key.",
     createdBy: "Who has created, rotated or taken over the key. It never has more rights than this user has.",
-    lastUsedAt: "At most 15 minutes older than the last request. Null if the key was never used.",
+    lastUsedAt: "When the key was used, at most about 15 minutes before its last use. Null if it was never used.",
     orphanedAt: `When its creator was disabled or got a lower role. The key ends ${days(limits.orphanedKeyMs)} days later, unless an admin takes it over.`,
     replacedBy: "The id of the key that has replaced this one.",
   },

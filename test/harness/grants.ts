@@ -76,6 +76,11 @@ const rare: readonly RareGrants[] = [
     reason: "A key was revoked, ends soon or loses its creator: test/service-accounts/key-events.test.ts.",
   },
   {
+    files: ["jobs/import", "jobs/export", "jobs/bulk"],
+    grants: { identity: ["GetItem"] },
+    reason: "An API key has begun the job: test/service-accounts/key-jobs.test.ts.",
+  },
+  {
     files: ["events/sweep", "index/flush"],
     grants: { flushRequests: ["UpdateItem", "PutItem"] },
     reason: "A company writes nothing for a minute: test/company-index/old-entries.deep.test.ts.",

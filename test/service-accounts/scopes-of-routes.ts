@@ -25,7 +25,9 @@ const rules: readonly Rule[] = [
   { path: /^\/api\/prospects\/exports?($|\/)/, ...both(["prospects:export"]) },
   { path: /^\/api\/prospects\/imports?($|\/)/, ...both(["prospects:import"]) },
   { path: /^\/api\/jobs\/\{id\}\/undo$/, ...both(WRITE) },
-  { path: /^\/api\/(jobs|prospects\/bulk)/, ...both(OF_JOBS) },
+  // The undo of an import is a job, too.
+  { path: /^\/api\/jobs/, read: [...OF_JOBS, "prospects:import"], write: OF_JOBS },
+  { path: /^\/api\/prospects\/bulk/, ...both(OF_JOBS) },
   { path: /^\/api\/sync\/operations$/, ...both(OF_JOBS) },
   { path: /^\/api\/prospects\/search$/, ...both(["prospects:read"]) },
   { path: /^\/api\/(prospects|notes|appointments|changes|reports)/, ...prospects(WRITE) },

@@ -133,7 +133,7 @@ export const resultFile = {
     "All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.",
   tag: "Jobs",
   allow: "canManageProspects",
-  scope: ["prospects:write", "prospects:delete"],
+  scope: ["prospects:write", "prospects:delete", "prospects:import"],
   path: IdPath,
   query: ResultFilter,
   status: 200,

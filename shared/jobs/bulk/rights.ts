@@ -22,10 +22,14 @@ export interface Author {
 }
 
 /** The dictionary must be current, because it contains the user's rights. */
-export function authorOf({ users }: Dictionary, job: StoredBulk): Author {
+export async function authorOf(
+  context: Pick<ReadContext, "table">,
+  { users }: Dictionary,
+  job: StoredBulk,
+): Promise<Author> {
   const user = users.get(job.createdBy);
   if (user === undefined) return { version: 0, caller: undefined };
-  return { version: user.version, caller: user.isActive ? jobCaller(job, user) : undefined };
+  return { version: user.version, caller: await jobCaller(context, job, user) };
 }
 
 /** How often a request looks at a running job that it waits for, and how many milliseconds it waits before each look. */

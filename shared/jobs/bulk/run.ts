@@ -112,7 +112,7 @@ async function handleChunk(context: JobContext, job: BulkJob, kind: Kind, member
   const heldUntil = (): number => job.heldUntilMs;
   for (let at = 0; at < members.length; at += TOGETHER) {
     const names = await currentDictionary(context, job.stored.companyId);
-    const { version, caller } = authorOf(names, job.stored);
+    const { version, caller } = await authorOf(context, names, job.stored);
     // All writes with older rights have ended here, so `authorVersion` is saved. A request that changes the user's rights waits for it.
     const progress = progressAfter(job.stored, results);
     if (version !== job.stored.authorVersion) await job.save({ ...progress, authorVersion: version });

@@ -77,7 +77,11 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
   return optimistic(async () => {
     const step = stepOf(match, timeScale, await readWindow(table, windowKeyOf(match)));
     try {
-      const eventKey = debounceKeys.event(subjectOf(match), event.version, event.event);
+      const eventKey = debounceKeys.event(
+        subjectOf(match),
+        event.version,
+        event.id.slice(event.id.indexOf(event.event)),
+      );
       await table.transact([{ put: { ...eventKey, ...step.row }, when: absent }, ...step.writes]);
       return step.opened;
     } catch (error) {
@@ -98,7 +102,7 @@ export async function wasPublishedWithOtherDelay(table: Table, match: Match): Pr
   const since = delayChangedAt === undefined ? 0 : Date.parse(delayChangedAt) + CLOCK_SKEW_MS;
   if (Date.parse(event.createdAt) > since) return false;
   const ownDelivery = keys.delivery(companyId, webhookId, ownId(match));
-  const inWindow = debounceKeys.event(subjectOf(match), event.version, event.event);
+  const inWindow = debounceKeys.event(subjectOf(match), event.version, event.id.slice(event.id.indexOf(event.event)));
   return (await table.get(delayMinutes > 0 ? ownDelivery : inWindow)) !== undefined;
 }
 
