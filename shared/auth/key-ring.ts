@@ -12,7 +12,7 @@ import * as keys from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
-const StoredKey = z.object({
+export const StoredKey = z.object({
   id: z.string(),
   name: z.string(),
   /** The SHA-256 hash of the key. */

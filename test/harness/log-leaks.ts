@@ -1,4 +1,4 @@
-/** Finds access tokens and personal data in log lines. The API tests check each line that the functions write. */
+/** Finds access tokens, API keys and personal data in log lines. The API tests check each line that the functions write. */
 import { firstNames, lastNames } from "../../infra/local/demo/people.ts";
 
 /** A word that tests write into names, notes, addresses and other fields. No log line may contain it. */
@@ -6,6 +6,7 @@ export const PRIVATE_WORD = "Zqxprivate";
 
 const patterns: Readonly<Record<string, RegExp>> = {
   token: /eyJ[\w-]{8,}\.[\w-]{8,}|\bbearer\s+[\w-]{8}/i,
+  "API key": /pck_\w{8}_\w/,
   "e-mail address": /[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/i,
   "phone number": /\(\d{3}\) ?\d{3}-\d{4}|\b\d{3}-\d{3}-\d{4}\b|\+\d{8,15}\b/,
   // First and last names of the demo data, and of the users that tests create.

@@ -5,6 +5,7 @@ import { leaksOf, PRIVATE_WORD } from "../harness/log-leaks.ts";
 test.each([
   ["token", `{"message":{"event":"x","authorization":"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"}}`],
   ["token", `{"message":"Bearer abcdefgh12345678"}`],
+  ["API key", `{"message":{"key":"pck_4fK2xQ9a_0Zr8"}}`],
   ["e-mail address", `{"message":{"event":"invited","email":"rep@acme.test"}}`],
   ["e-mail address", `{"message":"no user o'neil+x@sub.example.co.uk"}`],
   ["phone number", `{"message":{"phone":"(303) 555-0100"}}`],

@@ -1,24 +1,31 @@
 /**
- * Finds the users whose rights in the restored table differ from their rights now: a user who was disabled after the restore point would
- * have old rights again. Users who were created later are not in the restored table.
+ * Finds the users and API keys whose rights in the restored table differ from their rights now: a user who was disabled after the restore
+ * point would have old rights again, and a key that was revoked would work again. Those that were created later are not in the restored
+ * table.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
+import { StoredKey } from "#shared/auth/key-ring.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { byKey, groupsOf, keyOfRow, type RowStore, scanned, textOf } from "../company/rows.ts";
 import type { CarryContext } from "./carry-over.ts";
 
-/** The authorizer reads the rights of a user from this row. */
+/** The fields that decide what a key may do, and for how long. */
+const KeyRights = z.pick(StoredKey, { id: true, scopes: true, creatorRights: true, expiresAt: true, orphanedAt: true });
+
+/** The authorizer reads the rights of a user from this row. That of a service account also contains its keys. */
 const Subject = z.looseObject({
   companyId: z.int(),
   userId: z.int(),
   rights: z.optional(z.unknown()),
   suspendedAt: z.optional(z.string()),
+  keys: z.optional(z.array(KeyRights)),
 });
+type Subject = z.infer<typeof Subject>;
 
 const SHOWN = 100;
 
-/** Returns one line for each user whose rights in the restored table differ from those in the live table, at most 100 lines. */
+/** Returns one line for each user and key whose rights in the restored table differ from those in the live table, at most 100 lines. */
 export async function returningRights({ live, restored }: CarryContext): Promise<string[]> {
   const lines: string[] = [];
   const ofSubjects = {
@@ -35,16 +42,23 @@ export async function returningRights({ live, restored }: CarryContext): Promise
 async function differences(live: RowStore, rows: readonly Item[]): Promise<string[]> {
   const current = await byKey(live, rows.map(keyOfRow));
   return rows.flatMap((row) => {
-    const { companyId, userId, ...then } = Subject.parse(row);
-    const now = current.get(textOf(row));
-    const [before, after] = [stateOf(then), now === undefined ? "no user" : stateOf(Subject.parse(now))];
-    return isDeepStrictEqual(before, after)
-      ? []
-      : [`company ${companyId} user ${userId}: now ${stateText(after)}, after the switch ${stateText(before)}`];
+    const then = Subject.parse(row);
+    const found = current.get(textOf(row));
+    const now = found === undefined ? undefined : Subject.parse(found);
+    const user = `company ${then.companyId} user ${then.userId}`;
+    return [
+      ...lineOf(user, now === undefined ? "no user" : stateOf(now), stateOf(then)),
+      ...(then.keys ?? []).flatMap((key) => {
+        const kept = now?.keys?.find(({ id }) => id === key.id);
+        return lineOf(`${user} key ${key.id}`, kept ?? "revoked", key);
+      }),
+    ];
   });
 }
 
-const stateOf = ({ rights, suspendedAt }: Pick<z.infer<typeof Subject>, "rights" | "suspendedAt">) =>
-  suspendedAt === undefined ? rights : "suspended";
+const lineOf = (name: string, before: unknown, after: unknown): string[] =>
+  isDeepStrictEqual(before, after) ? [] : [`${name}: now ${stateText(before)}, after the switch ${stateText(after)}`];
+
+const stateOf = ({ rights, suspendedAt }: Subject): unknown => (suspendedAt === undefined ? rights : "suspended");
 
 const stateText = (state: unknown): string => (typeof state === "string" ? state : JSON.stringify(state ?? "unknown"));

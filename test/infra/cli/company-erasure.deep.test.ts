@@ -1,11 +1,14 @@
 /** Tests the admin commands that suspend, resume and erase a company. */
 import { describe, expect, test } from "vitest";
 import { lookUpCaller } from "#shared/auth/directory.ts";
+import { callerOfKey } from "#shared/auth/key-caller.ts";
+import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { eraseCompany, erasureOf, QUIET_MS, remainsOf } from "../../../infra/cli/company/erasure.ts";
 import { markedCompany, resume, suspend } from "../../../infra/cli/company/suspension.ts";
 import { Killed } from "../../harness/killable.ts";
 import { killPoints } from "../../harness/kills.ts";
+import { createAccount, createKey } from "../../harness/verbs.ts";
 import { erasureStage, nothing } from "./company-erasure-stage.ts";
 
 const { scene, newName, suspended } = erasureStage();
@@ -49,6 +52,24 @@ describe("an erasure", () => {
     expect([...users.keys()].filter((email) => email.endsWith(`@${name}.test`))).toEqual([]);
     expect([...users.keys()].filter((email) => email.endsWith(`@${other.name}.test`))).toHaveLength(2);
     expect((await remainsOf(context, other.companyId)).files).toBe(5);
+  });
+
+  test("removes the service accounts of the company with their keys", async () => {
+    const { context, time, company } = scene.get();
+    const { table } = context.rows;
+    const name = newName();
+    const companyId = await company(name);
+    const api = contextOn(table, context.clock);
+    const caller = await lookUpCaller(api, `sub-owner@${name}.test`);
+    const { id, sub } = await createAccount(api, caller, { name, role: "admin", permissions: [] });
+    const { key } = await createKey(api, caller, id, { name, scopes: ["audit:read"] });
+    expect(await callerOfKey(api, key)).toMatchObject({ companyId, userId: id });
+    await suspend({ table, clock: context.clock }, companyId);
+    time.now += QUIET_MS;
+    expect((await eraseCompany(context, companyId, name)).rows).toMatchObject({ user: 3, keyRing: 1 });
+    expect(await table.get(keys.keyRing(sub))).toBeUndefined();
+    expect(await remainsOf(context, companyId)).toEqual(nothing);
+    await expect(callerOfKey(api, key)).rejects.toMatchObject({ code: "unauthenticated" });
   });
 
   test("with a second table leaves nothing of the company in either table, and records the erasure in both", async () => {

@@ -1,17 +1,20 @@
 /** Tests that a restored company has what it had at the restore point, and that a restore is refused if it would do harm. */
 import { describe, expect, test } from "vitest";
+import { callerOfKey } from "#shared/auth/key-caller.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
-import { suspend } from "../../../infra/cli/company/suspension.ts";
+import { resume, suspend } from "../../../infra/cli/company/suspension.ts";
 import { restoreCompany } from "../../../infra/cli/restore/company.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
-import { createProspect } from "../../harness/verbs.ts";
+import { createAccount, createKey, createProspect, revokeKey } from "../../harness/verbs.ts";
 import { newCompany } from "../../harness/warm-function.ts";
 import { restoredCompany, SOURCE } from "./restored-company.ts";
 
 const { scene, time, clock, fresh, seen, damage, restore, quietly, get } = restoredCompany();
+
+const key = { name: "k", scopes: ["audit:read" as const] };
 
 describe("a restored company", () => {
   test("has what it had at the point, while other companies keep what they have", async () => {
@@ -31,6 +34,19 @@ describe("a restored company", () => {
     const again = await metered(() => listProspects(warm, caller, ListQuery.parse({})));
     expect(again.usage.rounds, "the names are in memory again").toBe(1);
     expect(await seen(fresh(), other)).toEqual(others);
+  });
+
+  test("keeps its API keys, and those that were revoked after the point stay revoked", async () => {
+    const { caller } = get();
+    const { table } = scene.get().storeOf(TABLE);
+    const { id } = await createAccount(fresh(), caller, { name: "program", role: "admin", permissions: [] });
+    const [kept, revoked] = [await createKey(fresh(), caller, id, key), await createKey(fresh(), caller, id, key)];
+    await revokeKey(fresh(), caller, id, revoked.id);
+    await quietly();
+    await restore();
+    await resume({ table, clock }, caller.companyId);
+    expect(await callerOfKey(fresh(), kept.key)).toMatchObject({ userId: id });
+    await expect(callerOfKey(fresh(), revoked.key)).rejects.toMatchObject({ code: "unauthenticated" });
   });
 
   test("keeps a right that was taken away after the point", async () => {

@@ -49,6 +49,18 @@ const forgotten = delivery(4, "waiting");
 const window = debounceKeys.window({ companyId: COMPANY, webhookId: 5, registrationId: 7, recordId: 9 });
 const fanOut = { pk: `C#${COMPANY}#D#F`, sk: "E#1#event-5", type: "fanOut", dueShard: "DUE#0", dueAt: "2026" };
 
+/** The fields of an API key that the command compares. */
+const apiKey = (id: string, role = "admin") => ({
+  id,
+  scopes: ["audit:read"],
+  creatorRights: { role, permissions: [] },
+  expiresAt: iso(0),
+});
+const ringOf = (held: readonly ReturnType<typeof apiKey>[]) => ({
+  ...keys.keyRing("ring"),
+  ...{ type: "keyRing", companyId: COMPANY, userId: 4, rights: { isActive: true }, keys: held },
+});
+
 beforeAll(async () => {
   const { table } = scene.get().storeOf(TABLE);
   await restorePoint();
@@ -64,6 +76,7 @@ beforeAll(async () => {
     { ...keys.identity("kept"), type: "identity", companyId: COMPANY, userId: 1, rights: { isActive: true } },
     { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: true } },
     { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, rights: { isActive: true } },
+    ringOf([apiKey("kept"), apiKey("revoked"), apiKey("lowered")]),
   ]);
   at = await restorePoint();
   atPoint = await rowsOf(TABLE);
@@ -76,6 +89,7 @@ beforeAll(async () => {
     deliveryItem({ ...done, state: "delivered", dueShard: undefined }),
     { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: false } },
     { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, suspendedAt: iso(0) },
+    ringOf([apiKey("kept"), apiKey("lowered", "sales"), apiKey("added")]),
     { ...keys.erasure(129), type: "erasure", companyId: 129, erasedAt: iso(0), rows: { company: 1 } },
   ]);
   await table.batchRemove([
@@ -156,10 +170,13 @@ describe("a restored table", () => {
     expect(await table.get(keys.erasure(129))).toMatchObject({ companyId: 129 });
   });
 
-  test("names the users whose rights it gives back", async () => {
+  test("names the users and keys whose rights it gives back", async () => {
+    const [admin, sales] = [apiKey("lowered"), apiKey("lowered", "sales")].map((key) => JSON.stringify(key));
     expect((await restore(newTarget())).returningRights.toSorted()).toEqual([
       'company 128 user 2: now {"isActive":false}, after the switch {"isActive":true}',
       'company 128 user 3: now suspended, after the switch {"isActive":true}',
+      `company 128 user 4 key lowered: now ${sales}, after the switch ${admin}`,
+      `company 128 user 4 key revoked: now revoked, after the switch ${JSON.stringify(apiKey("revoked"))}`,
     ]);
   });
 

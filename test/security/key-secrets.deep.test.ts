@@ -1,0 +1,124 @@
+/**
+ * Tests that only the answer to a new or rotated key, and its repetition, contain the secret of an API key: no stored row, no other answer,
+ * no CSV file and no export of the company do. The check of the logs is in test/harness/local-service.ts.
+ */
+import { gunzipSync } from "node:zlib";
+import { GetObjectCommand } from "@aws-sdk/client-s3";
+import { paginateScan } from "@aws-sdk/lib-dynamodb";
+import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { s3Client } from "#shared/aws/s3.ts";
+import { routes } from "../../infra/routes/routes.ts";
+import { type Answer, at, baseUrl, clientWith, send, tokenOf } from "../harness/client.ts";
+import { dataOf, present, problemOf } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
+import { runOnService } from "../infra/cli/command-process.ts";
+
+const as = await newTeam();
+const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
+const Outputs = z.object({
+  TableName: z.string(),
+  DynamoDbEndpoint: z.string(),
+  S3Endpoint: z.string(),
+  BucketName: z.string(),
+});
+const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
+
+/** The secrets of all keys of this test, in the forms in which they could be stored or answered. */
+const secrets = new Set<string>();
+function collect(key: string): void {
+  const secret = key.slice(13, 45);
+  for (const encoding of ["base64", "hex"] as const)
+    secrets.add(Buffer.from(secret).toString(encoding).replaceAll("=", ""));
+  secrets.add(secret);
+}
+const leaked = (text: string): string[] => [...secrets].filter((secret) => text.includes(secret));
+
+const Shown = z.object({ id: z.string(), key: z.string() });
+const post = async (path: string, key: string, body: unknown): Promise<Answer> =>
+  send("POST", path, {
+    headers: {
+      Authorization: `Bearer ${await tokenOf(as.owner.email)}`,
+      "Content-Type": "application/json",
+      "Idempotency-Key": key,
+    },
+    body: JSON.stringify(body),
+  });
+
+/** Creates keys in every way, also twice with the same idempotency key, and uses them in requests that succeed and that fail. */
+async function useKeys(): Promise<number> {
+  const body = { name: "program", role: "admin" as const };
+  const { id } = dataOf(await as.owner.POST("/api/service-accounts", { body }), 201);
+  const path = `/api/service-accounts/${id}/keys`;
+  const fields = { name: "k", scopes: ["prospects:read", "prospects:write", "keys:manage"] };
+  const first = Shown.parse((await post(path, "same", fields)).body);
+  expect(Shown.parse((await post(path, "same", fields)).body)).toEqual(first);
+  const rotated = Shown.parse((await post(`${path}/${first.id}/rotate`, "r", { overlapSeconds: 60 })).body);
+  problemOf(await post(path, "wrong", { ...fields, scopes: ["none"] }), 400, "validation_failed");
+  for (const key of [first.key, rotated.key]) {
+    collect(key);
+    const client = clientWith(async () => key);
+    dataOf(await client.POST("/api/prospects", { body: { name: "Door" } }), 201);
+    problemOf(await client("GET", `/api/prospects/${key}`), 400, "validation_failed");
+    problemOf(await client("GET", "/api/webhooks"), 403, "insufficient_scope");
+    problemOf(await client("POST", "/api/prospects", { name: 7, phoneNumber: 1 }), 400, "validation_failed");
+    const misspelt = await send("GET", "/api/me", { headers: { Authorization: `Bearer ${key}0` } });
+    problemOf(misspelt, 401, "unauthenticated");
+  }
+  return id;
+}
+
+async function exportedLines(company: number): Promise<string> {
+  const { status, stdout, stderr } = await runOnService("company.ts", "export", "--company", String(company));
+  expect(status, stderr).toBe(0);
+  const { manifest } = z.object({ manifest: z.string() }).parse(JSON.parse(stdout));
+  const s3 = s3Client({ endpoint: outputs.S3Endpoint, ...local });
+  const read = async (Key: string) => {
+    const { Body } = await s3.send(new GetObjectCommand({ Bucket: outputs.BucketName, Key }));
+    return Buffer.from(present(await Body?.transformToByteArray()));
+  };
+  const Parts = z.object({ parts: z.array(z.object({ key: z.string() })) });
+  const { parts } = Parts.parse(JSON.parse(String(await read(manifest.replace(`s3://${outputs.BucketName}/`, "")))));
+  const texts = await Promise.all(parts.map(async ({ key }) => gunzipSync(await read(key)).toString()));
+  return texts.join("");
+}
+
+/** The rows of the company and of all token subjects and keys. Bytes are texts of the same bytes. */
+async function* storedTexts(company: number): AsyncGenerator<string> {
+  const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, ...local });
+  const filter = {
+    FilterExpression: "begins_with(pk, :company) OR begins_with(pk, :subject) OR companyId = :id",
+    ExpressionAttributeValues: { ":company": `C#${company}#`, ":subject": "S#", ":id": company },
+  };
+  const bytes = (_: string, value: unknown) =>
+    value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : value;
+  for await (const { Items = [] } of paginateScan({ client }, { TableName: outputs.TableName, ...filter })) {
+    for (const item of Items) yield JSON.stringify(item, bytes);
+  }
+}
+
+test("the secret of a key is only in the answer that shows it", async () => {
+  const id = await useKeys();
+  expect(secrets.size).toBe(6);
+  for (const { method, path, public: open } of routes) {
+    if (method !== "GET" || open === true || path.includes("{")) continue;
+    const { text } = await as.owner("GET", path);
+    expect(leaked(text), path).toEqual([]);
+  }
+  for (const path of [`/api/service-accounts/${id}`, `/api/service-accounts/${id}/keys`]) {
+    const { status, text } = await as.owner("GET", path);
+    expect([status, leaked(text)]).toEqual([200, []]);
+  }
+  const { company } = dataOf(await as.owner.GET("/api/me"), 200);
+  let rows = 0;
+  for await (const text of storedTexts(company.id)) {
+    rows++;
+    expect(leaked(text), text.slice(0, 100)).toEqual([]);
+  }
+  expect(rows).toBeGreaterThan(10);
+  const lines = await exportedLines(company.id);
+  expect(lines).toContain('"type":"keyRing"');
+  expect(leaked(lines)).toEqual([]);
+  dataOf(await as.owner.DELETE("/api/service-accounts/{id}", at(id)));
+});
