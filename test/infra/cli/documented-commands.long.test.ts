@@ -28,6 +28,7 @@ const { scripts } = Package.parse(JSON.parse(read("package.json")));
 const wordsOf = (command: string): string[] =>
   [
     ...command
+      .replace(/ # .*$/, "")
       .replace("--company N", "--company 1")
       .replace("URL", "http://127.0.0.1:9")
       .matchAll(/"([^"]*)"|\S+/g),
