@@ -1,5 +1,7 @@
 /** Records of the maximum documented size. Their values need as many bytes as possible in an answer. */
+
 import { randomUUID } from "node:crypto";
+import { Scope } from "#shared/auth/scopes.ts";
 import * as limits from "#shared/limits.ts";
 
 /**
@@ -37,6 +39,8 @@ export const appointment = {
 const polygon = Array.from({ length: limits.polygonPointsMax }, (_, i) => [-104 - i / 7e15, 39 + i / 9e15]);
 /** A name needs a visible character. */
 export const name = wide(limits.name, "n");
+export const account = { name, role: "admin" };
+export const key = { name, scopes: Scope.options };
 export const territory = { name, polygon };
 export const prospect = {
   name,

@@ -21,9 +21,11 @@ import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
 import { openLocalTable } from "../harness/team.ts";
 import {
+  account,
   address,
   appointment,
   badFile,
+  key,
   name,
   prospect,
   STREAMED,
@@ -46,6 +48,7 @@ export interface Stage {
   readonly registration: number;
   readonly delivery: string;
   readonly webhookOfDelivery: number;
+  readonly account: number;
   readonly import: number;
   readonly openImport: number;
   readonly export: number;
@@ -117,6 +120,11 @@ export async function newStage(requests: Requests): Promise<Stage> {
   const users = await inLanes(20, (i) =>
     made("/api/users", { email: `${randomUUID()}${i}@x.test`, firstName: name, lastName: name, role: "sales" }),
   );
+  const accounts = await inLanes(limits.serviceAccounts - 1, () => made("/api/service-accounts", account));
+  for (let i = 1; i < limits.keysPerAccount; i++) {
+    const path = `/api/service-accounts/${present(accounts[0])}/keys`;
+    bodyOf(await ask("POST", path, key), 201, z.object({ id: z.string() }));
+  }
   const importId = await addImports(target);
   const { button, ...webhooks } = await addWebhooks(target);
   const webhookId = webhooks.webhookOfDelivery;
@@ -132,6 +140,7 @@ export async function newStage(requests: Requests): Promise<Stage> {
     export: await made("/api/prospects/exports", { search: text(limits.search) }),
     job: await newJob(),
     user: present(users[0]),
+    account: present(accounts[0]),
     status,
     tag: present(tags[0]),
     spareTag: present(tags.at(-1)),

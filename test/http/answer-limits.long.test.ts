@@ -14,10 +14,12 @@ import { decodedTile } from "../harness/decoded-tile.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import {
+  account,
   address,
   appointment,
   badFile,
   filter,
+  key,
   name,
   newNote,
   OPERATIONS,
@@ -54,6 +56,14 @@ const has =
     expect(body).toHaveProperty(name);
 const read = (path: () => string, whole?: (answer: Answer) => void): Visit => visit(() => ask("GET", path()), whole);
 
+const keysOf = (account: number): string => `/api/service-accounts/${account}/keys`;
+
+/** The path of a key. */
+async function firstKey(): Promise<string> {
+  const [first] = z.parse(z.array(z.object({ id: z.string() })), (await ask("GET", keysOf(stage.account))).body);
+  return `${keysOf(stage.account)}/${first?.id}`;
+}
+
 /**
  * The requests for all routes, in the order in which they are sent. A request may delete a record only if no request after it needs the
  * record.
@@ -86,6 +96,29 @@ const walk: Readonly<Record<string, Visit>> = {
   "GET /api/users": read(() => "/api/users", atLeast(25)),
   "GET /api/users/{id}": read(() => `/api/users/${stage.user}`),
   "PATCH /api/users/{id}": visit(() => ask("PATCH", `/api/users/${stage.user}`, { role: "admin" })),
+
+  "POST /api/service-accounts": visit(() => post("/api/service-accounts", account)),
+  "GET /api/service-accounts": read(
+    () => "/api/service-accounts",
+    counts(() => limits.serviceAccounts),
+  ),
+  "GET /api/service-accounts/{id}": read(() => `/api/service-accounts/${stage.account}`),
+  "PATCH /api/service-accounts/{id}": visit(() => ask("PATCH", `/api/service-accounts/${stage.account}`, { name })),
+  "POST /api/service-accounts/{id}/keys": visit(() => post(keysOf(stage.account), key), has("key")),
+  "GET /api/service-accounts/{id}/keys": read(
+    () => keysOf(stage.account),
+    counts(() => limits.keysPerAccount),
+  ),
+  "POST /api/service-accounts/{id}/keys/{keyId}/take-over": visit(
+    async () => post(`${await firstKey()}/take-over`),
+    has("id"),
+  ),
+  "POST /api/service-accounts/{id}/keys/{keyId}/rotate": visit(
+    async () => post(`${await firstKey()}/rotate`, { overlapSeconds: 60 }),
+    has("key"),
+  ),
+  "DELETE /api/service-accounts/{id}/keys/{keyId}": visit(async () => ask("DELETE", await firstKey()), has("id")),
+  "DELETE /api/service-accounts/{id}": visit(() => ask("DELETE", `/api/service-accounts/${stage.account}`)),
 
   "POST /api/statuses": visit(() => post("/api/statuses", { value: wide(limits.displayValue, "last") })),
   "GET /api/statuses": read(

@@ -60,6 +60,7 @@ export interface Records {
   readonly addresses: number;
   readonly territories: number;
   readonly users: number;
+  readonly "service-accounts": number;
   readonly statuses: number;
   readonly tags: number;
   readonly webhooks: number;
@@ -92,6 +93,8 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
       .replace(/\/activity$/, "/activity?from=2026-01-01&to=2026-12-31&groupBy=territory")
       // No delivery has this id. Other tests check who may see an existing delivery.
       .replace("{deliveryId}", `dlv_${"0".repeat(29)}`)
+      // No key has this id. Other tests check who may change an existing key.
+      .replace("{keyId}", "00000000")
       .replace("{registrationId}", String(idOf.get(path.includes("/actions/") ? "actions" : "registrations")))
   );
 }
@@ -129,13 +132,14 @@ async function newCommon(company: Company, owner: string) {
     { event: admins.text(), filter: { [admins.text()]: admins.text() }, manualTriggerButtonText: admins.text() },
     { event: shared.text(), triggerMode: "manual", manualTriggerButtonText: shared.text() },
   ];
-  const [imported, exports, jobs, addresses, territories, users, webhook] = await Promise.all([
+  const [imported, exports, jobs, addresses, territories, users, accounts, webhook] = await Promise.all([
     ask(owner, "POST", "/api/prospects/import", csvForm(`name,lat,lng\n${shared.text()},1,2\n`)),
     admins.made(owner, "/api/prospects/exports", { search: shared.text() }),
     completedJob(owner),
     shared.made(owner, "/api/addresses", addressOf(shared)),
     shared.made(owner, "/api/territories", { name: shared.text() }),
     shared.made(owner, "/api/users", userOf(shared)),
+    shared.made(owner, "/api/service-accounts", { name: shared.text(), role: "admin" }),
     ask(owner, "POST", "/api/webhooks", {
       name: admins.text(),
       url,
@@ -152,6 +156,7 @@ async function newCommon(company: Company, owner: string) {
     addresses,
     territories,
     users,
+    "service-accounts": accounts,
     webhooks: admins.known(id),
     registrations: admins.known(made[0]?.id ?? 0),
     actions: shared.known(made[1]?.id ?? 0),

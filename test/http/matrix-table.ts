@@ -119,6 +119,17 @@ GET    /api/users/{id}                                   -      200 200 200 200 
 PATCH  /api/users/{id}                                   -      200 200 403 403 403 404 401 401
 DELETE /api/users/{id}                                   -      200 200 403 403 403 404 401 401
 
+GET    /api/service-accounts                             -      200 200 403 403 403 200 401 401
+POST   /api/service-accounts                             -      201 201 403 403 403 201 401 401
+GET    /api/service-accounts/{id}                        -      200 200 403 403 403 404 401 401
+PATCH  /api/service-accounts/{id}                        -      200 200 403 403 403 404 401 401
+GET    /api/service-accounts/{id}/keys                   -      200 200 403 403 403 404 401 401
+POST   /api/service-accounts/{id}/keys                   -      201 201 403 403 403 404 401 401
+POST   /api/service-accounts/{id}/keys/{keyId}/rotate    -      404 404 403 403 403 404 401 401
+POST   /api/service-accounts/{id}/keys/{keyId}/take-over -      404 404 403 403 403 404 401 401
+DELETE /api/service-accounts/{id}/keys/{keyId}           -      404 404 403 403 403 404 401 401
+DELETE /api/service-accounts/{id}                        -      200 200 403 403 403 404 401 401
+
 GET    /api/statuses                                     -      200 200 200 200 200 200 401 401
 POST   /api/statuses                                     -      201 201 403 403 403 201 401 401
 GET    /api/statuses/{id}                                -      200 200 200 200 200 404 401 401
@@ -204,6 +215,9 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/territories/{id}": () => ({ totalProperties: 7 }),
   "POST /api/users": () => ({ email: `${randomUUID()}@x.test`, firstName: "New", lastName: "User", role: "sales" }),
   "PATCH /api/users/{id}": () => ({ lastName: unique() }),
+  "POST /api/service-accounts": () => ({ name: unique(), role: "admin" }),
+  "PATCH /api/service-accounts/{id}": () => ({ name: unique() }),
+  "POST /api/service-accounts/{id}/keys": () => ({ name: unique(), scopes: ["prospects:read"] }),
   "POST /api/statuses": () => ({ value: unique() }),
   "PATCH /api/statuses/{id}": () => ({ sortOrder: 7 }),
   "POST /api/tags": () => ({ value: unique() }),

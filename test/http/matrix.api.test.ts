@@ -22,6 +22,7 @@ const never: Records = {
   addresses: NEVER,
   territories: NEVER,
   users: NEVER,
+  "service-accounts": NEVER,
   statuses: NEVER,
   tags: NEVER,
   webhooks: NEVER,
