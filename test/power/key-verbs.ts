@@ -84,6 +84,7 @@ const keys: Group<Keys> = {
     "deletion of the account": ["new key", "new key of the program elsewhere", "rotation", "admin loses the role"],
     "lower role of the account": ["new key", "new key of the program elsewhere", "deletion of the account"],
     "new account": ["admin loses the role", "new account"],
+    "new account of the program": ["deletion of the account"],
   },
   refusals: {
     "new key": {
@@ -110,6 +111,7 @@ const keys: Group<Keys> = {
     "take-over": { revocation: "not_found", "deletion of the account": "not_found" },
     "lower role of the account": { "deletion of the account": "not_found" },
     "new account": { "admin loses the role": "permission_denied" },
+    "new account of the program": { "deletion of the account": "permission_denied" },
   },
   verbs: {
     "new key": (context, { admin, account }) => createKey(context, admin, account, KEY),
@@ -120,6 +122,7 @@ const keys: Group<Keys> = {
     revocation: (context, { caller, account, keyId }) => revokeKey(context, caller, account, keyId),
     "take-over": (context, { caller, account, keyId }) => takeOverKey(context, caller, account, keyId),
     "new account": (context, { admin }) => createAccount(context, admin, ACCOUNT),
+    "new account of the program": (context, { program }) => createAccount(context, program, ACCOUNT),
     "deletion of the account": (context, { caller, account }) => deleteAccount(context, caller, account),
     "deletion of the other account": (context, { caller, other }) => deleteAccount(context, caller, other),
     "lower role of the account": (context, { caller, account }) =>
