@@ -96,7 +96,10 @@ const SCOPES = fc.constantFrom<Scope[][]>(["keys:manage"], ["keys:manage", "pros
 const pick = fc.nat(1_000);
 const by = pick;
 const step = fc.oneof(
-  fc.record({ do: fc.constant("person"), pick, rights: RIGHTS, isActive: fc.boolean() }),
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("person"), pick, rights: RIGHTS, isActive: fc.boolean() }),
+  },
   fc.record({ do: fc.constant("new account"), by, rights: RIGHTS }),
   fc.record({ do: fc.constant("account"), by, pick, rights: RIGHTS }),
   fc.record({ do: fc.constant("delete account"), by, pick }),
@@ -146,8 +149,13 @@ class Run {
       this.sessions.push({ caller, who });
     }
     await this.step({ do: "new account", by: 0, rights: { role: "owner", permissions: [] } });
-    await this.step({ do: "new account", by: 0, rights: { role: "admin", permissions: [] } });
+    for (let i = 0; i < 2; i++) {
+      await this.step({ do: "new account", by: 0, rights: { role: "admin", permissions: [] } });
+    }
     await this.step({ do: "new key", by: 2, pick: 1, scopes: ["keys:manage"], days: 366 });
+    // The session of the new key is the last one. It creates a key of another account.
+    await this.step({ do: "new key", by: 4, pick: 2, scopes: ["keys:manage"], days: 366 });
+    expect(this.madeByKeys).toBe(1);
   }
 
   /** Returns a session whose caller the endpoint lets through, as far as it knows. */
@@ -306,7 +314,6 @@ test("a key gets no secret of a new key by the idempotency key of another key of
 test("no sequence of changes gives a key more rights than its sponsors and its account have", {
   tags: ["sized"],
 }, async () => {
-  let madeByKeys = 0;
   const steps = fc.array(step, { minLength: 10, maxLength: sized({ short: 20, wide: 40 }) });
   await fc.assert(
     fc.asyncProperty(steps, async (chosen) => {
@@ -318,9 +325,7 @@ test("no sequence of changes gives a key more rights than its sponsors and its a
         });
         await run.check();
       }
-      madeByKeys += run.madeByKeys;
     }),
     { numRuns: sized({ short: 12, wide: 100 }) },
   );
-  expect(madeByKeys).toBeGreaterThan(0);
 });
