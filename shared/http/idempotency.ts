@@ -69,8 +69,9 @@ export async function once(
     return { value, replayed: false };
   }
   const route = `${request.method} ${request.resource}`;
-  // The keys of a service account are the same user, and must not get the answers of one another.
-  const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given, caller.key?.id ?? ""));
+  // The keys of a service account have different scopes, so none gets a secret that another one was given.
+  const owner = holdsSecret && caller.key !== undefined ? [caller.key.id] : [];
+  const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given, ...owner));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
   const run = randomUUID();
   const ownClaim = all(equals("run", run), unanswered);

@@ -4,6 +4,7 @@
  * only the parts with these names. The exit code is 1 if a measurement exceeds its budget.
  */
 import { optionsOrExit } from "../../infra/cli/command/options.ts";
+import { authorizerBudgets } from "./authorizer.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
 import { bulkSpeed } from "./bulk-speed.ts";
 import { csvBudgets, csvRatios } from "./csv-budgets.ts";
@@ -96,6 +97,8 @@ async function measureIndex(
 ): Promise<void> {
   progress("starts");
   budgets.push(...(await startBudgets()));
+  progress("authorizer");
+  budgets.push(...(await authorizerBudgets(table)));
   progress("lists through the local service");
   budgets.push(...(await listRate()));
   let smallest: Counted | undefined;

@@ -14,6 +14,7 @@ import { interleaved } from "./clock.ts";
 
 /** Functions whose start times are measured. These functions run during a user's daily work. */
 const STARTED = [
+  "authorize",
   "prospects/list",
   "prospects/pins",
   "prospects/create",

@@ -31,6 +31,7 @@ export const keptConditions: Readonly<Record<string, string>> = {
   'shared/reference/change-user.ts | { remove: claimKey, when: all(equals("userId", id), | exists("invitedUntil")':
     USER,
   "shared/reference/create-company.ts | { put: { ...keys.company(companyId), ...company }, when: | absent": COMPANY,
+  "shared/reference/service-accounts.ts | { put: { ...keys.keyRing(ring.id), ...ring }, when: | absent": RANDOM,
   "shared/sessions/sessions.ts | { put: { ...row }, when: | absent": RANDOM,
   "shared/sessions/sessions.ts | { put: { ...(await sessionRow(secrets, next)), replaces: digest }, when: | absent":
     RANDOM,

@@ -9,7 +9,6 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
-import { routes } from "../../infra/routes/routes.ts";
 import { type Answer, at, baseUrl, clientWith, send, tokenOf } from "../harness/client.ts";
 import { dataOf, present, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -101,14 +100,10 @@ async function* storedTexts(company: number): AsyncGenerator<string> {
 test("the secret of a key is only in the answer that shows it", async () => {
   const id = await useKeys();
   expect(secrets.size).toBe(6);
-  for (const { method, path, public: open } of routes) {
-    if (method !== "GET" || open === true || path.includes("{")) continue;
-    const { text } = await as.owner("GET", path);
-    expect(leaked(text), path).toEqual([]);
-  }
-  for (const path of [`/api/service-accounts/${id}`, `/api/service-accounts/${id}/keys`]) {
+  const lists = ["/api/me", "/api/users", "/api/prospects", "/api/prospects/export", "/api/changes"];
+  for (const path of [...lists, `/api/service-accounts/${id}`, `/api/service-accounts/${id}/keys`]) {
     const { status, text } = await as.owner("GET", path);
-    expect([status, leaked(text)]).toEqual([200, []]);
+    expect([status, leaked(text)], path).toEqual([200, []]);
   }
   const { company } = dataOf(await as.owner.GET("/api/me"), 200);
   let rows = 0;

@@ -1,9 +1,12 @@
 /** Tests what the authentication of a key reads and writes, and that a refusal does not depend on its reason. */
 import { describe, expect, test } from "vitest";
-import { newKey, ringOf } from "#shared/auth/api-key.ts";
+import { keyIn, newKey, ringOf } from "#shared/auth/api-key.ts";
+import { authorizer } from "#shared/auth/authorizer.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
 import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
 import * as limits from "#shared/limits.ts";
+import { getUser } from "#shared/reference/users.ts";
 import { resume, suspend } from "../../infra/cli/company/suspension.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
@@ -82,6 +85,20 @@ describe("a key that is refused", () => {
       expect(await callsOf(refusal)).toEqual(["GetItem"]);
     },
   );
+
+  test("counts in the throttle of requests without a token, and in that of no company", async () => {
+    const { counted, newAccount, newKey: create } = await newStage(db);
+    const { key } = await create(await newAccount());
+    Object.assign(process.env, { TABLE_NAME: "t", THROTTLE_KEY_PREFIX: "throttle-" });
+    const handler = authorizer((_, text) => callerOfKey(counted, keyIn(text) ?? ""));
+    const authorize = (text: string) => {
+      const event = { type: "TOKEN", authorizationToken: `Bearer ${text}`, methodArn: "arn:aws:x/live/GET/api/me" };
+      return handler(event, { awsRequestId: "r" });
+    };
+    const throttleOf = async (text: string) => (await authorize(text)).usageIdentifierKey;
+    expect(await throttleOf(otherSecret(key))).toBe("throttle-000");
+    expect(await throttleOf(key)).toMatch(/^throttle-0(0[1-9]|[1-3]\d)$/);
+  });
 
   test("with a wrong checksum costs no read, and has the same error", async () => {
     const { counted, newAccount, newKey: create } = await newStage(db);
@@ -176,6 +193,17 @@ describe("a use that cannot be stored", () => {
     expect((await signIn(key, counted)).key?.id).toBe(id);
     expect(db.calls[0]).toBe("GetItem");
     expect(db.calls).toContain("UpdateItem");
+  });
+
+  test("because the company is erased at the same time creates no row", async () => {
+    const { context, counted, owner, signIn, newAccount, newKey: create } = await newStage(db);
+    const account = await newAccount();
+    const { key } = await create(account);
+    const ring = keys.keyRing((await getUser(context, owner.companyId, account)).sub);
+    const meanwhile = () => context.table.batchRemove([ring]);
+    db.plan((operation) => (operation === "UpdateItem" ? { kind: "early", meanwhile } : pass));
+    await signIn(key, counted);
+    expect(await context.table.get(ring)).toBeUndefined();
   });
 
   test("because the keys change at the same time loses no key and fails no request", async () => {

@@ -155,6 +155,25 @@ describe("rights", () => {
     expect(dataOf(await managing.GET("/api/me"))).toMatchObject({ role: "admin", user: { lastName: "Other" } });
   });
 
+  test("of the keys that a key creates for another account are at most its own", async () => {
+    const [own, other] = [await newAccount(), await newAccount()];
+    const managing = using(await keyOf(own.id, { scopes: ["keys:manage"] }));
+    const made = await keyOf(other.id, { scopes: ["keys:manage"] }, managing);
+    expect(dataOf(await managing.GET("/api/service-accounts/{id}/keys", at(other.id)))).toMatchObject([
+      { id: made.id, createdBy: { id: own.id, type: "service" } },
+    ]);
+    const path = "/api/service-accounts/{id}/keys/{keyId}";
+    const rotation = { ...keyPath(other.id, made.id), body: {} };
+    const { id } = dataOf(await managing.POST(`${path}/rotate`, rotation), 201);
+    dataOf(await managing.POST(`${path}/take-over`, keyPath(other.id, id)));
+    dataOf(await managing.DELETE(path, keyPath(other.id, id)));
+    const foreign = await keyOf(other.id, { scopes: ["prospects:read"] });
+    for (const verb of ["rotate", "take-over"] as const) {
+      const refused = await managing("POST", `/api/service-accounts/${other.id}/keys/${foreign.id}/${verb}`, {});
+      problemOf(refused, 403, "insufficient_scope");
+    }
+  });
+
   test("fall with those of the creator, until another admin takes the key over", async () => {
     const invited = dataOf(
       await as.owner.POST("/api/users", {
