@@ -1,22 +1,20 @@
 /** The page for one service account: its rights, and the table of its keys. */
-import type { ApiKey, ServiceAccount } from "canvassing-client/api";
+import type { ApiKey } from "canvassing-client/api";
 import { useMemo, useState } from "react";
-import { Link, useLocation, useParams } from "wouter";
-import { useChange } from "../api/change.ts";
-import { answer, api } from "../api/client.ts";
+import { Link, useParams } from "wouter";
 import { nameOf } from "../api/reference.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
-import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount, dateText, timeText } from "../ui/text.ts";
 import { Time } from "../ui/time.tsx";
 import { labelOf, permissionsOf } from "../users/labels.ts";
-import { AccountForm } from "./accounts.tsx";
+import { AccountForm, DeleteAccount } from "./account-dialogs.tsx";
 import { type Action, ActionDialog, NewKeyDialog } from "./key-dialogs.tsx";
-import { daysLeft, isLive, scopeText, stale, useAccount, useKeys } from "./keys.ts";
+import { daysLeft, isLive, useAccount, useKeys } from "./keys.ts";
+import { scopeText } from "./scopes.ts";
 
 /** The service reminds admins for the first time so many days before a key ends. */
 const SOON_DAYS = 14;
@@ -71,22 +69,6 @@ export function ServiceAccountPage() {
         </Page>
       )}
     </Answer>
-  );
-}
-
-function DeleteAccount({ account: { id, name }, onClose }: { account: ServiceAccount; onClose: () => void }) {
-  const [, open] = useLocation();
-  const names = (useKeys(id).data ?? []).filter(isLive).map((key) => key.name);
-  const remove = useChange({
-    run: () => answer(api.DELETE("/api/service-accounts/{id}", { params: { path: { id } } })),
-    stale,
-    onDone: () => open("/service-accounts"),
-  });
-  return (
-    <DeleteDialog what="account" name={name} request={remove} onClose={onClose}>
-      {names.length > 0 && `These keys stop working within a minute: ${names.join(", ")}. `}
-      Its running jobs stop. Records still show it as their author.
-    </DeleteDialog>
   );
 }
 

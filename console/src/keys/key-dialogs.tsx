@@ -10,14 +10,15 @@ import { Checks, Field, Input, Select } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
 import { notifyDone } from "../ui/notices.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
-import { DAY_MS, scopeTexts, stale } from "./keys.ts";
+import { localTime } from "../ui/text.ts";
+import { DAY_MS, stale } from "./keys.ts";
+import { scopeTexts } from "./scopes.ts";
 
 const MOST_DAYS = limits.keyMsMax / DAY_MS;
 const keyTexts = { title: "The new key", what: "key", use: "The program sends this key as its Bearer token." } as const;
 
 /** Returns the last of so many days, which begin with today, as the value of an input of the type `date`. */
-const lastOf = (days: number): string =>
-  new Date(Date.now() + (days - 1) * DAY_MS - new Date().getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+const lastOf = (days: number): string => localTime(Date.now() + (days - 1) * DAY_MS).slice(0, 10);
 
 export function NewKeyDialog({ account: { id, name }, onClose }: { account: ServiceAccount; onClose: () => void }) {
   const draft = useDraft(

@@ -1,6 +1,6 @@
-/** Reads service accounts and their keys, and says in words what a key may do. */
+/** Reads service accounts and their keys. */
 import { useQuery } from "@tanstack/react-query";
-import type { ApiKey, ScopeInput } from "canvassing-client/api";
+import type { ApiKey } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
 
 export const useAccounts = () =>
@@ -26,22 +26,3 @@ export const DAY_MS = 86_400_000;
 /** Days until a key ends, rounded up. Not above zero if the key has ended. */
 export const daysLeft = ({ expiresAt }: ApiKey): number => Math.ceil((Date.parse(expiresAt) - Date.now()) / DAY_MS);
 export const isLive = (key: ApiKey): boolean => daysLeft(key) > 0;
-
-export const scopeTexts: readonly (readonly [scope: ScopeInput, text: string])[] = [
-  ["prospects:read", "Prospects: read"],
-  ["prospects:write", "Prospects: add and change"],
-  ["prospects:delete", "Prospects: delete"],
-  ["prospects:export", "Prospects: export"],
-  ["prospects:import", "Prospects: import"],
-  ["territories:read", "Territories: read"],
-  ["territories:write", "Territories: change"],
-  ["reference:write", "Statuses, tags, addresses: change"],
-  ["webhooks:manage", "Webhooks"],
-  ["users:manage", "Users"],
-  ["keys:manage", "Service accounts and keys"],
-  ["audit:read", "Audit log"],
-];
-const texts: ReadonlyMap<string, string> = new Map(scopeTexts);
-
-/** A scope of a later release has no text here. */
-export const scopeText = (scope: string): string => texts.get(scope) ?? scope;
