@@ -14,7 +14,7 @@ import { labelOf, permissionsOf } from "../users/labels.ts";
 import { AccountForm, DeleteAccount } from "./account-dialogs.tsx";
 import { type Action, ActionDialog, NewKeyDialog } from "./key-dialogs.tsx";
 import { daysLeft, isLive, useAccount, useKeys } from "./keys.ts";
-import { scopeText } from "./scopes.ts";
+import { linesOf } from "./scopes.ts";
 
 /** The service reminds admins for the first time so many days before a key ends. */
 const SOON_DAYS = 14;
@@ -109,7 +109,17 @@ const shown: readonly Column<ApiKey>[] = [
       </div>
     ),
   },
-  { id: "scopes", header: "May", cell: ({ scopes }) => scopes.map(scopeText).join(" · ") },
+  {
+    id: "scopes",
+    header: "May",
+    cell: ({ scopes }) => (
+      <div>
+        {linesOf(scopes).map((line) => (
+          <div key={line}>{line}</div>
+        ))}
+      </div>
+    ),
+  },
   { id: "creator", header: "Created by", minor: true, cell: ({ createdBy }) => createdBy && nameOf(createdBy) },
   { id: "end", header: "Ends", cell: (apiKey) => <End apiKey={apiKey} /> },
   { id: "used", header: "Last used", cell: ({ lastUsedAt }) => (lastUsedAt ? <Time iso={lastUsedAt} /> : "Never") },

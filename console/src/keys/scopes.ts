@@ -17,5 +17,12 @@ export const scopeTexts: readonly (readonly [scope: ScopeInput, text: string])[]
 ];
 const texts: ReadonlyMap<string, string> = new Map(scopeTexts);
 
-/** A scope of a later release has no text here. */
-export const scopeText = (scope: string): string => texts.get(scope) ?? scope;
+/** Returns a line for each kind of record, such as `Prospects: read, export`. A scope of a later release has no text but its name. */
+export function linesOf(scopes: readonly string[]): string[] {
+  const parts = scopes.map((scope) => (texts.get(scope) ?? scope).split(": "));
+  const kinds = Map.groupBy(parts, ([kind]) => kind);
+  return [...kinds].map(([kind, all]) => {
+    const verbs = all.flatMap(([, verb]) => verb ?? []);
+    return verbs.length === 0 ? `${kind}` : `${kind}: ${verbs.join(", ")}`;
+  });
+}
