@@ -33,6 +33,8 @@ const PrintPage = page(async () => (await import("./territories/print.tsx")).Pri
 const ActivityPage = page(async () => (await import("./activity/page.tsx")).ActivityPage);
 const FilesPage = page(async () => (await import("./files/page.tsx")).FilesPage);
 const UsersPage = page(async () => (await import("./users/page.tsx")).UsersPage);
+const ServiceAccountsPage = page(async () => (await import("./keys/accounts.tsx")).ServiceAccountsPage);
+const ServiceAccountPage = page(async () => (await import("./keys/account.tsx")).ServiceAccountPage);
 const WebhooksPage = page(async () => (await import("./webhooks/page.tsx")).WebhooksPage);
 const WebhookPage = page(async () => (await import("./webhooks/detail.tsx")).WebhookPage);
 
@@ -56,6 +58,8 @@ export function App() {
                 <Route path="/activity" component={ActivityPage} />
                 <Route path="/files" component={FilesPage} />
                 <Route path="/users" component={UsersPage} />
+                {isAdmin(user) && <Route path="/service-accounts" component={ServiceAccountsPage} />}
+                {isAdmin(user) && <Route path="/service-accounts/:id" component={ServiceAccountPage} />}
                 {isAdmin(user) && <Route path="/webhooks" component={WebhooksPage} />}
                 {isAdmin(user) && <Route path="/webhooks/:id" component={WebhookPage} />}
                 <Route>

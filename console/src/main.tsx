@@ -24,6 +24,9 @@ const queries = new QueryClient({
       retry: (failures, error) =>
         failures < RETRIES && (!(error instanceof RequestFailed) || error.status === 429 || error.status >= 500),
     },
+    // The answer to a change may contain a secret that is shown only once. TanStack Query would keep it for five minutes after the dialog
+    // has closed.
+    mutations: { gcTime: 0 },
   },
 });
 

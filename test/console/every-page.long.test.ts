@@ -4,8 +4,9 @@
  */
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
+import { Scope } from "#shared/auth/scopes.ts";
 import { faultsOf, openContext } from "../harness/browser.ts";
-import { baseUrl } from "../harness/client.ts";
+import { at, baseUrl, type Client, clientOf, clientWith } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
@@ -34,6 +35,7 @@ interface Ids {
   readonly prospect: number;
   readonly territory: number;
   readonly webhook: number;
+  readonly account: number;
 }
 
 const stopsOf = ({ prospect, territory }: Ids): readonly Stop[] => [
@@ -54,7 +56,7 @@ const stopsOf = ({ prospect, territory }: Ids): readonly Stop[] => [
   ["/nowhere", "This page does not exist"],
 ];
 
-const stopsOfAdmins = ({ territory, webhook }: Ids): readonly Stop[] => [
+const stopsOfAdmins = ({ territory, webhook, account }: Ids): readonly Stop[] => [
   ["/prospects", "the newest first", /^Change all/],
   [`/territories?territory=${territory}`, "1 prospect inside.", /^Change the prospects/],
   ["/files", "Bulk change"],
@@ -66,6 +68,8 @@ const stopsOfAdmins = ({ territory, webhook }: Ids): readonly Stop[] => [
     ...[/^Edit the registration for prospect.created/, /^Delete the registration for prospect.created/],
   ],
   ["/users", "Vera Rep", "Invite a user", "Edit Vera Rep"],
+  ["/service-accounts", "now", "New service account"],
+  [`/service-accounts/${account}`, "Replaced by", "New key", "Edit", "Delete", /^Rotate/, /^Revoke/, /^Take over/],
 ];
 
 /** Makes a record for each page, with long names and values. The rep sees the prospect, because it is assigned to the rep. */
@@ -110,7 +114,33 @@ async function fill(): Promise<Ids> {
   dataOf(await team.admin.POST("/api/prospects/bulk", { body: { ids: [prospect.id], action, expectedCount: 1 } }), 202);
   dataOf(await team.admin.POST("/api/webhooks/{id}/test", { params: { path: { id: webhook.id } } }), 202);
   await receiver.until(2);
-  return { prospect: prospect.id, territory: territory.id, webhook: webhook.id };
+  const account = await accountWithKeys();
+  return { prospect: prospect.id, territory: territory.id, webhook: webhook.id, account };
+}
+
+/** Makes a service account with a replaced key, its successor that has all scopes, and a key whose creator is no longer an admin. */
+async function accountWithKeys(): Promise<number> {
+  const body = { name: "Nightly copy to the data warehouse", role: "admin" } as const;
+  const { id } = dataOf(await team.admin.POST("/api/service-accounts", { body }), 201);
+  const newKey = async (client: Client) =>
+    dataOf(
+      await client.POST("/api/service-accounts/{id}/keys", {
+        ...at(id),
+        body: { name: "Production", scopes: Scope.options },
+      }),
+      201,
+    );
+  const used = await newKey(team.admin);
+  dataOf(await clientWith(async () => used.key).GET("/api/me"));
+  const path = { params: { path: { id, keyId: used.id } } };
+  const overlap = { body: { overlapSeconds: 86_400 } };
+  dataOf(await team.admin.POST("/api/service-accounts/{id}/keys/{keyId}/rotate", { ...path, ...overlap }), 201);
+  const email = team.owner.email.replace(/^owner@/, "leaving@");
+  const person = { email, firstName: "Lea", lastName: "Leaving", role: "admin" } as const;
+  const leaving = dataOf(await team.owner.POST("/api/users", { body: person }), 201);
+  await newKey(clientOf(email));
+  dataOf(await team.owner.PATCH("/api/users/{id}", { ...at(leaving.id), body: { role: "sales" } }));
+  return id;
 }
 
 /** Returns the elements that are partly outside the screen, tables that scroll sideways, and controls in tables that cover each other. */

@@ -1,7 +1,11 @@
-/** Tests parts of pages in a real browser: imports of prospects and territories, and the code that verifies a signature. */
+/**
+ * Tests parts of pages in a real browser: imports of prospects and territories, the code that verifies a signature, and the life of an API
+ * key.
+ */
 import { stripTypeScriptTypes } from "node:module";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod/mini";
+import { baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
@@ -92,4 +96,42 @@ test("the page of a webhook shows warnings and sends a sample of a chosen event,
   expect(isGenuine(Buffer.from(`${sent} `), signature, secretKey)).toBe(false);
   expect(isGenuine(Buffer.from(sent), signature.slice(2), secretKey)).toBe(false);
   expect(isGenuine(Buffer.from(sent), signature, `${secretKey}x`)).toBe(false);
+});
+
+test("an admin creates, rotates and revokes a key, and each time the service refuses the old one", async () => {
+  const { page } = admin;
+  const dialog = page.getByRole("dialog");
+  const press = (name: string | RegExp) => page.getByRole("button", { name }).click();
+  const newKey = async (): Promise<string> => {
+    await dialog.getByRole("heading", { name: "The new key" }).waitFor();
+    const key = await dialog.locator("pre").innerText();
+    await press("I have stored it");
+    await dialog.waitFor({ state: "detached" });
+    return key;
+  };
+  const statusOf = async (key: string): Promise<number> => {
+    await flushAuthorizers();
+    return (await fetch(`${baseUrl()}/api/prospects`, { headers: { Authorization: `Bearer ${key}` } })).status;
+  };
+  await page.goto("/service-accounts");
+  await press("New service account");
+  await dialog.getByLabel("Name").fill("Web form");
+  await press("Save");
+  await page.getByRole("heading", { name: "Web form" }).waitFor();
+  await press("New key");
+  await dialog.getByLabel("Name").fill("Production");
+  await press("Create the key");
+  const first = await newKey();
+  expect(await statusOf(first)).toBe(200);
+
+  await press(/^Rotate Production/);
+  await dialog.getByLabel("The old key still works").selectOption({ label: "It stops at once" });
+  await press("Make a new key");
+  const second = await newKey();
+  expect(await Promise.all([first, second].map(statusOf))).toEqual([401, 200]);
+
+  await press(/^Revoke Production/);
+  await press("Revoke it");
+  await dialog.waitFor({ state: "detached" });
+  expect(await statusOf(second)).toBe(401);
 });

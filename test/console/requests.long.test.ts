@@ -12,11 +12,13 @@ let team: Team;
 let admin: Visit;
 let prospect: number;
 let webhook: number;
+let account: number;
 browserForAll(async (browser) => {
   team = await newTeam();
   prospect = dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann" } }), 201).id;
   const body = { name: "CRM", url: "https://example.com/crm" };
   webhook = dataOf(await team.admin.POST("/api/webhooks", { body }), 201).id;
+  account = dataOf(await team.admin.POST("/api/service-accounts", { body: { name: "Form", role: "admin" } }), 201).id;
   admin = await visit(browser, team.admin.email, `/prospects?prospect=${prospect}`);
 });
 
@@ -118,6 +120,25 @@ const dialogs: readonly {
     fields: { "First name": "Nora", "Last name": "New", "E-mail": `nora@${uniqueName()}.test` },
     route: () => "/api/users",
     count: async () => dataOf(await team.admin.GET("/api/users")).length,
+  },
+  {
+    record: "a service account",
+    path: () => "/service-accounts",
+    button: "New service account",
+    submit: "Save",
+    fields: { Name: "Once" },
+    route: () => "/api/service-accounts",
+    count: async () => dataOf(await team.admin.GET("/api/service-accounts")).length,
+  },
+  {
+    record: "a key",
+    path: () => `/service-accounts/${account}`,
+    button: "New key",
+    submit: "Create the key",
+    fields: { Name: "Once" },
+    route: () => `/api/service-accounts/${account}/keys`,
+    count: async () =>
+      dataOf(await team.admin.GET("/api/service-accounts/{id}/keys", { params: { path: { id: account } } })).length,
   },
 ];
 

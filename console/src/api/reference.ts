@@ -1,6 +1,6 @@
 /** Records that most pages need: the signed-in user, statuses, tags, users and territories. */
 import { useQuery } from "@tanstack/react-query";
-import type { Me } from "canvassing-client/api";
+import type { Me, UserSummary } from "canvassing-client/api";
 import { answer, api, RequestFailed } from "./client.ts";
 
 /** For one minute, pages use statuses, tags, users and territories from the cache, because this data rarely changes. */
@@ -71,11 +71,14 @@ export const isAdmin = ({ role }: Me): boolean => role !== "sales";
 
 export const mayManage = ({ permissions }: Me): boolean => permissions.includes("canManageProspects");
 
-/** The users as options of a list: those who may sign in, and the one who is chosen already. */
+/** The users as options of a list: those who may sign in, and the one who is chosen already. Programs are given no work. */
 export function useUserOptions(chosen?: number): readonly (readonly [id: number, name: string])[] {
   const users = useUsers().data ?? [];
-  return users.filter(({ isActive, id }) => isActive || id === chosen).map((user) => [user.id, nameOf(user)]);
+  return users
+    .filter(({ isActive, type, id }) => (isActive && type !== "service") || id === chosen)
+    .map((user) => [user.id, nameOf(user)]);
 }
 
-export const nameOf = ({ firstName, lastName }: { firstName: string; lastName: string }): string =>
-  `${firstName} ${lastName}`;
+/** A service account has only a last name. */
+export const nameOf = ({ firstName, lastName, type }: Pick<UserSummary, "firstName" | "lastName" | "type">): string =>
+  type === "service" ? `${lastName} (service account)` : `${firstName} ${lastName}`;

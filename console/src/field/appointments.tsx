@@ -6,7 +6,7 @@ import { Field, Input } from "../ui/field.tsx";
 import { Form } from "../ui/form.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { notifyFailed, notifyUndo } from "../ui/notices.tsx";
-import { timeText } from "../ui/text.ts";
+import { localTime, timeText } from "../ui/text.ts";
 import { type Door, type DoorAppointment, targetOf } from "./door.ts";
 import style from "./field.module.css";
 import { usePhone } from "./use-phone.ts";
@@ -71,7 +71,7 @@ interface DialogProps {
 
 function AppointmentDialog({ appointment, onClose, onSave }: DialogProps) {
   const [title, setTitle] = useState(appointment?.title ?? "Visit");
-  const [at, setAt] = useState(localTime(appointment === undefined ? new Date() : new Date(appointment.startAt)));
+  const [at, setAt] = useState(localTime(appointment === undefined ? Date.now() : Date.parse(appointment.startAt)));
   return (
     <Modal title={appointment === undefined ? "New appointment" : "Move the appointment"} onClose={onClose}>
       <Form submit="Save" onSubmit={() => onSave(title, new Date(at))}>
@@ -114,10 +114,4 @@ export function usualTimes(now: Date): [text: string, time: Date][] {
       return time > now ? [[`${name} ${hour.format(time)}`, time]] : [];
     }),
   );
-}
-
-/** The value of an input of the type `datetime-local`. */
-function localTime(time: Date): string {
-  const shifted = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
-  return shifted.toISOString().slice(0, 16);
 }

@@ -16,5 +16,6 @@ export const destinations: readonly Destination[] = [
   { path: "/activity", name: "Activity", icon: "chart" },
   { path: "/files", name: "Imports and exports", icon: "files" },
   { path: "/webhooks", name: "Webhooks", icon: "webhook", adminsOnly: true },
+  { path: "/service-accounts", name: "Service accounts", icon: "key", adminsOnly: true },
   { path: "/users", name: "Users", icon: "people" },
 ];

@@ -33,3 +33,7 @@ export function distanceText(iso: string, nowMs: number): string {
   const unit = units.find(([, length]) => Math.abs(ms) >= length);
   return unit === undefined ? "now" : distance.format(Math.trunc(ms / unit[1]), unit[0]);
 }
+
+/** Returns a time in the browser's time zone, as the value of an input of the type `datetime-local`. */
+export const localTime = (timeMs: number): string =>
+  new Date(timeMs - new Date(timeMs).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);

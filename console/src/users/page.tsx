@@ -8,7 +8,7 @@ import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { UserForm } from "./form.tsx";
-import { labelOf } from "./labels.ts";
+import { labelOf, permissionsOf } from "./labels.ts";
 
 export function UsersPage() {
   const query = useUsers();
@@ -29,24 +29,21 @@ export function UsersPage() {
       }
     >
       <Answer query={query} what="the users">
-        {(users) => <DataTable label="Users" columns={columns} rows={users} rowKey={({ id }) => id} />}
+        {(users) => <DataTable label="Users" columns={columns} rows={users.filter(isShown)} rowKey={({ id }) => id} />}
       </Answer>
       {open !== undefined && <UserForm user={open === "new" ? undefined : open} onClose={() => setOpen(undefined)} />}
     </Page>
   );
 }
 
+/** A disabled person can be enabled again. A service account that is not active is deleted. */
+const isShown = ({ type, isActive }: User): boolean => type !== "service" || isActive;
+
 const shown: readonly Column<User>[] = [
   { id: "name", header: "Name", cell: (user) => <strong>{nameOf(user)}</strong> },
-  { id: "email", header: "E-mail", cell: ({ email }) => email, minor: true },
+  { id: "email", header: "E-mail", cell: ({ email, type }) => (type === "service" ? "" : email), minor: true },
   { id: "role", header: "Role", cell: ({ role }) => labelOf(role) },
-  {
-    id: "permissions",
-    header: "Permissions",
-    minor: true,
-    cell: ({ role, permissions }) =>
-      role === "sales" ? permissions.map(labelOf).join(", ") || "Own prospects only" : "All",
-  },
+  { id: "permissions", header: "Permissions", minor: true, cell: permissionsOf },
   {
     id: "state",
     header: "State",
@@ -63,9 +60,10 @@ const editColumn = (open: (user: User) => void): Column<User> => ({
   header: "Actions",
   isQuiet: true,
   align: "right",
-  cell: (user) => (
-    <Button kind="quiet" aria-label={`Edit ${nameOf(user)}`} onClick={() => open(user)}>
-      Edit
-    </Button>
-  ),
+  cell: (user) =>
+    user.type !== "service" && (
+      <Button kind="quiet" aria-label={`Edit ${nameOf(user)}`} onClick={() => open(user)}>
+        Edit
+      </Button>
+    ),
 });

@@ -9,9 +9,10 @@ import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { Select } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
 import { Page } from "../ui/page.tsx";
+import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { Answer } from "../ui/states.tsx";
 import { DeliveryLog } from "./delivery-log.tsx";
-import { SecretDialog } from "./new-webhook.tsx";
+import { secretTexts } from "./new-webhook.tsx";
 import {
   type EventName,
   isEventName,
@@ -105,13 +106,7 @@ function RotateDialog({ webhookId: id, onClose }: { webhookId: number; onClose: 
     mutationFn: () => answer(api.POST("/api/webhooks/{id}/rotate-secret", { params: { path: { id } }, body: {} })),
   });
   if (rotate.data !== undefined) {
-    return (
-      <SecretDialog title="New secret" secret={rotate.data.secretKey}>
-        <Button kind="main" onClick={onClose}>
-          I have stored it
-        </Button>
-      </SecretDialog>
-    );
+    return <SecretDialog title="New secret" {...secretTexts} secret={rotate.data.secretKey} onClose={onClose} />;
   }
   return (
     <FormDialog

@@ -1,20 +1,18 @@
 /** A dialog that creates a webhook, and then shows its secret once. */
-import { type ReactNode, useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 import * as limits from "../../../shared/limits.ts";
 import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
-import { Button } from "../ui/button.tsx";
 import { Checks, Field, Input } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
-import { notifyDone, notifyFailed } from "../ui/notices.tsx";
+import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { useEventTypes } from "./queries.ts";
-import style from "./webhooks.module.css";
 
 /** More than the characters of the list of all events. */
 const LIST = 2_000;
+
+export const secretTexts = { what: "secret", use: "Receivers check the signature with this secret." } as const;
 
 export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
   const types = useEventTypes().data ?? [];
@@ -37,11 +35,13 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
   if (create.data !== undefined) {
     const { id, secretKey } = create.data;
     return (
-      <SecretDialog title="The webhook is created" secret={secretKey}>
-        <Button kind="main" onClick={() => open(`/webhooks/${id}`)}>
-          Open the webhook
-        </Button>
-      </SecretDialog>
+      <SecretDialog
+        title="The webhook is created"
+        {...secretTexts}
+        secret={secretKey}
+        close="Open the webhook"
+        onClose={() => open(`/webhooks/${id}`)}
+      />
     );
   }
   return (
@@ -71,30 +71,5 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
       />
       <DraftNote draft={draft} />
     </FormDialog>
-  );
-}
-
-/** Shows a secret that the service returns only once. Only the button among the children closes the dialog. */
-export function SecretDialog({ title, secret, children }: { title: string; secret: string; children: ReactNode }) {
-  const copy = () =>
-    navigator.clipboard.writeText(secret).then(() => notifyDone("The secret is in the clipboard."), notifyFailed);
-  const section = useRef<HTMLDivElement>(null);
-  // The button that had the focus has disappeared, so this section gets the focus.
-  useEffect(() => section.current?.focus(), []);
-  return (
-    <Modal title={title} onClose={undefined}>
-      <div ref={section} className="stack inside" tabIndex={-1}>
-        <p>
-          Receivers check the signature with this secret. It is shown only now, so store it before you close this
-          dialog.
-        </p>
-        <pre className={style.code}>{secret}</pre>
-        <div className="row">
-          {/* Browsers have a clipboard only for pages that came over HTTPS or from this computer. */}
-          {isSecureContext && <Button onClick={() => void copy()}>Copy the secret</Button>}
-          {children}
-        </div>
-      </div>
-    </Modal>
   );
 }

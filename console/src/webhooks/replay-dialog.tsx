@@ -2,15 +2,10 @@
 import { useState } from "react";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
+import { localTime } from "../ui/text.ts";
 import { type Range, useReplay } from "./queries.ts";
 
 const HOUR_MS = 3_600_000;
-
-/** Returns the local date and time as the value of an input of the type `datetime-local`. */
-function localTime(time: number): string {
-  const offset = new Date(time).getTimezoneOffset() * 60_000;
-  return new Date(time - offset).toISOString().slice(0, 16);
-}
 
 const hints = {
   undelivered: "Sends the deliveries that have failed in all attempts, and those that wait for another attempt.",
