@@ -127,7 +127,7 @@ func callBack(id string) error {
 		return err
 	}
 	url := fmt.Sprintf("%s/api/prospects/%d/notes", apiURL, delivery.Data.Prospect.ID)
-	for wait := 1; delivery.Event == "prospect.created" && !delivery.Test; wait *= 2 {
+	for delivery.Event == "prospect.created" && !delivery.Test {
 		request, err := http.NewRequest("POST", url, strings.NewReader(`{"body": "The CRM has this prospect."}`))
 		if err != nil {
 			return err
@@ -135,24 +135,19 @@ func callBack(id string) error {
 		request.Header.Set("Authorization", "Bearer "+apiKey)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Idempotency-Key", id)
-		retryAfter := 0
+		seconds := 5
 		if answer, err := client.Do(request); err == nil {
 			answer.Body.Close()
 			if answer.StatusCode < 300 {
 				break
 			}
-			retryAfter, err = strconv.Atoi(answer.Header.Get("Retry-After"))
-			if answer.StatusCode < 500 && err != nil {
+			if retryAfter, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
+				seconds = retryAfter
+			} else if answer.StatusCode < 500 {
 				return fmt.Errorf("%s: %s", id, answer.Status)
 			}
 		}
-		if wait > 60 {
-			wait = 60
-		}
-		if retryAfter < wait {
-			retryAfter = wait
-		}
-		time.Sleep(time.Duration(retryAfter) * time.Second)
+		time.Sleep(time.Duration(seconds) * time.Second)
 	}
 	return os.WriteFile(filepath.Join(inbox, id+".done"), nil, 0o600)
 }

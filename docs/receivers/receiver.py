@@ -66,24 +66,22 @@ def call_back(delivery_id):
     """Writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file `<id>.done`
     is written at the end. Without it, the next start of this program calls back again."""
     delivery = json.loads((INBOX / f"{delivery_id}.json").read_bytes())
-    wait = 1
     while delivery["event"] == "prospect.created" and not delivery.get("test"):
         url = f"{API_URL}/api/prospects/{delivery['data']['prospect']['id']}/notes"
         body = json.dumps({"body": "The CRM has this prospect."}).encode()
         headers = {"Authorization": f"Bearer {API_KEY}", "Content-Type": "application/json", "Idempotency-Key": delivery_id}
-        seconds = None
+        seconds = 5
         try:
             urlopen(Request(url, body, headers), timeout=30).close()
             break
         except HTTPError as error:
-            seconds = error.headers.get("Retry-After")
-            if error.code < 500 and seconds is None:
+            seconds = int(error.headers.get("Retry-After", seconds))
+            if error.code < 500 and "Retry-After" not in error.headers:
                 print(delivery_id, error, file=sys.stderr, flush=True)
                 return
         except (OSError, HTTPException):
             pass
-        time.sleep(max(wait, int(seconds or 0)))
-        wait = min(wait * 2, 60)
+        time.sleep(seconds)
     (INBOX / f"{delivery_id}.done").touch()
 
 

@@ -3,6 +3,7 @@ import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
 import { link, mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 
 const { WEBHOOK_SECRET: secret = "", HOST = "127.0.0.1", PORT = "8080", INBOX = "inbox" } = process.env;
 const { API_KEY, API_URL = "http://127.0.0.1:3000" } = process.env;
@@ -77,13 +78,13 @@ async function callBack(id: string): Promise<void> {
     const url = `${API_URL}/api/prospects/${data.prospect.id}/notes`;
     const headers = { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json", "Idempotency-Key": id };
     const request = { method: "POST", headers, body: JSON.stringify({ body: "The CRM has this prospect." }) };
-    for (let waitMs = 1_000; ; waitMs = Math.min(waitMs * 2, 60_000)) {
+    for (;;) {
       const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(30_000) }).catch(() => undefined);
       if (answer?.ok) break;
-      const seconds = answer?.headers.get("Retry-After") ?? "";
-      const isFinal = answer !== undefined && answer.status < 500 && seconds === "";
+      const retryAfter = answer?.headers.get("Retry-After") ?? undefined;
+      const isFinal = answer !== undefined && answer.status < 500 && retryAfter === undefined;
       if (isFinal) throw new Error(`${id}: ${answer.status} ${await answer.text()}`);
-      await new Promise((resolve) => setTimeout(resolve, Math.max(waitMs, Number(seconds) * 1_000)));
+      await wait(Number(retryAfter ?? 5) * 1_000);
     }
   }
   await writeFile(join(INBOX, `${id}.done`), "");
