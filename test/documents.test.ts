@@ -1,7 +1,9 @@
-/** Tests that docs/errors.md has the codes of all errors, and that docs/limits.md has the numbers of the code. */
+/** Tests that the tables of docs/errors.md, docs/limits.md and docs/automation.md say what the code says. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
+import * as z from "zod/mini";
+import { Scope } from "#shared/auth/scopes.ts";
 import { ApiError, problemBody, problems } from "#shared/errors.ts";
 import { requireKnown } from "#shared/http/validate.ts";
 import * as limits from "#shared/limits.ts";
@@ -61,6 +63,13 @@ const numbers: readonly (readonly [text: string, value: number])[] = [
   ["territories of a company", limits.territoriesPerCompany],
   ["points of a polygon", limits.polygonPointsMax],
   ["invitations of a company in a day", limits.invitationsPerDay],
+  ["service accounts of a company", limits.serviceAccounts],
+  ["service accounts of a company, deleted ones included", limits.serviceAccountsEver],
+  ["keys of a service account", limits.keysPerAccount],
+  ["days until a key ends", limits.keyMs / day],
+  ["days until a key ends, if you choose them", limits.keyMsMax / day],
+  ["days for which a replaced key works", limits.keyOverlapSeconds / (day / 1_000)],
+  ["days for which a key works after its creator has left", limits.orphanedKeyMs / day],
   ["webhooks of a company", limits.webhooksPerCompany],
   ["registrations of a webhook", limits.registrationsPerWebhook],
   ["minutes of a registration's delay", limits.delayMinutesMax],
@@ -87,4 +96,33 @@ test("docs/limits.md has the limits of the code", () => {
     Number(value.replaceAll(" ", "")),
   ]);
   expect(shown).toEqual(numbers);
+});
+
+const Operations = z.record(
+  z.string(),
+  z.record(z.string(), z.looseObject({ "x-required-scope": z.optional(z.string()) })),
+);
+
+test("the table of docs/automation.md has all scopes, and each request with the scope that it needs", () => {
+  const rows = [...read("docs/automation.md").matchAll(/^\| (`\w+:\w+`(?: or `\w+:\w+`)?) \| [^|]+ \|([^|]*)\|$/gm)];
+  expect(new Set(rows.flatMap(([, cell = ""]) => cell.replaceAll("`", "").split(" or ")))).toEqual(
+    new Set(Scope.options),
+  );
+  const patterns = rows.flatMap(([, cell = "", requests = ""]) =>
+    [...requests.matchAll(/`([A-Z, ]*)(\/[^`*]+)(\*?)`/g)].map(([, methods = "", path = "", star]) => {
+      const fits = (method: string, other: string): boolean =>
+        (methods === "" || methods.trim().split(", ").includes(method)) &&
+        (star === "*" ? other.startsWith(path) : other === path);
+      return { scope: cell.replaceAll("`", "").replace(" or ", " | "), path, fits };
+    }),
+  );
+  const scopeOf = (method: string, path: string): string | undefined =>
+    patterns.filter(({ fits }) => fits(method, path)).toSorted((a, b) => b.path.length - a.path.length)[0]?.scope;
+  const { paths } = JSON.parse(read("docs/openapi.json"));
+  const operations = Object.entries(Operations.parse(paths)).flatMap(([path, methods]) =>
+    Object.entries(methods).map(
+      ([method, operation]) => [method.toUpperCase(), path, operation["x-required-scope"]] as const,
+    ),
+  );
+  expect(operations.map(([method, path]) => [method, path, scopeOf(method, path)])).toEqual(operations);
 });

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -32,6 +34,11 @@ var (
 	inbox  = setting("INBOX", "inbox")
 	key    = keyOf(os.Getenv("WEBHOOK_SECRET"))
 	idForm = regexp.MustCompile(`^\w+$`)
+
+	apiKey = os.Getenv("API_KEY")
+	apiURL = setting("API_URL", "http://127.0.0.1:3000")
+	client = http.Client{Timeout: 30 * time.Second}
+	calls  sync.Mutex
 )
 
 func setting(name, otherwise string) string {
@@ -104,7 +111,60 @@ func keep(id string, body []byte) (bool, error) {
 	return err == nil, err
 }
 
-// Stores a delivery and answers at once, because the sender waits at most 10 seconds. Another process handles the stored deliveries later.
+// Writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file <id>.done is
+// written at the end. Without it, the next start of this program calls back again.
+func callBack(id string) error {
+	var delivery struct {
+		Event string
+		Test  bool
+		Data  struct{ Prospect struct{ ID int64 } }
+	}
+	content, err := os.ReadFile(filepath.Join(inbox, id+".json"))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, &delivery); err != nil {
+		return err
+	}
+	url := fmt.Sprintf("%s/api/prospects/%d/notes", apiURL, delivery.Data.Prospect.ID)
+	for delivery.Event == "prospect.created" && !delivery.Test {
+		request, err := http.NewRequest("POST", url, strings.NewReader(`{"body": "The CRM has this prospect."}`))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Authorization", "Bearer "+apiKey)
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Idempotency-Key", id)
+		seconds := 5
+		if answer, err := client.Do(request); err == nil {
+			answer.Body.Close()
+			if answer.StatusCode < 300 {
+				break
+			}
+			if retryAfter, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil {
+				seconds = retryAfter
+			} else if answer.StatusCode < 500 {
+				return fmt.Errorf("%s: %s", id, answer.Status)
+			}
+		}
+		time.Sleep(time.Duration(seconds) * time.Second)
+	}
+	return os.WriteFile(filepath.Join(inbox, id+".done"), nil, 0o600)
+}
+
+// Calls back for one delivery after another, if the receiver has a key.
+func callBackInTurn(id string) {
+	calls.Lock()
+	defer calls.Unlock()
+	if apiKey == "" {
+		return
+	}
+	if err := callBack(id); err != nil {
+		log.Print(err)
+	}
+}
+
+// Stores a delivery and answers at once, because the sender waits at most 10 seconds. It is handled later.
 func receive(response http.ResponseWriter, request *http.Request) {
 	if request.Method != http.MethodPost {
 		response.WriteHeader(http.StatusMethodNotAllowed)
@@ -130,6 +190,7 @@ func receive(response http.ResponseWriter, request *http.Request) {
 	}
 	if isNew {
 		fmt.Println(id, request.Header.Get("X-Service-Event"))
+		go callBackInTurn(id)
 	}
 	response.WriteHeader(http.StatusNoContent)
 }
@@ -137,6 +198,16 @@ func receive(response http.ResponseWriter, request *http.Request) {
 func main() {
 	if err := os.MkdirAll(inbox, 0o700); err != nil {
 		log.Fatal(err)
+	}
+	stored, err := filepath.Glob(filepath.Join(inbox, "*.json"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, file := range stored {
+		id := strings.TrimSuffix(filepath.Base(file), ".json")
+		if _, err := os.Stat(filepath.Join(inbox, id+".done")); err != nil {
+			go callBackInTurn(id)
+		}
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(setting("HOST", "127.0.0.1"), setting("PORT", "8080")))
 	if err != nil {

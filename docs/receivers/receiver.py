@@ -3,18 +3,26 @@
 import base64
 import hashlib
 import hmac
+import json
 import os
+import queue
 import re
 import sys
+import threading
 import time
 import uuid
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 SECRET = os.environ.get("WEBHOOK_SECRET") or sys.exit("WEBHOOK_SECRET is not set")
 HOST = os.environ.get("HOST", "127.0.0.1")
 PORT = int(os.environ.get("PORT", "8080"))
 INBOX = Path(os.environ.get("INBOX", "inbox"))
+API_KEY = os.environ.get("API_KEY")
+API_URL = os.environ.get("API_URL", "http://127.0.0.1:3000")
 
 # Each attempt is signed when it is sent. If a signature is older than this, somebody has recorded the request and sends it again.
 TOLERANCE_SECONDS = 300
@@ -54,12 +62,47 @@ def keep(delivery_id, body):
         draft.unlink()
 
 
+def call_back(delivery_id):
+    """Writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file `<id>.done`
+    is written at the end. Without it, the next start of this program calls back again."""
+    delivery = json.loads((INBOX / f"{delivery_id}.json").read_bytes())
+    while delivery["event"] == "prospect.created" and not delivery.get("test"):
+        url = f"{API_URL}/api/prospects/{delivery['data']['prospect']['id']}/notes"
+        body = json.dumps({"body": "The CRM has this prospect."}).encode()
+        headers = {"Authorization": f"Bearer {API_KEY}", "Content-Type": "application/json", "Idempotency-Key": delivery_id}
+        seconds = 5
+        try:
+            urlopen(Request(url, body, headers), timeout=30).close()
+            break
+        except HTTPError as error:
+            seconds = int(error.headers.get("Retry-After", seconds))
+            if error.code < 500 and "Retry-After" not in error.headers:
+                print(delivery_id, error, file=sys.stderr, flush=True)
+                return
+        except (OSError, HTTPException):
+            pass
+        time.sleep(seconds)
+    (INBOX / f"{delivery_id}.done").touch()
+
+
+waiting = queue.SimpleQueue()
+
+
+def call_back_for_all():
+    """Calls back for one delivery after another."""
+    for file in INBOX.glob("*.json"):
+        if not file.with_suffix(".done").exists():
+            call_back(file.stem)
+    while True:
+        call_back(waiting.get())
+
+
 class Receiver(BaseHTTPRequestHandler):
     # Maximum number of seconds to wait for data from the sender.
     timeout = 15
 
     def do_POST(self):
-        """Only stores the delivery, because the sender waits at most 10 seconds. Another process handles it later."""
+        """Only stores the delivery, because the sender waits at most 10 seconds. It is handled later."""
         length = self.headers.get("Content-Length", "")
         if not re.fullmatch(r"\d{1,9}", length, re.ASCII):
             return self.answer(411)
@@ -78,6 +121,7 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(500)
         if is_new:
             print(delivery_id, self.headers.get("X-Service-Event"), flush=True)
+            waiting.put(delivery_id)
         self.answer(204)
 
     def answer(self, status):
@@ -91,5 +135,7 @@ class Receiver(BaseHTTPRequestHandler):
 if __name__ == "__main__":
     INBOX.mkdir(parents=True, exist_ok=True)
     server = ThreadingHTTPServer((HOST, PORT), Receiver)
+    if API_KEY:
+        threading.Thread(target=call_back_for_all, daemon=True).start()
     print(f"listening on http://{HOST}:{server.server_address[1]}", flush=True)
     server.serve_forever()

@@ -1,10 +1,12 @@
 /** A webhook receiver in one file without dependencies, for Node.js 22.18 or newer: `WEBHOOK_SECRET=… node receiver.ts`. */
 import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
-import { link, mkdir, unlink, writeFile } from "node:fs/promises";
+import { link, mkdir, readdir, readFile, unlink, writeFile } from "node:fs/promises";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 
 const { WEBHOOK_SECRET: secret = "", HOST = "127.0.0.1", PORT = "8080", INBOX = "inbox" } = process.env;
+const { API_KEY, API_URL = "http://127.0.0.1:3000" } = process.env;
 if (secret === "") throw new Error("WEBHOOK_SECRET is not set");
 
 /**
@@ -67,8 +69,36 @@ async function keep(id: string, body: Buffer): Promise<boolean> {
 }
 
 /**
- * Stores the delivery and returns the status of the response. Another process handles the stored deliveries later, because the sender
- * waits at most 10 seconds for the response.
+ * Calls back: writes a note on a new prospect. A repeated request has the same Idempotency-Key, so it writes no second note. The file
+ * `<id>.done` is written at the end. Without it, the next start of this program calls back again.
+ */
+async function callBack(id: string): Promise<void> {
+  const { event, test, data } = JSON.parse(await readFile(join(INBOX, `${id}.json`), "utf8"));
+  if (event === "prospect.created" && test !== true) {
+    const url = `${API_URL}/api/prospects/${data.prospect.id}/notes`;
+    const headers = { Authorization: `Bearer ${API_KEY}`, "Content-Type": "application/json", "Idempotency-Key": id };
+    const request = { method: "POST", headers, body: JSON.stringify({ body: "The CRM has this prospect." }) };
+    for (;;) {
+      const answer = await fetch(url, { ...request, signal: AbortSignal.timeout(30_000) }).catch(() => undefined);
+      if (answer?.ok) break;
+      const retryAfter = answer?.headers.get("Retry-After") ?? undefined;
+      const isFinal = answer !== undefined && answer.status < 500 && retryAfter === undefined;
+      if (isFinal) throw new Error(`${id}: ${answer.status} ${await answer.text()}`);
+      await wait(Number(retryAfter ?? 5) * 1_000);
+    }
+  }
+  await writeFile(join(INBOX, `${id}.done`), "");
+}
+
+let calls = Promise.resolve();
+/** Calls back for one delivery after another, if the receiver has a key. */
+function enqueue(id: string): void {
+  if (API_KEY !== undefined) calls = calls.then(() => callBack(id)).catch(console.error);
+}
+
+/**
+ * Stores the delivery and returns the status of the response. The stored deliveries are handled later, because the sender waits at most 10
+ * seconds for the response.
  */
 async function receive(request: IncomingMessage): Promise<number> {
   if (request.method !== "POST") return 405;
@@ -76,11 +106,19 @@ async function receive(request: IncomingMessage): Promise<number> {
   if (body === undefined) return 413;
   const id = verified(request.headers, body);
   if (id === undefined) return 401;
-  if (await keep(id, body)) console.log(`${id} ${request.headers["x-service-event"]}`);
+  if (await keep(id, body)) {
+    console.log(`${id} ${request.headers["x-service-event"]}`);
+    enqueue(id);
+  }
   return 204;
 }
 
 await mkdir(INBOX, { recursive: true });
+const stored = await readdir(INBOX);
+for (const name of stored) {
+  const [id = "", type] = name.split(".");
+  if (type === "json" && !stored.includes(`${id}.done`)) enqueue(id);
+}
 const server = createServer(async (request, response) => {
   // After an error, for example if the disk is full, the response is 500. The service then sends the delivery again later.
   const status = await receive(request).catch((error: unknown) => {

@@ -1,7 +1,10 @@
-/** Tests that the sample receivers in docs/receivers store each webhook delivery once, and store no invalid request. */
+/**
+ * Tests that the sample receivers in docs/receivers store each webhook delivery once, store no invalid request, and call the API once for
+ * each delivery.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,11 +13,13 @@ import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { root } from "../../infra/build/bundle.ts";
+import { newKey } from "../harness/api-key.ts";
 import { at } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { newReceiver, newWebhook } from "./subscribed.ts";
+import { startUnreliableGateway } from "./unreliable-gateway.ts";
 
 const as = await newTeam();
 
@@ -41,27 +46,41 @@ interface Sample {
   /** Returns the ids of the deliveries that the sample receiver has stored. */
   kept(): string[];
   bodyOf(id: string): string;
+  /** Resolves when the sample receiver has called the API for a delivery. */
+  untilDone(id: string): Promise<void>;
+  /** Removes the mark that the sample receiver has called the API, as if it had been killed before it could write it. */
+  forgetDone(id: string): void;
+  stop(): Promise<void>;
   /** Removes the folder in which the sample receiver stores deliveries. */
   removeInbox(): void;
 }
 
-async function start([command, ...args]: Language["command"], secret: string): Promise<Sample> {
+function newInbox(): string {
   const inbox = mkdtempSync(join(tmpdir(), "receiver-"));
+  onTestFinished(() => rmSync(inbox, { recursive: true, force: true }));
+  return inbox;
+}
+
+async function start(
+  [command, ...args]: Language["command"],
+  secret: string,
+  more: NodeJS.ProcessEnv = {},
+): Promise<Sample> {
+  const { INBOX: inbox = newInbox() } = more;
   const child: ChildProcess = spawn(command, args, {
     cwd: join(root, "docs/receivers"),
-    env: { ...process.env, WEBHOOK_SECRET: secret, HOST: "127.0.0.1", PORT: "0", INBOX: inbox },
+    env: { ...process.env, WEBHOOK_SECRET: secret, HOST: "127.0.0.1", PORT: "0", ...more, INBOX: inbox },
     stdio: ["ignore", "pipe", "inherit"],
     // `go run` starts a child process, which must be killed too. The receiver therefore runs in a separate process group.
     detached: true,
   });
-  onTestFinished(async () => {
+  async function stop(): Promise<void> {
     const ended = once(child, "exit");
-    if (child.pid !== undefined && child.exitCode === null) {
-      process.kill(-child.pid, "SIGKILL");
-      await ended;
-    }
-    rmSync(inbox, { recursive: true, force: true });
-  });
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    process.kill(-child.pid, "SIGKILL");
+    await ended;
+  }
+  onTestFinished(stop);
   if (child.stdout === null) throw new Error("nothing to read from");
   const [line] = await once(createInterface(child.stdout), "line");
   const url = /^listening on (http:\/\/127\.0\.0\.1:\d+)$/.exec(String(line))?.[1];
@@ -69,6 +88,9 @@ async function start([command, ...args]: Language["command"], secret: string): P
     url: present(url),
     kept: () => readdirSync(inbox).map((name) => name.replace(/\.json$/, "")),
     bodyOf: (id) => readFileSync(join(inbox, `${id}.json`), "utf8"),
+    untilDone: (id) => expect.poll(() => existsSync(join(inbox, `${id}.done`))).toBe(true),
+    forgetDone: (id) => rmSync(join(inbox, `${id}.done`)),
+    stop,
     removeInbox: () => rmSync(inbox, { recursive: true }),
   };
 }
@@ -176,6 +198,39 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
     expect(sample.bodyOf(event.id)).toBe(body);
   });
 });
+
+test.for(languages)(
+  "a receiver with a key writes one note on each new prospect, although requests fail, an answer is lost and the receiver is killed: $language",
+  async ({ command, version }, { skip }) => {
+    if (!(await isInstalled(command[0], version))) skip(`${command[0]} is not installed`);
+    const secret = "a secret in plain text";
+    const gateway = await startUnreliableGateway();
+    const API_KEY = await newKey(as.admin, ["prospects:write"]);
+    const settings = { API_KEY, API_URL: gateway.url, INBOX: newInbox() };
+    const first = await start(command, secret, settings);
+    const webhook = await register(first.url, secret);
+    const prospect = await newProspect();
+    const [delivery] = await delivered(webhook, 1);
+    const { id } = present(delivery);
+    await first.untilDone(id);
+    // The first request was refused. The answer of the second one was lost after the note was written.
+    expect(gateway.headers("idempotency-key")).toEqual([id, id, id]);
+    await first.stop();
+    first.forgetDone(id);
+    const second = await start(command, secret, settings);
+    await second.untilDone(id);
+    await second.stop();
+
+    const third = await start(command, secret, settings);
+    dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(webhook), body: { url: third.url } }));
+    await newProspect();
+    const other = present((await delivered(webhook, 2)).find((one) => one.id !== id)).id;
+    await third.untilDone(other);
+    expect(gateway.headers("idempotency-key")).toEqual([id, id, id, id, other]);
+    const notes = dataOf(await as.admin.GET("/api/prospects/{id}/notes", at(prospect.id)));
+    expect(notes).toMatchObject([{ createdBy: { type: "service" } }]);
+  },
+);
 
 test("the TypeScript sample fails with a message if its port is in use, also at its first start", async () => {
   const other = await startReceiver();
