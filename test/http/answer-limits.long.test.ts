@@ -30,7 +30,7 @@ import {
   webhook,
   wide,
 } from "./answer-limits-records.ts";
-import { atLeast, counts, itemsOf, type Requests, record, requestsOf } from "./answer-limits-requests.ts";
+import { atLeast, counts, itemsOf, type Requests, requestsOf } from "./answer-limits-requests.ts";
 import { newStage, type Stage } from "./answer-limits-stage.ts";
 import { accountVisits, has, type Visit, visit } from "./answer-limits-visits.ts";
 
