@@ -10669,7 +10669,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 148
+                 * @example 169
                  */
                 id: number;
             };
@@ -10732,7 +10732,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 148
+                 * @example 169
                  */
                 id: number;
             };
@@ -10774,7 +10774,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 148
+                 * @example 169
                  */
                 id: number;
             };
@@ -11279,7 +11279,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11340,7 +11340,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11382,7 +11382,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11455,7 +11455,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11529,7 +11529,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
