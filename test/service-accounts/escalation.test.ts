@@ -337,6 +337,6 @@ test("no sequence of changes gives a key more rights than its sponsors and its a
       }
     }),
     // The search for a smaller sequence would take minutes.
-    { numRuns: sized({ short: 12, wide: 100 }), endOnFailure: true },
+    { numRuns: sized({ short: 6, wide: 100 }), endOnFailure: true },
   );
 });
