@@ -28,7 +28,7 @@ const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutIt
 export const referenceRoutes: readonly Route[] = [
   get("/api/users", "users/list", { table: dictionary, streamed: true }),
   post("/api/users", "users/create", {
-    table: { ...invitationWrites, ...newIds, identity: ["PutItem"] },
+    table: { ...invitationWrites, ...newIds, identity: ["GetItem", "PutItem", "ConditionCheckItem"] },
     identityProvider: "invite",
   }),
   get("/api/users/{id}", "users/get", { table: named }),

@@ -11,10 +11,12 @@ const accountWrites: TableAccess = {
 };
 
 /** The rights to change the keys of an account. The key rings are rows of the family `identity`. */
-const keyWrites: TableAccess = {
+const takeOver: TableAccess = {
   reference: ["GetItem", "ConditionCheckItem"],
-  identity: ["GetItem", "UpdateItem", "ConditionCheckItem"],
+  identity: ["GetItem", "UpdateItem"],
 };
+/** If a key makes the request, the key ring of this key is checked too. */
+const keyWrites: TableAccess = { ...takeOver, identity: ["GetItem", "UpdateItem", "ConditionCheckItem"] };
 /** A request that lowers the rights of a user also changes the keys that this user has created. */
 const createdKeys: TableAccess = {
   identity: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
@@ -24,7 +26,9 @@ const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"]
 
 export const serviceAccountRoutes: readonly Route[] = [
   get(accounts, "service-accounts/list", { table: { reference: ["Query"] } }),
-  post(accounts, "service-accounts/create", { table: { ...accountWrites, ...newIds, identity: ["PutItem"] } }),
+  post(accounts, "service-accounts/create", {
+    table: { ...accountWrites, ...newIds, identity: ["GetItem", "PutItem", "ConditionCheckItem"] },
+  }),
   get(`${accounts}/{id}`, "service-accounts/get", { table: named }),
   patch(`${accounts}/{id}`, "service-accounts/update", { table: { ...accountWrites, ...createdKeys, ...runningJob } }),
   remove(`${accounts}/{id}`, "service-accounts/delete", { table: { ...accountWrites, ...createdKeys, ...runningJob } }),
@@ -37,6 +41,6 @@ export const serviceAccountRoutes: readonly Route[] = [
     table: { ...keyWrites, dataKeys: ["GetItem", "PutItem"] },
     secrets: "make",
   }),
-  post(`${keys}/{keyId}/take-over`, "api-keys/take-over", { table: keyWrites }),
+  post(`${keys}/{keyId}/take-over`, "api-keys/take-over", { table: takeOver }),
   remove(`${keys}/{keyId}`, "api-keys/revoke", { table: keyWrites }),
 ];

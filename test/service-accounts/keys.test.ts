@@ -9,7 +9,7 @@ import { getUser } from "#shared/reference/users.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { createAccount, deleteAccount, revokeKey, rotateKey, takeOverKey, updateUser } from "../harness/verbs.ts";
-import { codeOf, newStage, START, type Stage } from "./stage.ts";
+import { codeOf, MANAGING, newStage, START, type Stage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 const account = { name: "program", role: "admin" as const, permissions: [] };
@@ -127,6 +127,17 @@ test("an orphaned key ends 30 days later, unless an admin takes it over before",
   await signIn(kept.key);
   await expect(takeOverKey(context, owner, id, ending.id)).rejects.toMatchObject({ code: "conflict" });
   expect(await codeOf(signIn(ending.key))).toBe("unauthenticated");
+});
+
+test("a key that an orphaned key has created while its rights were cached ends with it", async () => {
+  const stage = await newStage(db);
+  const { context, owner, newAdmin, newAccount, newKey, signIn } = stage;
+  const leaver = await newAdmin();
+  const cached = await signIn((await newKey(await newAccount(), leaver, { scopes: MANAGING })).key);
+  await updateUser(context, owner, leaver.userId, { isActive: false });
+  const made = await newKey(await newAccount(), cached, { scopes: MANAGING });
+  expect((await signIn(made.key)).key?.scopes).toEqual(["prospects:read"]);
+  await expectEnd(stage, made.key, START + limits.orphanedKeyMs);
 });
 
 test("a use of a key is stored at most once in 15 minutes", async () => {
