@@ -1,9 +1,8 @@
 /** DELETE /api/service-accounts/{id}: deletes a service account with its keys. */
 
 import { command } from "#shared/http/endpoint.ts";
-import { IdPath } from "#shared/http/paths.ts";
+import { Deleted, IdPath } from "#shared/http/paths.ts";
 import { untilJobsHaveRights } from "#shared/jobs/bulk/rights.ts";
-import { DeletedAccount } from "#shared/reference/service-account-schema.ts";
 import { deleteAccount } from "#shared/reference/service-accounts.ts";
 
 export const handler = command(
@@ -13,7 +12,7 @@ export const handler = command(
       "Within a minute the service refuses all keys of the account. Its running job stops before the answer. Records still show the account as their author.",
     path: IdPath,
     status: 200,
-    response: DeletedAccount,
+    response: Deleted,
     tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",

@@ -11,7 +11,7 @@ import { indexRow } from "#shared/prospects/indexed.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
-import { createProspect, deleteProspect, updateProspect } from "../harness/verbs.ts";
+import { createProspect, deleteProspect, findOrMake, updateProspect } from "../harness/verbs.ts";
 import { type Budget, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
@@ -47,8 +47,12 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
   const whole = { ...atTheDoor(company, 3), assignedToUserId, address: ADDRESS };
   await createProspect(context, caller, { address: ADDRESS });
   const all = await metered(() => createProspect(context, caller, whole));
-  for (let made = 5; made < UNFLUSHED; made++) await createProspect(context, caller, atTheDoor(company, made));
+  for (let at = 5; at < UNFLUSHED; at++) await createProspect(context, caller, atTheDoor(company, at));
   const after = await list();
+  const lead = { ...atTheDoor(company, UNFLUSHED), sourceId: "lead-1" };
+  const findOrMakeLead = () =>
+    metered(() => findOrMake(context, caller, { matchBy: "sourceId", onMatch: "skip" }, lead));
+  const [made, found] = [await findOrMakeLead(), await findOrMakeLead()];
   const currentStatusId = company.statuses[1]?.id;
   const patch = await metered(() => updateProspect(context, caller, id, { currentStatusId }));
   const removal = await metered(() => deleteProspect(context, caller, id));
@@ -69,6 +73,9 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
     line(6, "create with status, assignee and a new address, write units", 8, all.usage.writeUnits),
     line(6, "patch of the status, write units", 6, patch.usage.writeUnits),
     line(6, "delete, write units", 4, removal.usage.writeUnits),
+    line(6, "find or make, made: write units", 8, made.usage.writeUnits),
+    line(6, "find or make, found: write units", 0, found.usage.writeUnits),
+    line(1, "find or make, found: read units", 10, found.usage.readUnits),
   ];
 }
 
