@@ -104,7 +104,7 @@ const Operations = z.record(
 );
 
 test("the table of docs/automation.md has all scopes, and each request with the scope that it needs", () => {
-  const rows = [...read("docs/automation.md").matchAll(/^\| (`\w+:\w+`(?: or `\w+:\w+`)?) \| [^|]+ \|([^|]*)\|$/gm)];
+  const rows = [...read("docs/automation.md").matchAll(/^\| (`\w+:\w+`(?: or `\w+:\w+`)*) \| [^|]+ \|([^|]*)\|$/gm)];
   expect(new Set(rows.flatMap(([, cell = ""]) => cell.replaceAll("`", "").split(" or ")))).toEqual(
     new Set(Scope.options),
   );
@@ -113,7 +113,7 @@ test("the table of docs/automation.md has all scopes, and each request with the 
       const fits = (method: string, other: string): boolean =>
         (methods === "" || methods.trim().split(", ").includes(method)) &&
         (star === "*" ? other.startsWith(path) : other === path);
-      return { scope: cell.replaceAll("`", "").replace(" or ", " | "), path, fits };
+      return { scope: cell.replaceAll("`", "").replaceAll(" or ", " | "), path, fits };
     }),
   );
   const scopeOf = (method: string, path: string): string | undefined =>

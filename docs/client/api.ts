@@ -574,7 +574,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a key
-         * @description Within a minute the service refuses the key. Jobs that the key has begun go on.
+         * @description Within a minute the service refuses the key. Jobs that the key has begun stop.
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
@@ -1429,7 +1429,7 @@ export interface paths {
          * List jobs
          * @description Newest first. Admins and owners get all jobs of the company, and other users get their own. `nextCursor` leads to the next page; it is null on the last one. A page may have fewer jobs than `limit`, or none.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete` or `prospects:import`.
          */
         get: operations["jobsList"];
         put?: never;
@@ -1453,7 +1453,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete` or `prospects:import`.
          */
         get: operations["jobsGet"];
         put?: never;
@@ -1477,7 +1477,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete` or `prospects:import`.
          */
         get: operations["jobsResults"];
         put?: never;
@@ -1501,7 +1501,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete` or `prospects:import`.
          */
         get: operations["jobsResultsNdjson"];
         put?: never;
@@ -1525,7 +1525,7 @@ export interface paths {
          *
          *     A record of another company, a record that the caller may not see and a deleted record are all 404.
          *
-         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete`.
+         *     Needs the permission `canManageProspects`, which admins and owners have. A key needs the scope `prospects:write` or `prospects:delete` or `prospects:import`.
          */
         get: operations["jobsResultsCsv"];
         put?: never;
@@ -2578,7 +2578,7 @@ export interface components {
             expiresAt: string;
             /**
              * Format: date-time
-             * @description At most 15 minutes older than the last request. Null if the key was never used.
+             * @description When the key was used, at most about 15 minutes before its last use. Null if it was never used.
              */
             lastUsedAt: string | null;
             /**
@@ -2776,7 +2776,7 @@ export interface components {
             expiresAt: string;
             /**
              * Format: date-time
-             * @description At most 15 minutes older than the last request. Null if the key was never used.
+             * @description When the key was used, at most about 15 minutes before its last use. Null if it was never used.
              */
             lastUsedAt: string | null;
             /**
@@ -5165,10 +5165,10 @@ export interface components {
             /** @description The largest distance from `near` in metres, as a text such as `"500"`. Needs `near`. */
             maxMeters?: string;
         };
-        /** @description What a key may do. Writing does not include reading. Known values: `prospects:read`, `prospects:write`, `prospects:delete`, `prospects:export`, `prospects:import`, `territories:read`, `territories:write`, `reference:write`, `webhooks:manage`, `users:manage`, `keys:manage`, `audit:read`. */
+        /** @description What a key may do. Writing does not include reading: an answer to a write only shows the written record. Known values: `prospects:read`, `prospects:write`, `prospects:delete`, `prospects:export`, `prospects:import`, `territories:read`, `territories:write`, `reference:write`, `webhooks:manage`, `users:manage`, `keys:manage`, `audit:read`. */
         Scope: "prospects:read" | "prospects:write" | "prospects:delete" | "prospects:export" | "prospects:import" | "territories:read" | "territories:write" | "reference:write" | "webhooks:manage" | "users:manage" | "keys:manage" | "audit:read" | (string & {});
         /**
-         * @description What a key may do. Writing does not include reading.
+         * @description What a key may do. Writing does not include reading: an answer to a write only shows the written record.
          * @enum {string}
          */
         ScopeInput: "prospects:read" | "prospects:write" | "prospects:delete" | "prospects:export" | "prospects:import" | "territories:read" | "territories:write" | "reference:write" | "webhooks:manage" | "users:manage" | "keys:manage" | "audit:read";
@@ -10669,7 +10669,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 148
+                 * @example 169
                  */
                 id: number;
             };
@@ -10732,7 +10732,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 148
+                 * @example 169
                  */
                 id: number;
             };
@@ -10774,7 +10774,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 148
+                 * @example 169
                  */
                 id: number;
             };
@@ -11279,7 +11279,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11340,7 +11340,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11382,7 +11382,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11455,7 +11455,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };
@@ -11529,7 +11529,7 @@ export interface operations {
             path: {
                 /**
                  * @description Id of the record.
-                 * @example 937
+                 * @example 929
                  */
                 id: number;
             };

@@ -123,9 +123,9 @@ const demoIds: Readonly<Record<string, number>> = {
   tags: 143,
   prospects: 256,
   addresses: 512,
-  territories: 937,
+  territories: 929,
   notes: 147,
-  appointments: 148,
+  appointments: 169,
 };
 
 function demoExample({ path }: Route, parameter: string): { example?: number } {

@@ -66,13 +66,13 @@ function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes 
   for (const scope of scopes) requireScope(caller, scope);
 }
 
-/** A key that a key makes ends with that key if its creator leaves. */
+/** Those who answer for a key also answer for the keys that it makes. */
 function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): Sponsored {
   return {
     createdBy: userId,
     sponsors: [...new Set([userId, ...(key?.sponsors ?? [])])],
     creatorRights: { role: rights.role, permissions: effectivePermissions(rights) },
-    orphanedAt: key?.orphanedAt,
+    orphanedAt: undefined,
   };
 }
 

@@ -18,7 +18,7 @@ export interface CheckedCaller {
   readonly key: StoredKey | undefined;
 }
 
-/** Call it after the reads for `others`, the other writes of the transaction. Throws `permission_denied` if a key has lost rights. */
+/** Call it after the reads for `others`, the other writes of the transaction. Throws `permission_denied` if a key has lost rights or its creator. */
 export async function checkedCaller(
   context: ReadContext,
   caller: Caller,
@@ -34,9 +34,10 @@ export async function checkedCaller(
 async function keyInUse({ table, clock }: ReadContext, { role }: Caller, id: string) {
   const ring = StoredKeyRing.parse(await table.get(keys.keyRing(ringOf(id))));
   const key = ring.keys.find((one) => one.id === id);
-  const isUsable = key !== undefined && ring.rights.isActive && isLive(key, clock.now());
+  const isUsable =
+    key !== undefined && ring.rights.isActive && key.orphanedAt === undefined && isLive(key, clock.now());
   if (isUsable && !isBelow(common(ring.rights, key.creatorRights).role, role)) return { ring, key };
-  throw new ApiError("permission_denied", "Your key has ended, or its role has changed.");
+  throw new ApiError("permission_denied", "Your key has ended, or has lost its role or its creator.");
 }
 
 function rowOf(write: Write): string {

@@ -176,7 +176,7 @@ test("an account appears as an author and in the list of users, but is not offer
   expect(await rowOf(page, "Importer").locator("td").nth(3).innerText()).toBe("1");
   await page.getByRole("link", { name: "Importer" }).click();
   await press(page, "Edit");
-  await dialog.getByLabel("Name").fill("Form");
+  await dialog.getByLabel("Name").fill("Uploader");
   await dialog.getByLabel("Role").selectOption({ label: "Administrator" });
   await press(page, "Save");
   await page.getByText("Administrator · permissions: All").waitFor();
@@ -184,10 +184,10 @@ test("an account appears as an author and in the list of users, but is not offer
   await dialog.getByText("These keys stop working within a minute: Nightly.").waitFor();
   await press(page, "Delete the account");
   await page.waitForURL("**/service-accounts");
-  await rowOf(page, "Form").waitFor({ state: "detached" });
+  await rowOf(page, "Uploader").waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Users" }).click();
   await rowOf(page, "Ada Admin").waitFor();
-  await rowOf(page, "service account").filter({ hasText: "Form" }).waitFor({ state: "detached" });
+  await rowOf(page, "Uploader").waitFor({ state: "detached" });
   // The list asks for the keys of the deleted account until it is loaded again, but the closed page no longer asks for the account.
   expect(faults.filter((fault) => !fault.includes(" 409 ") && !fault.endsWith("/keys"))).toEqual([]);
 });

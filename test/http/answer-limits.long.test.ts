@@ -14,12 +14,10 @@ import { decodedTile } from "../harness/decoded-tile.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import {
-  account,
   address,
   appointment,
   badFile,
   filter,
-  key,
   name,
   newNote,
   OPERATIONS,
@@ -32,8 +30,9 @@ import {
   webhook,
   wide,
 } from "./answer-limits-records.ts";
-import { atLeast, counts, itemsOf, type Requests, record, requestsOf } from "./answer-limits-requests.ts";
+import { atLeast, counts, itemsOf, type Requests, requestsOf } from "./answer-limits-requests.ts";
 import { newStage, type Stage } from "./answer-limits-stage.ts";
+import { accountVisits, has, type Visit, visit } from "./answer-limits-visits.ts";
 
 let requests: Requests;
 let stage: Stage;
@@ -45,24 +44,7 @@ beforeAll(async () => {
 const ask = (...request: Parameters<Requests["ask"]>) => requests.ask(...request);
 const post = (...request: Parameters<Requests["post"]>) => requests.post(...request);
 
-interface Visit {
-  readonly ask: () => Promise<Answer>;
-  readonly whole: (answer: Answer) => void;
-}
-const visit = (ask: () => Promise<Answer>, whole: (answer: Answer) => void = record): Visit => ({ ask, whole });
-const has =
-  (name: string) =>
-  ({ body }: Answer): void =>
-    expect(body).toHaveProperty(name);
 const read = (path: () => string, whole?: (answer: Answer) => void): Visit => visit(() => ask("GET", path()), whole);
-
-const keysOf = (account: number): string => `/api/service-accounts/${account}/keys`;
-
-/** The path of a key. */
-async function firstKey(): Promise<string> {
-  const [first] = z.parse(z.array(z.object({ id: z.string() })), (await ask("GET", keysOf(stage.account))).body);
-  return `${keysOf(stage.account)}/${first?.id}`;
-}
 
 /**
  * The requests for all routes, in the order in which they are sent. A request may delete a record only if no request after it needs the
@@ -97,28 +79,7 @@ const walk: Readonly<Record<string, Visit>> = {
   "GET /api/users/{id}": read(() => `/api/users/${stage.user}`),
   "PATCH /api/users/{id}": visit(() => ask("PATCH", `/api/users/${stage.user}`, { role: "admin" })),
 
-  "POST /api/service-accounts": visit(() => post("/api/service-accounts", account)),
-  "GET /api/service-accounts": read(
-    () => "/api/service-accounts",
-    counts(() => limits.serviceAccounts),
-  ),
-  "GET /api/service-accounts/{id}": read(() => `/api/service-accounts/${stage.account}`),
-  "PATCH /api/service-accounts/{id}": visit(() => ask("PATCH", `/api/service-accounts/${stage.account}`, { name })),
-  "POST /api/service-accounts/{id}/keys": visit(() => post(keysOf(stage.account), key), has("key")),
-  "GET /api/service-accounts/{id}/keys": read(
-    () => keysOf(stage.account),
-    counts(() => limits.keysPerAccount),
-  ),
-  "POST /api/service-accounts/{id}/keys/{keyId}/take-over": visit(
-    async () => post(`${await firstKey()}/take-over`),
-    has("id"),
-  ),
-  "POST /api/service-accounts/{id}/keys/{keyId}/rotate": visit(
-    async () => post(`${await firstKey()}/rotate`, { overlapSeconds: 60 }),
-    has("key"),
-  ),
-  "DELETE /api/service-accounts/{id}/keys/{keyId}": visit(async () => ask("DELETE", await firstKey()), has("id")),
-  "DELETE /api/service-accounts/{id}": visit(() => ask("DELETE", `/api/service-accounts/${stage.account}`)),
+  ...accountVisits({ ask, post }, () => stage.account),
 
   "POST /api/statuses": visit(() => post("/api/statuses", { value: wide(limits.displayValue, "last") })),
   "GET /api/statuses": read(

@@ -41,7 +41,7 @@ const Document = z.object({
 });
 
 /** Matches the paths for which the demo data has no records, and the paths of the sign-in. */
-const WITHOUT_DEMO = /^\/api\/(?:session\/|(?:webhooks|jobs)\/\{|prospects\/(?:imports|exports)\/\{)/;
+const WITHOUT_DEMO = /^\/api\/(?:session\/|(?:webhooks|jobs|service-accounts)\/\{|prospects\/(?:imports|exports)\/\{)/;
 
 test("every GET with the examples of the document finds demo data", async () => {
   const { paths, components } = bodyOf(await send("GET", "/openapi.json"), 200, Document);
