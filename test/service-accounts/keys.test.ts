@@ -129,16 +129,14 @@ test("an orphaned key ends 30 days later, unless an admin takes it over before",
   expect(await codeOf(signIn(ending.key))).toBe("unauthenticated");
 });
 
-test("an orphaned key creates no key, not even while its rights are cached", async () => {
+test("an orphaned key makes no key while its rights are cached", async () => {
   const { context, owner, newAdmin, newAccount, newKey, signIn } = await newStage(db);
   const leaver = await newAdmin();
-  const { key } = await newKey(await newAccount(), leaver, { scopes: MANAGING });
-  const cached = await signIn(key);
-  const other = await newAccount();
-  await newKey(other, cached);
+  const cached = await signIn((await newKey(await newAccount(), leaver, { scopes: MANAGING })).key);
+  const id = await newAccount();
   await updateUser(context, owner, leaver.userId, { isActive: false });
-  expect(await codeOf(newKey(other, cached))).toBe("permission_denied");
-  expect((await signIn(key)).key?.scopes).toEqual(["prospects:read"]);
+  expect(await codeOf(newKey(id, cached, { scopes: MANAGING }))).toBe("permission_denied");
+  expect(await codeOf(newAccount("sales", cached))).toBe("permission_denied");
 });
 
 test("a use of a key is stored at most once in 15 minutes", async () => {
