@@ -180,6 +180,7 @@ class Run {
     const now = this.model.rightsOf(who) ?? expect.fail(`the dead key ${who.id} has made a key`);
     expect(ranks.indexOf(now.role)).toBeGreaterThanOrEqual(ranks.indexOf(caller.role));
     expect(scopes.filter((scope) => !who.scopes.includes(scope))).toEqual([]);
+    expect(who.orphanedMs).toBe(Number.POSITIVE_INFINITY);
     this.madeByKeys++;
     const sponsors = new Set([who.account, ...who.sponsors]);
     return { sponsors, most: lower(caller, now), orphanedMs: who.orphanedMs };
