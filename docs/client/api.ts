@@ -3415,14 +3415,6 @@ export interface components {
              */
             id: number;
         };
-        /** @description The deleted service account. */
-        DeletedServiceAccount: {
-            /**
-             * Format: int64
-             * @description Unique in the whole service.
-             */
-            id: number;
-        };
         /** @description One event on its way to one registration. */
         Delivery: {
             /** @description Unique in the whole service. */
@@ -6372,7 +6364,6 @@ export type CsvFile = components['schemas']['CsvFile'];
 export type CsvTemplate = components['schemas']['CsvTemplate'];
 export type CsvUpload = components['schemas']['CsvUpload'];
 export type Deleted = components['schemas']['Deleted'];
-export type DeletedServiceAccount = components['schemas']['DeletedServiceAccount'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryDetail = components['schemas']['DeliveryDetail'];
 export type DeliveryPage = components['schemas']['DeliveryPage'];
@@ -7805,7 +7796,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["DeletedServiceAccount"];
+                    /**
+                     * @example {
+                     *       "id": 1030
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Deleted"];
                 };
             };
             400: components["responses"]["Problem400"];
