@@ -2404,7 +2404,7 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * The creator of a key was disabled or got a lower role. The key ends at `key.expiresAt`, unless an admin takes it over.
+         * A key has lost its creator, who was disabled or got a lower role. It ends at `key.expiresAt`, unless an admin takes it over.
          * @description The service sends this request to webhooks. The signature is in its headers.
          */
         post: operations["onApiKeyOrphaned"];
@@ -2693,7 +2693,7 @@ export interface components {
             /** @description All events of a delivery with a delay, first to last. `data` is that of the last one. */
             events?: components["schemas"]["CollectedEvent"][];
         };
-        /** @description The creator of a key was disabled or got a lower role. The key ends at `key.expiresAt`, unless an admin takes it over. */
+        /** @description A key has lost its creator, who was disabled or got a lower role. It ends at `key.expiresAt`, unless an admin takes it over. */
         ApiKeyOrphanedEventData: {
             serviceAccount: components["schemas"]["UserSummary"] | null;
             key: components["schemas"]["ApiKey"] | null;

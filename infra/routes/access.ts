@@ -62,7 +62,7 @@ export const importWrites: TableAccess = {
 };
 
 /** The rights to read the API key that has begun a job. */
-const startingKey: TableAccess = { identity: ["GetItem"] };
+const startingKey: TableAccess = { keyRings: ["GetItem"] };
 
 export const importJob: Access = {
   table: {

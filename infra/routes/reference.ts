@@ -28,7 +28,7 @@ const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutIt
 export const referenceRoutes: readonly Route[] = [
   get("/api/users", "users/list", { table: dictionary, streamed: true }),
   post("/api/users", "users/create", {
-    table: { ...invitationWrites, ...newIds, identity: ["GetItem", "PutItem", "ConditionCheckItem"] },
+    table: { ...invitationWrites, ...newIds, identity: ["PutItem"], keyRings: ["GetItem", "ConditionCheckItem"] },
     identityProvider: "invite",
   }),
   get("/api/users/{id}", "users/get", { table: named }),
@@ -37,7 +37,8 @@ export const referenceRoutes: readonly Route[] = [
       ...invitationWrites,
       ...runningJob,
       reference: ["GetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"],
-      identity: ["PutItem", "GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
+      identity: ["PutItem", "UpdateItem"],
+      keyRings: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
     },
     identityProvider: "invite",
   }),
@@ -46,7 +47,8 @@ export const referenceRoutes: readonly Route[] = [
       ...userWrites,
       ...runningJob,
       reference: ["GetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"],
-      identity: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem", "DeleteItem"],
+      identity: ["UpdateItem", "DeleteItem"],
+      keyRings: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
       email: ["GetItem", "DeleteItem"],
     },
     identityProvider: "withdraw",

@@ -48,8 +48,13 @@ export const authorizer = {
   timeoutSeconds: 10,
   access: {
     // The function reads the user's role and permissions from the identity row. It writes only at the first sign-in of an invited user, to
-    // accept the invitation.
-    table: { ...signedInUser, sessions: ["GetItem"], sessionDataKeys: ["GetItem"] },
+    // accept the invitation, and the time of a key's use.
+    table: {
+      ...signedInUser,
+      keyRings: ["GetItem", "UpdateItem"],
+      sessions: ["GetItem"],
+      sessionDataKeys: ["GetItem"],
+    },
     issuer: "verify",
     sessionTokens: "open",
   },
@@ -135,7 +140,7 @@ export const eventFunctions = {
     access: {
       table: {
         due: ["Query"],
-        identity: ["GetItem", "UpdateItem"],
+        keyRings: ["GetItem", "UpdateItem"],
         reference: ["Query"],
         quotas: ["UpdateItem"],
         deliveries: ["UpdateItem"],

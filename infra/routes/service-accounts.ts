@@ -10,16 +10,16 @@ const accountWrites: TableAccess = {
   reference: ["GetItem", "Query", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
 
-/** The rights to change the keys of an account. The key rings are rows of the family `identity`. */
+/** The rights to change the keys of an account. */
 const takeOver: TableAccess = {
   reference: ["GetItem", "ConditionCheckItem"],
-  identity: ["GetItem", "UpdateItem"],
+  keyRings: ["GetItem", "UpdateItem"],
 };
 /** If a key makes the request, the key ring of this key is checked too. */
-const keyWrites: TableAccess = { ...takeOver, identity: ["GetItem", "UpdateItem", "ConditionCheckItem"] };
+const keyWrites: TableAccess = { ...takeOver, keyRings: ["GetItem", "UpdateItem", "ConditionCheckItem"] };
 /** A request that lowers the rights of a user also changes the keys that this user has created. */
 const createdKeys: TableAccess = {
-  identity: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
+  keyRings: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
 };
 /** The rights to wait for a running job of the account, which must read the account's new rights. */
 const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
@@ -27,12 +27,12 @@ const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"]
 export const serviceAccountRoutes: readonly Route[] = [
   get(accounts, "service-accounts/list", { table: { reference: ["Query"] } }),
   post(accounts, "service-accounts/create", {
-    table: { ...accountWrites, ...newIds, identity: ["GetItem", "PutItem", "ConditionCheckItem"] },
+    table: { ...accountWrites, ...newIds, keyRings: ["GetItem", "PutItem", "ConditionCheckItem"] },
   }),
   get(`${accounts}/{id}`, "service-accounts/get", { table: named }),
   patch(`${accounts}/{id}`, "service-accounts/update", { table: { ...accountWrites, ...createdKeys, ...runningJob } }),
   remove(`${accounts}/{id}`, "service-accounts/delete", { table: { ...accountWrites, ...createdKeys, ...runningJob } }),
-  get(keys, "api-keys/list", { table: { ...currentDictionary, identity: ["GetItem"] } }),
+  get(keys, "api-keys/list", { table: { ...currentDictionary, keyRings: ["GetItem"] } }),
   post(keys, "api-keys/create", {
     table: { ...keyWrites, dataKeys: ["GetItem", "PutItem"] },
     secrets: "make",

@@ -6,6 +6,7 @@ import type { Folder } from "../routes/route.ts";
 export const familyReasons: Record<Family, string> = {
   ids: "the counter from which functions reserve ids for new records",
   identity: "the company, role and permissions of a token's subject",
+  keyRings: "the keys of a service account, with its rights",
   sessions: "sessions of the console, with encrypted tokens",
   email: "the claim that makes an e-mail address unique in the service",
   quotas: "the counts that enforce a company's limits",

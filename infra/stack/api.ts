@@ -253,14 +253,15 @@ function errorAlarm(api: SpecRestApi): void {
 type Invoker = (functionArn: string) => Invoked;
 
 /**
- * One role for GET routes, and one for all others. Without roles, the stack would need a permission resource for each function. A policy
+ * One role for GET routes, one for POST routes, and one for all others. Without roles, the stack would need a permission resource for each function. A policy
  * may have at most 10 240 characters, about 85 ARNs. The method of a route never changes, so API Gateway may invoke a function at every
  * moment of a deployment.
  */
 function createInvokers(home: Construct): (method: Method) => Invoker {
   const reads = createInvoker(home, "GetInvoker");
+  const posts = createInvoker(home, "PostInvoker");
   const others = createInvoker(home, "OtherInvoker");
-  return (method) => (method === "GET" ? reads : others);
+  return (method) => (method === "GET" ? reads : method === "POST" ? posts : others);
 }
 
 function createInvoker(home: Construct, id: string): Invoker {

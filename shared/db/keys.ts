@@ -42,8 +42,8 @@ export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${p
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
-/** All keys of a service account. It is read with the rights of identities, of which it is a kind. */
-export const keyRing = (id: string): Key => ({ pk: `S#${id}`, sk: "KEYS" });
+/** All keys of a service account. */
+export const keyRing = (id: string): Key => ({ pk: `K#${id}`, sk: "KEYS" });
 /** A session of the console. `digest` is the SHA-256 hash of the session's id, so that the table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
 /**
@@ -329,6 +329,7 @@ export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueA
 export const families = {
   ids: "IDS",
   identity: "S#*",
+  keyRings: "K#*",
   sessions: "SE#*",
   email: "E#*",
   quotas: "C#*#Q",

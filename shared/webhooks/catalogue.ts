@@ -94,7 +94,7 @@ export const catalogue = {
   ),
   "api_key.orphaned": describe(
     z.object(keyData),
-    "The creator of a key was disabled or got a lower role. The key ends at `key.expiresAt`, unless an admin takes it over.",
+    "A key has lost its creator, who was disabled or got a lower role. It ends at `key.expiresAt`, unless an admin takes it over.",
   ),
   "webhook.test": describe(
     z.object({

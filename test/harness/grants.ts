@@ -72,12 +72,12 @@ const rare: readonly RareGrants[] = [
   },
   {
     files: ["events/sweep"],
-    grants: { identity: ["GetItem", "UpdateItem"], reference: ["Query"], quotas: ["UpdateItem"] },
+    grants: { keyRings: ["GetItem", "UpdateItem"], reference: ["Query"], quotas: ["UpdateItem"] },
     reason: "A key was revoked, ends soon or loses its creator: test/service-accounts/key-events.test.ts.",
   },
   {
     files: ["jobs/import", "jobs/export", "jobs/bulk"],
-    grants: { identity: ["GetItem"] },
+    grants: { keyRings: ["GetItem"] },
     reason: "An API key has begun the job: test/service-accounts/key-jobs.test.ts.",
   },
   {

@@ -83,12 +83,12 @@ async function exportedLines(company: number): Promise<string> {
   return texts.join("");
 }
 
-/** The rows of the company and of all token subjects and keys. Bytes are texts of the same bytes. */
+/** The rows of the company and of all keys. Bytes are texts of the same bytes. */
 async function* storedTexts(company: number): AsyncGenerator<string> {
   const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, ...local });
   const filter = {
-    FilterExpression: "begins_with(pk, :company) OR begins_with(pk, :subject) OR companyId = :id",
-    ExpressionAttributeValues: { ":company": `C#${company}#`, ":subject": "S#", ":id": company },
+    FilterExpression: "begins_with(pk, :company) OR begins_with(pk, :keys) OR companyId = :id",
+    ExpressionAttributeValues: { ":company": `C#${company}#`, ":keys": "K#", ":id": company },
   };
   const bytes = (_: string, value: unknown) =>
     value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : value;

@@ -82,14 +82,15 @@ export interface Scan {
 }
 
 /**
- * Most keys begin with the company's id. For rows by subject, session or e-mail address, the filter compares `companyId` or the sort key.
+ * Most keys begin with the company's id. For rows by subject, key, session or e-mail address, the filter compares `companyId` or the sort key.
  */
 const ofCompany = (companyId: number) => ({
   FilterExpression:
-    "begins_with(pk, :company) OR ((begins_with(pk, :subject) OR begins_with(pk, :session) OR begins_with(pk, :email)) AND (companyId = :id OR sk = :address))",
+    "begins_with(pk, :company) OR ((begins_with(pk, :subject) OR begins_with(pk, :keys) OR begins_with(pk, :session) OR begins_with(pk, :email)) AND (companyId = :id OR sk = :address))",
   ExpressionAttributeValues: {
     ":company": `C#${companyId}#`,
     ":subject": "S#",
+    ":keys": "K#",
     ":session": "SE#",
     ":email": "E#",
     ":id": companyId,

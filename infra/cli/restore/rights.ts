@@ -29,8 +29,8 @@ const SHOWN = 100;
 export async function returningRights({ live, restored }: CarryContext): Promise<string[]> {
   const lines: string[] = [];
   const ofSubjects = {
-    FilterExpression: "begins_with(pk, :subject)",
-    ExpressionAttributeValues: { ":subject": "S#" },
+    FilterExpression: "begins_with(pk, :subject) OR begins_with(pk, :keys)",
+    ExpressionAttributeValues: { ":subject": "S#", ":keys": "K#" },
   };
   for await (const { rows } of scanned(restored, ofSubjects)) {
     for (const group of groupsOf(rows)) lines.push(...(await differences(live, group)));

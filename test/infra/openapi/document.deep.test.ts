@@ -92,7 +92,7 @@ describe("the OpenAPI document", () => {
           path,
         ).toEqual(placeholders);
         for (const parameter of inPath) {
-          const type = ["deliveryId", "y"].includes(String(parameter.name)) ? "string" : "integer";
+          const type = ["deliveryId", "keyId", "y"].includes(String(parameter.name)) ? "string" : "integer";
           expect(parameter, path).toMatchObject({ required: true, schema: { type } });
         }
       }

@@ -143,6 +143,8 @@ describe("rights", () => {
     expect(granted).toEqual([
       { file: "session/callback", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...sessions },
       { file: "session/refresh", actions: ["kms:Decrypt"], ...sessions },
+      { file: "api-keys/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
+      { file: "api-keys/rotate", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
       { file: "sync/changes", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...only("sync-cursors") },
       { file: "webhooks/create", actions: ["kms:Decrypt", "kms:GenerateDataKey"], ...webhooks },
       { file: "webhooks/rotate-secret", actions: ["kms:Decrypt"], ...webhooks },

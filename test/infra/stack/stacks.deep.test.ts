@@ -298,7 +298,7 @@ describe(`${ENDPOINTS} endpoints of the largest deployment`, () => {
 
   it("fit the policies of the roles with which API Gateway invokes them", () => {
     const invokers = Object.entries(many.service.Resources).filter(([id]) => /Invoker[0-9A-F]{8}$/.test(id));
-    expect(invokers).toHaveLength(2);
+    expect(invokers).toHaveLength(3);
     for (const [id, { Properties }] of invokers) {
       const text = JSON.stringify(at(Properties, "Policies", 0, "PolicyDocument"), (_, value: unknown) =>
         target(value) === undefined ? value : LONGEST_ARN,
