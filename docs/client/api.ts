@@ -7674,6 +7674,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1032,
+                     *         "name": "Web form",
+                     *         "role": "sales",
+                     *         "permissions": [
+                     *           "canViewAllProspects"
+                     *         ],
+                     *         "createdAt": "2026-06-01T15:04:05.678Z",
+                     *         "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["ServiceAccountList"];
                 };
             };
@@ -7721,6 +7735,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1032,
+                     *       "name": "Web form",
+                     *       "role": "sales",
+                     *       "permissions": [
+                     *         "canViewAllProspects"
+                     *       ],
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ServiceAccount"];
                 };
             };
@@ -7760,6 +7786,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1032,
+                     *       "name": "Web form",
+                     *       "role": "sales",
+                     *       "permissions": [
+                     *         "canViewAllProspects"
+                     *       ],
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ServiceAccount"];
                 };
             };
@@ -7847,6 +7885,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": 1032,
+                     *       "name": "Web form",
+                     *       "role": "sales",
+                     *       "permissions": [
+                     *         "canViewAllProspects"
+                     *       ],
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "updatedAt": "2026-06-01T15:04:05.678Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ServiceAccount"];
                 };
             };
@@ -7886,6 +7936,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "4fK2xQ9a",
+                     *         "name": "Production",
+                     *         "last4": "0aZ9",
+                     *         "scopes": [
+                     *           "prospects:write"
+                     *         ],
+                     *         "createdBy": {
+                     *           "id": 7,
+                     *           "firstName": "Ravi",
+                     *           "lastName": "Rep",
+                     *           "email": "ravi@example.com"
+                     *         },
+                     *         "createdAt": "2026-06-01T15:04:05.678Z",
+                     *         "expiresAt": "2026-08-30T15:04:05.678Z",
+                     *         "lastUsedAt": "2026-06-01T15:04:05.678Z",
+                     *         "orphanedAt": null,
+                     *         "replacedBy": null
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["ApiKeyList"];
                 };
             };
@@ -7940,6 +8013,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "4fK2xQ9a",
+                     *       "name": "Production",
+                     *       "last4": "0aZ9",
+                     *       "scopes": [
+                     *         "prospects:write"
+                     *       ],
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "expiresAt": "2026-08-30T15:04:05.678Z",
+                     *       "lastUsedAt": "2026-06-01T15:04:05.678Z",
+                     *       "orphanedAt": null,
+                     *       "replacedBy": null,
+                     *       "key": "pck_4fK2xQ9a_THIS_KEY_IS_AN_EXAMPLE_00000000000aZ9"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeyWithSecret"];
                 };
             };
@@ -7999,6 +8094,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "4fK2xQ9a",
+                     *       "name": "Production",
+                     *       "last4": "0aZ9",
+                     *       "scopes": [
+                     *         "prospects:write"
+                     *       ],
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "expiresAt": "2026-08-30T15:04:05.678Z",
+                     *       "lastUsedAt": "2026-06-01T15:04:05.678Z",
+                     *       "orphanedAt": null,
+                     *       "replacedBy": null,
+                     *       "key": "pck_4fK2xQ9a_THIS_KEY_IS_AN_EXAMPLE_00000000000aZ9"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeyWithSecret"];
                 };
             };
@@ -8048,6 +8165,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "4fK2xQ9a",
+                     *       "name": "Production",
+                     *       "last4": "0aZ9",
+                     *       "scopes": [
+                     *         "prospects:write"
+                     *       ],
+                     *       "createdBy": {
+                     *         "id": 7,
+                     *         "firstName": "Ravi",
+                     *         "lastName": "Rep",
+                     *         "email": "ravi@example.com"
+                     *       },
+                     *       "createdAt": "2026-06-01T15:04:05.678Z",
+                     *       "expiresAt": "2026-08-30T15:04:05.678Z",
+                     *       "lastUsedAt": "2026-06-01T15:04:05.678Z",
+                     *       "orphanedAt": null,
+                     *       "replacedBy": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
@@ -8091,6 +8229,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "4fK2xQ9a"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RevokedKey"];
                 };
             };

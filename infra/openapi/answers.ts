@@ -14,6 +14,8 @@ const {
   prospect: Prospect,
   importResult: ImportResult,
   job: Job,
+  serviceAccount,
+  key: ApiKey,
 } = records;
 
 const User = {
@@ -238,6 +240,16 @@ const components: Readonly<Record<string, unknown>> = {
   SyncOperationResults: { results: [operation, otherOperation] },
   Queued: { deliveryId: Delivery.id },
   Deleted: { id: 1030 },
+  ServiceAccount: {
+    id: serviceAccount.id,
+    name: serviceAccount.lastName,
+    role: "sales",
+    permissions: ["canViewAllProspects"],
+    ...times,
+  },
+  ApiKey,
+  ApiKeyWithSecret: { ...ApiKey, key: `pck_${ApiKey.id}_THIS_KEY_IS_AN_EXAMPLE_0000000000${ApiKey.last4}` },
+  RevokedKey: { id: ApiKey.id },
 };
 
 const partlyDone = { ...Job, changed: 100, unchanged: 0, skipped: 0, unprocessed: 140, undoableUntil: null };

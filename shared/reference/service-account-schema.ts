@@ -103,18 +103,6 @@ const days = (ms: number): number => ms / 86_400_000;
     expiresAt: `The key ends at this time. The default is ${days(limits.keyMs)} days from now, the maximum ${days(limits.keyMsMax)} days.`,
   },
 }));
-const example = () => ({
-  id: "4fK2xQ9a",
-  name: "Production",
-  last4: "0aZ9",
-  scopes: ["prospects:read", "prospects:write"],
-  createdBy: { id: 7, firstName: "Ada", lastName: "Admin", email: "ada@example.com" },
-  createdAt: "2026-01-10T08:00:00.000Z",
-  expiresAt: "2026-04-10T08:00:00.000Z",
-  lastUsedAt: null,
-  orphanedAt: null,
-  replacedBy: null,
-});
 /* @__PURE__ */ explain([ApiKey, ApiKeyWithSecret], () => ({
   fields: {
     id: "The key contains its id, after `pck_`.",
@@ -124,11 +112,9 @@ const example = () => ({
     orphanedAt: `When its creator was disabled or got a lower role. The key ends ${days(limits.orphanedKeyMs)} days later, unless an admin takes it over.`,
     replacedBy: "The id of the key that has replaced this one.",
   },
-  example: example(),
 }));
 /* @__PURE__ */ explain([ApiKeyWithSecret], () => ({
   fields: { key: "Send it as `Authorization: Bearer`. Store it now: it cannot be read again." },
-  example: { ...example(), key: "pck_4fK2xQ9a_THIS_KEY_IS_AN_EXAMPLE_0000000000aZ9" },
 }));
 /* @__PURE__ */ explain([NewApiKey], () => ({
   example: { name: "Production", scopes: ["prospects:read", "prospects:write"] },

@@ -139,7 +139,10 @@ const job: Job = {
   undoableUntil: "2026-07-01T15:04:05.678Z",
 };
 
-export const records = { times, user, status, tag, address, territory, note, appointment, prospect, importResult, job };
+export const records = {
+  ...{ times, user, status, tag, address, territory, note, appointment, prospect, importResult, job },
+  ...{ serviceAccount, key },
+};
 
 const samples: { readonly [Name in EventName]: z.input<(typeof catalogue)[Name]> } = {
   "prospect.created": { prospect },
