@@ -63,8 +63,8 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
 }
 
 /**
- * Returns true if all tests of the projects api and deep ran and none failed. If some tests did not run, the grants that only these tests
- * use would seem to be unused.
+ * Returns true if all tests of the projects api and deep ran. If some did not run, the grants that only these tests use would seem to be
+ * unused. A failed test may not have used all of its grants either, so mend the failed tests first.
  */
 function isWhole({ config, state }: TestProject["vitest"]): boolean {
   if (config.testNamePattern !== undefined) return false;
@@ -72,7 +72,7 @@ function isWhole({ config, state }: TestProject["vitest"]): boolean {
   const ran = Map.groupBy(state.getTestModules(), ({ moduleId }) => moduleId);
   return files.every((file) => {
     const tests = (ran.get(file) ?? []).flatMap((module) => [...module.children.allTests()]);
-    return tests.length > 0 && tests.every((test) => ["passed", "skipped"].includes(test.result().state));
+    return tests.length > 0 && tests.every((test) => test.result().state !== "pending");
   });
 }
 
