@@ -35,7 +35,7 @@ const noRoute = problem("not_found", "No route of the API has this path.");
 const fault = problem("internal", problems.internal.title);
 const noCaller = problem(
   "unauthenticated",
-  "The access token is missing or malformed, or its user is unknown or disabled.",
+  "The access token or API key is missing or malformed, or its user is unknown or disabled.",
   { headers: CHALLENGE },
 );
 /**

@@ -36,7 +36,7 @@ interface Keys extends Company {
 const random = {
   // The ids and the secrets of new keys, and the ring of a new account, are random.
   ignored: ["digest", "last4", "used"],
-  random: /(?<="(?:id|replacedBy|sub)":\{"S":")[0-9A-Za-z]{7,8}(?="\})|(?<=\bS#)[0-9A-Za-z]{7}\b/g,
+  random: /(?<="(?:id|replacedBy|sub)":\{"S":")[0-9A-Za-z]{7,8}(?="\})|(?<=\bK#)[0-9A-Za-z]{7}\b/g,
 };
 
 async function newAdmin(context: Process, owner: Caller): Promise<Caller> {

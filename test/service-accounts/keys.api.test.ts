@@ -4,6 +4,7 @@ import type { ApiKeyWithSecret, NewApiKey, NewServiceAccount, ServiceAccount } f
 import { at, type Client, clientOf, clientWith, flushAuthorizers } from "../harness/client.ts";
 import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "../webhooks/subscribed.ts";
 
 const as = await newTeam();
 
@@ -117,6 +118,32 @@ describe("a key", () => {
     problemOf(await as.admin.DELETE("/api/service-accounts/{id}", at(account.id)), 404, "not_found");
     expect(dataOf(await as.rep.GET("/api/users/{id}", at(account.id)))).toMatchObject({ isActive: false });
   });
+});
+
+test("a webhook gets the events of a revoked key and of a key whose creator leaves", async () => {
+  const names = ["api_key.revoked", "api_key.orphaned"];
+  const { receiver } = await subscribe(
+    as.admin,
+    names.map((event) => ({ event })),
+  );
+  const invited = dataOf(
+    await as.owner.POST("/api/users", {
+      body: { email: `${uniqueName()}@x.test`, firstName: "Lea", lastName: "Leaver", role: "admin" },
+    }),
+    201,
+  );
+  const account = await newAccount({}, clientOf(invited.email));
+  const { id } = await keyOf(account.id, {}, clientOf(invited.email));
+  dataOf(await using(await keyOf(account.id)).GET("/api/me"));
+  dataOf(await as.owner.DELETE("/api/users/{id}", at(invited.id)));
+  dataOf(await as.admin.DELETE("/api/service-accounts/{id}/keys/{keyId}", keyPath(account.id, id)));
+  await receiver.until(2);
+  const bodies = receiver.receipts.map(({ body }) => JSON.parse(String(body)));
+  const data = { serviceAccount: { id: account.id, type: "service" }, key: { id } };
+  expect(bodies.toSorted((a, b) => a.event.localeCompare(b.event))).toMatchObject([
+    { event: "api_key.orphaned", data },
+    { event: "api_key.revoked", data },
+  ]);
 });
 
 describe("rights", () => {

@@ -86,7 +86,7 @@ export function NewKeyDialog({ account: { id, name }, onClose }: { account: Serv
 }
 
 const overlaps = [
-  [0, "It stops at once"],
+  [0, "It stops within a minute"],
   [3_600, "For 1 hour"],
   [86_400, "For 1 day"],
   [limits.keyOverlapSeconds, "For 7 days"],

@@ -182,7 +182,8 @@ async function withStoredData(
 const isRestored = ({ before, after }: RowChange): boolean =>
   after?.[RESTORED_AT] !== undefined && after[RESTORED_AT] !== before?.[RESTORED_AT];
 
-const Owned = z.object({ companyId: Id, id: Id });
+/** A key ring has a text as its id. */
+const Owned = z.object({ companyId: Id, id: z.union([Id, z.string()]) });
 
 async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<Matched[]> {
   const type = publishedTypes.find((published) => published === change.after?.type);
