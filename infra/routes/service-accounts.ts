@@ -27,7 +27,12 @@ const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"]
 export const serviceAccountRoutes: readonly Route[] = [
   get(accounts, "service-accounts/list", { table: { reference: ["Query"] } }),
   post(accounts, "service-accounts/create", {
-    table: { ...accountWrites, ...newIds, keyRings: ["GetItem", "PutItem", "ConditionCheckItem"] },
+    table: {
+      ...accountWrites,
+      ...newIds,
+      reference: ["Query", "PutItem", "UpdateItem", "ConditionCheckItem"],
+      keyRings: ["GetItem", "PutItem", "ConditionCheckItem"],
+    },
   }),
   get(`${accounts}/{id}`, "service-accounts/get", { table: named }),
   patch(`${accounts}/{id}`, "service-accounts/update", { table: { ...accountWrites, ...createdKeys, ...runningJob } }),

@@ -76,6 +76,16 @@ const rare: readonly RareGrants[] = [
     reason: "A key was revoked, ends soon or loses its creator: test/service-accounts/key-events.test.ts.",
   },
   {
+    files: ["service-accounts/update", "service-accounts/delete"],
+    grants: { bulkJobs: ["GetItem"] },
+    reason: "A job of the account is running, as a job of a user: test/jobs/bulk-rights.test.ts.",
+  },
+  {
+    files: ["api-keys/rotate"],
+    grants: { dataKeys: ["PutItem"] },
+    reason: "The first stored answer with a secret of a company is that of a rotation: test/secrets/secrets.test.ts.",
+  },
+  {
     files: ["jobs/import", "jobs/export", "jobs/bulk"],
     grants: { keyRings: ["GetItem"] },
     reason: "An API key has begun the job: test/service-accounts/key-jobs.test.ts.",
