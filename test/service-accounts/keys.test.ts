@@ -139,6 +139,16 @@ test("an orphaned key makes no key while its rights are cached", async () => {
   expect(await codeOf(newAccount("sales", cached))).toBe("permission_denied");
 });
 
+test("a key may neither lower nor disable an owner, so that a company keeps one", async () => {
+  const { context, newAdmin, newAccount, newKey, signIn } = await newStage(db);
+  const caller = await signIn((await newKey(await newAccount("owner"), undefined, { scopes: ["users:manage"] })).key);
+  const [other, admin] = [await newAdmin("owner"), await newAdmin()];
+  for (const patch of [{ role: "admin" as const }, { isActive: false }]) {
+    expect(await codeOf(updateUser(context, caller, other.userId, patch))).toBe("permission_denied");
+  }
+  expect(await codeOf(updateUser(context, caller, admin.userId, { role: "sales" }))).toBe("done");
+});
+
 test("a use of a key is stored at most once in 15 minutes", async () => {
   const { clock, counted, owner, newAccount, newKey, signIn } = await newStage(db);
   const id = await newAccount();
