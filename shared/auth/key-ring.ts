@@ -35,7 +35,7 @@ export const StoredKey = z.object({
 });
 export type StoredKey = z.infer<typeof StoredKey>;
 
-/** What has happened to a key, for the event and the mail about it. */
+/** A change of a key that an event and a mail report. */
 const KeyNotice = z.object({ what: z.enum(["revoked", "orphaned", "expiring"]), key: StoredKey });
 export type KeyNotice = z.infer<typeof KeyNotice>;
 
@@ -114,7 +114,7 @@ export function reminded(key: StoredKey, nowMs: number): StoredKey {
 /** The condition that no key and no right of the ring has changed since it was read. */
 export const isUnchanged = ({ version }: StoredKeyRing): Condition => equals("version", version);
 
-/** What has happened to keys between two states of a ring. Keys that have ended leave the ring too, and are not revoked. */
+/** Returns the changes to report between two states of a ring. A key that leaves the ring after its end is not revoked. */
 export function keyNotices(before: readonly StoredKey[], after: readonly StoredKey[], nowMs: number): KeyNotice[] {
   return before.flatMap((was): KeyNotice[] => {
     const key = after.find(({ id }) => id === was.id);
