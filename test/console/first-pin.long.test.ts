@@ -14,6 +14,7 @@ const SLOWER = 4;
 const BITS_PER_SECOND = 1_600_000;
 /** The round trip of a slow mobile network. */
 const LATENCY_MS = 150;
+const OPENINGS = 9;
 
 /** Calls `pinShown` once, with the milliseconds since the browser has requested the page. */
 const WATCH = `addEventListener("mapready", ({ detail: map }) => {
@@ -106,7 +107,10 @@ test("the first pin of the field mode without a connection", async () => {
   await page.evaluate("navigator.serviceWorker.ready");
   await page.close();
   await context.setOffline(true);
-  const shown = await firstPin(context, "/field", (opened) => slowDown(opened, false));
-  report("The field mode without a connection, processor 4 times slower", { ...shown, bytes: 0 });
+  const openings: number[] = [];
+  for (let i = 0; i < OPENINGS; i++)
+    openings.push((await firstPin(context, "/field", (opened) => slowDown(opened, false))).ms);
+  const [median = 0] = openings.toSorted((a, b) => a - b).slice((OPENINGS - 1) / 2);
+  report(`The field mode without a connection, processor 4 times slower, median of ${OPENINGS}`, { ms: median, bytes: 0 });
   await context.close();
 });
