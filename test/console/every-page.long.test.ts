@@ -29,7 +29,7 @@ const screens = [
 ] as const;
 
 /** A page, a text that it shows when it has loaded its records, and the names of the buttons that each open one of its dialogs. */
-type Stop = readonly [path: string, text: string, ...dialogs: readonly (string | RegExp)[]];
+type Stop = readonly [path: string, text: string | RegExp, ...dialogs: readonly (string | RegExp)[]];
 
 interface Ids {
   readonly prospect: number;
@@ -68,7 +68,8 @@ const stopsOfAdmins = ({ territory, webhook, account }: Ids): readonly Stop[] =>
     ...[/^Edit the registration for prospect.created/, /^Delete the registration for prospect.created/],
   ],
   ["/users", "Vera Rep", "Invite a user", "Edit Vera Rep"],
-  ["/service-accounts", "now", "New service account"],
+  // The time of the last use comes after the list.
+  ["/service-accounts", /^now$| ago$/, "New service account"],
   [`/service-accounts/${account}`, "Replaced by", "New key", "Edit", "Delete", /^Rotate/, /^Revoke/, /^Take over/],
 ];
 
