@@ -39,7 +39,6 @@ export const keptConditions: Readonly<Record<string, string>> = {
     EXISTS,
   'shared/webhooks/events/debounce.ts | { update: keys.delivery(companyId, webhookId, deliveryId), change: { remove: ["isBulk"] }, when: | present':
     EXISTS,
-  "shared/webhooks/events/manual-trigger.ts | { put: deliveryItem(delivery), when: | absent": RANDOM,
   "shared/webhooks/expected-deliveries.ts | { put: { ...expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: | absent":
     RANDOM,
   "shared/webhooks/subscriptions/registrations.ts | { update: keys.webhook(companyId, webhookId), change: { add: { registrationCount: -1 } }, when: | present":
