@@ -90,15 +90,21 @@ test("changes without a connection survive the closed tab, and arrive once when 
   await context.setOffline(true);
   await page.close();
   const offline = await reopened(context);
-  for (const status of ["Not Home", "Go Back", "Interested", "Sold"]) await press(status, offline);
+  const marked: Record<string, string> = {};
+  for (const status of ["Not Home", "Go Back", "Interested", "Sold"]) {
+    marked[(await title(offline).textContent()) ?? ""] = status;
+    await press(status, offline);
+  }
   await offline.getByLabel("New note").fill("Dog in the yard");
   await press("Add note", offline);
-  await offline.getByRole("status").getByText("5 waiting").waitFor();
+  await offline.getByRole("status").getByText("Offline, 5 waiting").waitFor();
+  const last = await title(offline).textContent();
   await offline.close();
   await context.setOffline(false);
   page = await reopened(context);
+  expect(await title().textContent()).toBe(last);
   await upToDate(page);
-  expect(Object.values(await statusesOf()).sort()).toEqual(["Go Back", "Interested", "Not Home", "Sold"]);
+  expect(await statusesOf()).toMatchObject(marked);
   const notes = [];
   for (const { id } of dataOf(await team.admin.GET("/api/prospects")).items) {
     const detail = dataOf(await team.admin.GET("/api/prospects/{id}", { params: { path: { id } } }));

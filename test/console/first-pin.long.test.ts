@@ -111,6 +111,9 @@ test("the first pin of the field mode without a connection", async () => {
   for (let i = 0; i < OPENINGS; i++)
     openings.push((await firstPin(context, "/field", (opened) => slowDown(opened, false))).ms);
   const [median = 0] = openings.toSorted((a, b) => a - b).slice((OPENINGS - 1) / 2);
-  report(`The field mode without a connection, processor 4 times slower, median of ${OPENINGS}`, { ms: median, bytes: 0 });
+  report(`The field mode without a connection, processor 4 times slower, median of ${OPENINGS}`, {
+    ms: median,
+    bytes: 0,
+  });
   await context.close();
 });

@@ -73,6 +73,11 @@ test("every walk visits each door once, and finishes a street before it leaves i
   );
 });
 
+test("the other side of a street begins at its nearer end", () => {
+  const doors = [3438, 3631, 3873, 4367].map((number) => door(number));
+  expect(walk(doors, door(3438))).toEqual(["3438 ", "3631 ", "3873 ", "4367 "].map((name) => `elm st ${name}`));
+});
+
 test("without a street, the next door is the nearest one", () => {
   const [near, far] = [door(10, "", "x"), door(90, "", "y")];
   const unknown: Stop = { key: "?", place: undefined, position: [80 / 1e5, 0] };

@@ -1,6 +1,6 @@
 /** One door in the sheet: its status as buttons, a note, and what else the rep can do there. */
 import type { Status, Tag } from "canvassing-client/api";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { NOTE } from "../api/notes.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
@@ -15,6 +15,8 @@ import style from "./field.module.css";
 
 /** More statuses need one more tap. */
 const FIRST_STATUSES = 8;
+/** A double tap takes less time. Its second tap must not change the door that the first tap has opened. */
+const SETTLED_MS = 400;
 
 interface DoorProps {
   readonly door: Door;
@@ -35,6 +37,11 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
   const { name, address, status, position, phoneNumber, emailAddress } = door;
   const active = statuses.filter(({ isActive }) => isActive);
   const [hasMore, setMore] = useState(false);
+  const [isSettled, setSettled] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(true), SETTLED_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const shown = hasMore ? active : active.slice(0, FIRST_STATUSES);
   const distance = me === undefined || position === undefined ? "" : ` · ${metresText(metresBetween(me, position))}`;
   const tagNames = door.tags.flatMap((id) => tags.find((tag) => tag.id === id)?.value ?? []);
@@ -46,13 +53,12 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
           <p>
             {address !== null && name !== null && <span>{name} · </span>}
             <StatusMark status={status} />
-            {distance}
-            {door.pending.length > 0 && <Badge kind="warn">not sent yet</Badge>}
+            {distance} {door.pending.length > 0 && <Badge kind="warn">not sent yet</Badge>}
           </p>
         </div>
         <Button onClick={onNext}>Next door</Button>
       </header>
-      <fieldset className={style.statuses} aria-label="Status">
+      <fieldset className={style.statuses} aria-label="Status" disabled={!isSettled}>
         {shown.map((one) => (
           <button key={one.id} type="button" aria-pressed={one.id === status?.id} onClick={() => onStatus(one)}>
             <span style={{ background: one.color }} aria-hidden="true" />
@@ -94,7 +100,11 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
 }
 
 function NewNote({ door, onNote }: Pick<DoorProps, "door" | "onNote">) {
-  const place = { record: recordOf(door), title: `Note for ${titleOf(door)}`, path: `/field?door=${door.key}` };
+  const place = {
+    record: recordOf(door),
+    title: `Note for ${titleOf(door)}`,
+    path: `/field?door=${encodeURIComponent(door.key)}`,
+  };
   const draft = useDraft(place, { [NOTE]: ["", limits.note] });
   const text = draft.text(NOTE).trim();
   return (
@@ -102,7 +112,6 @@ function NewNote({ door, onNote }: Pick<DoorProps, "door" | "onNote">) {
       <Field label="New note">
         <TextArea rows={2} {...draft.control(NOTE)} />
       </Field>
-      <DraftNote draft={draft} />
       <Button
         disabled={text === ""}
         onClick={() => {
@@ -112,6 +121,7 @@ function NewNote({ door, onNote }: Pick<DoorProps, "door" | "onNote">) {
       >
         Add note
       </Button>
+      <DraftNote draft={draft} />
     </div>
   );
 }

@@ -28,6 +28,12 @@ const labels: Readonly<Record<Name, string>> = {
   state: "State",
   zip: "Postal code",
 };
+/** Keyboards of phones have keys for these texts. */
+const keyboards: Partial<Record<Name, "tel" | "email">> = {
+  phoneNumber: "tel",
+  secondaryPhoneNumber: "tel",
+  emailAddress: "email",
+};
 /** Texts longer than every limit of the service are not kept as drafts. */
 const LONGEST = limits.addressLine;
 
@@ -78,7 +84,7 @@ function FieldsDialog({ title, record, texts, onClose, onSave, children }: Field
   };
   const input = (name: Name, required = false) => (
     <Field key={name} label={labels[name]}>
-      <Input required={required} maxLength={limits.addressLine} {...draft.control(name)} />
+      <Input required={required} inputMode={keyboards[name]} maxLength={limits.addressLine} {...draft.control(name)} />
     </Field>
   );
   const hasAddress = places.some((name) => draft.text(name).trim() !== "");

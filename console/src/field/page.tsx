@@ -1,8 +1,9 @@
 /** The field mode: a map of doors over the whole screen, and a sheet for the door at which the rep is. It works without a connection. */
 import { useQuery } from "@tanstack/react-query";
 import type { Status } from "canvassing-client/api";
-import { useMemo, useRef, useState } from "react";
-import { Link } from "wouter";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { Link, useSearch } from "wouter";
+import { navigate } from "wouter/use-browser-location";
 import { answer, api } from "../api/client.ts";
 import { NOTE } from "../api/notes.ts";
 import { useConfig, useMe } from "../api/reference.ts";
@@ -10,7 +11,7 @@ import { useDrafts } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Modal } from "../ui/modal.tsx";
-import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
+import { dismiss, notifyDone, notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { numberText } from "../ui/text.ts";
 import type { Position } from "./distance.ts";
@@ -62,6 +63,9 @@ async function openDoors(issuer: string, user: number): Promise<Phone> {
   throw new Error(`You see ${all} prospects, and this device keeps at most ${most}. Use the map instead.`);
 }
 
+/** Statuses with these words mean that nobody may knock. The statuses of a company have no other sign. */
+const DO_NOT = /\b(do not|don't|dnk|no soliciting)\b/i;
+
 type Dialog =
   | { readonly kind: "today" | "edit" }
   | { readonly kind: "choose"; readonly doors: readonly Door[] }
@@ -71,21 +75,33 @@ function Field() {
   const phone = usePhone();
   const copy = useCopy();
   const { store: drafts } = useDrafts();
-  const [key, setKey] = useState<string>();
+  const [walk] = useState(phone.walk);
+  const [key, setKey] = useState(walk.door);
   const [direction, setDirection] = useState<Direction>(1);
   const [height, setHeight] = useState<Height>("peek");
   const [dialog, setDialog] = useState<Dialog>();
   const [isLocated, setLocated] = useState(false);
   const [isFollowing, setFollowing] = useState(false);
   const notice = useRef(0);
-  const visited = useRef(new Set<string>());
-  const me = usePosition(isLocated);
+  const visited = useRef(new Set(walk.visited));
+  const me = usePosition(isLocated, () => {
+    setLocated(false);
+    setFollowing(false);
+  });
   const { list: doors, doors: byKey, statuses, tags } = copy;
-  const isOpen = (door: Door): boolean => !visited.current.has(door.key);
+  const isOpen = ({ key: other, status }: Door): boolean =>
+    !visited.current.has(other) && !DO_NOT.test(status?.value ?? "");
   // A sync may change the order of the doors. The sheet must then not show another door, under a finger that is about to press a status.
   // biome-ignore lint/correctness/useExhaustiveDependencies: only the first doors and the first position choose a door
   const first = useMemo(() => nearest(doors, me?.position)?.stop.key, [doors.length === 0, me === undefined]);
   const door = byKey.get(key ?? first ?? "") ?? nearest(doors, me?.position)?.stop;
+  const linked = new URLSearchParams(useSearch()).get("door");
+  useEffect(() => {
+    if (linked === null) return;
+    setKey(linked);
+    navigate("/field", { replace: true });
+  }, [linked]);
+  useEffect(() => phone.keepWalk({ door: door?.key, visited: [...visited.current] }), [phone, door?.key]);
 
   const open = (next: Door): void => {
     setDialog(undefined);
@@ -95,7 +111,12 @@ function Field() {
   const goOn = (from: Door): void => {
     visited.current.add(from.key);
     const step = nextStop(doors, from, direction, isOpen);
-    if (step === undefined) return;
+    if (step === undefined) {
+      // The next press begins a new walk over all doors.
+      visited.current.clear();
+      notifyDone("You have been at all doors.");
+      return;
+    }
     setDirection(step.direction);
     setKey(step.stop.key);
   };
@@ -103,10 +124,10 @@ function Field() {
     const change = (currentStatusId: number | null) =>
       phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } });
     const before = at.status?.id ?? null;
+    // The undo of an earlier door would be taken for that of this door.
+    dismiss(notice.current);
     // The message appears when this device has stored the change.
     change(status.id).then(() => {
-      // The undo of an earlier door would be taken for that of this door.
-      dismiss(notice.current);
       notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
         change(before).catch(notifyFailed);
         setKey(at.key);
@@ -194,7 +215,9 @@ function Field() {
       )}
       {dialog?.kind === "choose" && (
         <Modal title="Which door?" onClose={() => setDialog(undefined)}>
-          <DoorList doors={dialog.doors} onOpen={open} />
+          <div className="inside">
+            <DoorList doors={dialog.doors} onOpen={open} />
+          </div>
         </Modal>
       )}
     </div>

@@ -8,6 +8,7 @@ import { type NewOperation, type Outcome, offlineClient } from "canvassing-clien
 import { type Commit, type Entry, isCurrent, type Store } from "canvassing-client/store";
 import { api } from "../api/client.ts";
 import { confirmedDoors, type Door, Records, withOutbox } from "./door.ts";
+import { storedWalk, storeWalk, type Walk } from "./walk.ts";
 
 /** What the field mode shows at one moment. Each change makes a new object. */
 export interface Copy {
@@ -29,6 +30,8 @@ export interface Copy {
 
 export interface Phone {
   readonly copy: () => Copy;
+  readonly walk: () => Walk;
+  readonly keepWalk: (walk: Walk) => void;
   readonly subscribe: (listener: () => void) => () => void;
   /** Stores a change and sends it as soon as possible. Resolves when this device has stored it. */
   readonly act: (operation: NewOperation) => Promise<Entry>;
@@ -47,6 +50,7 @@ const SYNC_EVERY_MS = 60_000;
 
 export const databaseName = (issuer: string, user: number): string => `canvassing-field ${issuer} ${user}`;
 const contactName = (database: string): string => `${database} contact`;
+const walkName = (database: string): string => `${database} walk`;
 
 export async function openPhone(issuer: string, user: number): Promise<Phone> {
   const name = databaseName(issuer, user);
@@ -95,6 +99,8 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
 
   return {
     copy: view.copy,
+    walk: () => storedWalk(walkName(name), new Date()),
+    keepWalk: (walk) => storeWalk(walkName(name), walk, new Date()),
     subscribe: view.subscribe,
     sync,
     act: async (operation) => {
@@ -172,9 +178,13 @@ function createView(lastContactMs: number | undefined) {
         if (isCurrent(removal, records.all.get(nameOf(removal)))) records.all.delete(nameOf(removal));
       }
       for (const [key, { generation }] of records.all) if (generation < removeBelow) records.all.delete(key);
-      if (put.length + remove.length > 0 && timer === 0)
-        timer = window.setTimeout(() => showRecords(copy.outbox), SETTLE_MS);
-      showOutbox(outbox);
+      const isNew = timer !== 0 || put.length + remove.length > 0;
+      // A change leaves the outbox when its record has come. Shown without the record, the door would have its old status for a moment.
+      if (isNew && outbox.length < copy.outbox.length) showRecords(outbox);
+      else {
+        if (isNew && timer === 0) timer = window.setTimeout(() => showRecords(copy.outbox), SETTLE_MS);
+        showOutbox(outbox);
+      }
     },
     close: () => clearTimeout(timer),
   };
@@ -192,7 +202,7 @@ export async function existingPhone(issuer: string, user: number): Promise<Phone
 /** Deletes the copy of a user, and with it what the user has changed and the service does not have. */
 export async function wipePhone(issuer: string, user: number): Promise<void> {
   const name = databaseName(issuer, user);
-  localStorage.removeItem(contactName(name));
+  for (const key of [contactName(name), walkName(name)]) localStorage.removeItem(key);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   await caches.delete(STREETS_CACHE);
   const deletion = indexedDB.deleteDatabase(name);

@@ -1,6 +1,6 @@
 /** The position of the device. The browser asks the user when the position is first used. It stays on the device. */
-import { useEffect, useState } from "react";
-import { notifyFailed } from "../ui/notices.tsx";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
+import { dismiss, notifyFailed } from "../ui/notices.tsx";
 import type { Position } from "./distance.ts";
 
 export interface Measured {
@@ -9,22 +9,34 @@ export interface Measured {
   readonly accuracyM: number;
 }
 
-/** Returns undefined while it is not wanted or not known. */
-export function usePosition(isWanted: boolean): Measured | undefined {
+/**
+ * Returns undefined while it is not wanted or not known. Calls `onDenied` if the browser does not give the position to this page. The next
+ * request then needs `isWanted` to become true again.
+ */
+export function usePosition(isWanted: boolean, onDenied: () => void): Measured | undefined {
   const [measured, setMeasured] = useState<Measured>();
+  const notice = useRef(0);
+  const denied = useEffectEvent(onDenied);
   useEffect(() => {
     if (!isWanted) return;
+    dismiss(notice.current);
     const id = navigator.geolocation.watchPosition(
-      ({ coords: { longitude, latitude, accuracy } }) =>
-        setMeasured({ position: [longitude, latitude], accuracyM: accuracy }),
-      ({ code, PERMISSION_DENIED }) =>
-        notifyFailed(
+      ({ coords: { longitude, latitude, accuracy } }) => {
+        dismiss(notice.current);
+        setMeasured({ position: [longitude, latitude], accuracyM: accuracy });
+      },
+      ({ code, PERMISSION_DENIED }) => {
+        dismiss(notice.current);
+        const isDenied = code === PERMISSION_DENIED;
+        notice.current = notifyFailed(
           new Error(
-            code === PERMISSION_DENIED
+            isDenied
               ? "This page may not use your position. Allow it in the settings of the browser."
               : "Your position is not known at the moment.",
           ),
-        ),
+        );
+        if (isDenied) denied();
+      },
       { enableHighAccuracy: true, maximumAge: 10_000 },
     );
     return () => navigator.geolocation.clearWatch(id);

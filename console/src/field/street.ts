@@ -59,8 +59,8 @@ const plain = (text: string): string =>
 
 /**
  * Returns the next door after `from` for which `isOpen` is true. It is on the same side of the street, with the next house number in the
- * direction of the walk. At the end of the side, the walk returns along the other side. Without an open door in the street, it is the
- * nearest door. Returns undefined if no door is open.
+ * direction of the walk. At the end of the side, the walk goes on at the nearer end of the other side. Without an open door in the street,
+ * it is the nearest door. Returns undefined if no door is open.
  */
 export function nextStop<S extends Stop>(
   stops: readonly S[],
@@ -82,10 +82,13 @@ function alongStreet<S extends Stop>(open: readonly S[], from: S, direction: Dir
   const side = street.filter(({ place }) => isSameSide(place));
   const ahead = side.find(({ place }) => direction * byNumber(place, here) > 0);
   if (ahead !== undefined) return { stop: ahead.stop, direction };
-  const opposite = street.findLast(({ place }) => !isSameSide(place));
   // Doors that were left out on this side come last.
-  const left = opposite ?? side.at(-1);
-  return left === undefined ? undefined : { stop: left.stop, direction: direction === 1 ? -1 : 1 };
+  const opposite = street.filter(({ place }) => !isSameSide(place));
+  const [first, last] = opposite.length > 0 ? [opposite[0], opposite.at(-1)] : [undefined, side.at(-1)];
+  if (last === undefined) return undefined;
+  const far = ({ place }: typeof last): number => Math.abs(place.number - here.number);
+  if (first !== undefined && far(first) < far(last)) return { stop: first.stop, direction };
+  return { stop: last.stop, direction: direction === 1 ? -1 : 1 };
 }
 
 const units = new Intl.Collator("en", { numeric: true });

@@ -2,6 +2,7 @@
 import type { Entry } from "canvassing-client/store";
 import { useState } from "react";
 import { signIn } from "../api/client.ts";
+import { useOnline } from "../shell/connection.tsx";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
@@ -17,13 +18,14 @@ export function Waiting() {
   const copy = useCopy();
   const streets = useKeptStreets();
   const [isOpen, setOpen] = useState(false);
+  const isOnline = useOnline();
   const failed = copy.outbox.filter(({ state }) => state === "failed").length;
   const waiting = copy.outbox.filter(({ state }) => state === "waiting").length;
   const text =
     failed > 0
       ? `${amount(failed, "change needs", "changes need")} your decision`
-      : waiting > 0
-        ? `${waiting} waiting`
+      : waiting > 0 || !isOnline
+        ? [!isOnline && "Offline", waiting > 0 && `${waiting} waiting`].filter(Boolean).join(", ")
         : copy.lastContactMs === undefined
           ? "Downloading …"
           : copy.outcome === "synced" || copy.outcome === undefined
@@ -49,6 +51,7 @@ interface DialogProps {
 
 function WaitingDialog({ copy, streets, onClose }: DialogProps) {
   const phone = usePhone();
+  const isOnline = useOnline();
   const { outbox, outcome, lastContactMs, isSyncing, records } = copy;
   const left = outbox.filter(({ state }) => state !== "applied");
   return (
@@ -59,9 +62,9 @@ function WaitingDialog({ copy, streets, onClose }: DialogProps) {
             ? `The first download has not ended: ${amount(records, "record")} so far.`
             : `This device last had everything on ${timeText(new Date(lastContactMs).toISOString())}.`}
         </p>
-        {outcome === "offline" && (
+        {(outcome === "offline" || !isOnline) && (
           <p role="alert">
-            {navigator.onLine
+            {isOnline
               ? "The service did not answer the last attempt. It is tried again each minute."
               : "This device has no connection. It sends what waits when the connection is back."}
           </p>
@@ -108,12 +111,14 @@ function EntryItem({ entry, copy }: { entry: Entry; copy: Copy }) {
               ? `Somebody else has changed this meanwhile: ${differences(entry)}`
               : (result?.problem?.detail ?? "The service has refused this change.")}
           </p>
-          <Button onClick={() => void phone.retry(entry).catch(notifyFailed)}>
-            {isConflict ? "Use mine" : "Send again"}
-          </Button>
-          <Button onClick={() => void phone.discard(entry).catch(notifyFailed)}>
-            {isConflict ? "Keep theirs" : "Give up"}
-          </Button>
+          <div className="row">
+            <Button onClick={() => void phone.retry(entry).catch(notifyFailed)}>
+              {isConflict ? "Use mine" : "Send again"}
+            </Button>
+            <Button onClick={() => void phone.discard(entry).catch(notifyFailed)}>
+              {isConflict ? "Keep theirs" : "Give up"}
+            </Button>
+          </div>
         </>
       )}
     </li>

@@ -11,9 +11,10 @@ function subscribe(changed: () => void): () => void {
   };
 }
 
+export const useOnline = (): boolean => useSyncExternalStore(subscribe, () => navigator.onLine);
+
 export function Connection() {
-  const isOnline = useSyncExternalStore(subscribe, () => navigator.onLine);
-  if (isOnline) return null;
+  if (useOnline()) return null;
   return (
     <p className={style.offline} role="status">
       You are offline. You see what was loaded before, and changes cannot be saved.

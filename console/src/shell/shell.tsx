@@ -39,7 +39,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
       </a>
       <header className={`${style.bar} row`}>
         <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-          <Icon name="menu" /> Menu
+          <Icon name="menu" /> <span>Menu</span>
         </Button>
         <strong>{me.company.name}</strong>
       </header>
@@ -84,7 +84,8 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
         </div>
       </aside>
       <main id="content" className={style.main} tabIndex={-1}>
-        <Connection />
+        {/* The field mode works without a connection, and says so itself. */}
+        {path !== "/field" && <Connection />}
         {children}
       </main>
       <Suspense>{isLeaving && <SignOut onClose={() => setLeaving(false)} />}</Suspense>

@@ -58,6 +58,14 @@ export function SignOut({ onClose }: { onClose: () => void }) {
   return <DraftsLeft onLeave={leave} onClose={onClose} />;
 }
 
+async function sendAll(phone: Phone): Promise<void> {
+  await phone.sync();
+  const { outcome } = phone.copy();
+  if (outcome instanceof Error) throw outcome;
+  if (outcome === "offline") throw new Error("The service did not answer. The changes are still on this device.");
+  if (outcome === "signed-out") throw new Error("Your session has ended. Sign in again to send the changes.");
+}
+
 interface ChangesProps {
   readonly phone: Phone;
   readonly waiting: number;
@@ -67,7 +75,7 @@ interface ChangesProps {
 }
 
 function WaitingChanges({ phone, waiting, onSent, onLeave, onClose }: ChangesProps) {
-  const send = useMutation({ mutationFn: () => phone.sync(), onSuccess: onSent, networkMode: "always" });
+  const send = useMutation({ mutationFn: () => sendAll(phone), onSuccess: onSent, networkMode: "always" });
   const leave = useMutation({ mutationFn: onLeave, networkMode: "always" });
   const error = leave.error ?? send.error;
   return (

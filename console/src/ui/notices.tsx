@@ -57,10 +57,8 @@ export function notifyUndo(text: string, undo: () => void): number {
   return id;
 }
 
-/** Shows an error. The message stays until the user closes it or newer messages displace it. */
-export function notifyFailed(error: Error): void {
-  show("failed", error.message);
-}
+/** Shows an error. The message stays until the user closes it or newer messages displace it. Returns its id for `dismiss`. */
+export const notifyFailed = (error: Error): number => show("failed", error.message);
 
 /**
  * Shows the progress of an action that takes some time. The message stays until the user closes it or newer messages displace it. Returns

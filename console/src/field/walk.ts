@@ -1,0 +1,20 @@
+/** How far the user has come today. It stays on this device, so that a closed tab does not begin the walk again. */
+
+export interface Walk {
+  /** The key of the door that was open last. */
+  readonly door: string | undefined;
+  /** The keys of today's doors, the newest last. */
+  readonly visited: readonly string[];
+}
+
+/** More doors than a rep visits on a day. */
+const MOST = 1_000;
+
+export function storedWalk(name: string, now: Date): Walk {
+  const [day, door = "", ...visited] = (localStorage.getItem(name) ?? "").split("\n");
+  return { door: door === "" ? undefined : door, visited: day === now.toDateString() ? visited : [] };
+}
+
+export function storeWalk(name: string, { door = "", visited }: Walk, now: Date): void {
+  localStorage.setItem(name, [now.toDateString(), door, ...visited.slice(-MOST)].join("\n"));
+}
