@@ -1,7 +1,4 @@
-/**
- * Caches function bundles between starts of the local service, because bundling takes two thirds of a start without the cache. A deployment
- * never uses this cache.
- */
+/** Caches function bundles between starts of the local service, because bundling takes seconds. A deployment never uses this cache. */
 import { createHash } from "node:crypto";
 import {
   cpSync,

@@ -1,6 +1,6 @@
 /**
- * Runs a build in a process of its own that ends after the build. The bundlers and the CDK need up to gigabytes of memory, which only the
- * end of their process gives back to the machine.
+ * Runs a build in a process of its own that ends after the build. The bundlers and the CDK can need gigabytes of memory. The machine gets
+ * this memory back only when their process ends.
  */
 import { fork } from "node:child_process";
 import * as z from "zod/mini";

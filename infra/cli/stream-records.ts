@@ -16,7 +16,7 @@ import { lambdaRecord } from "../local/sources/stream-record.ts";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const PoisonRecord = z.object({ v: z.literal(1), record: AnyRecord });
-/** Lambda sends it to the on-failure destination of a stream's event source. */
+/** The message that Lambda sends to the on-failure destination of a stream's event source. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),

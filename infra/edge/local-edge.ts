@@ -100,7 +100,7 @@ export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site
   };
 }
 
-/** CloudFront compresses files of these types from this size on. */
+/** CloudFront compresses a file of these types if it has at least this number of bytes. */
 const COMPRESSED = /^(?:text|application\/(?:json|manifest\+json)|image\/svg)/;
 const COMPRESSED_BYTES = 1_000;
 const zipped = promisify(gzip);

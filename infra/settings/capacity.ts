@@ -102,8 +102,8 @@ const FOR_REQUESTS = 2;
 const STREAM_EXECUTIONS = 2 * 4;
 
 /**
- * Returns how many records a job changes at the same time. If few executions are left for the functions that read the stream, they are few,
- * so that these functions are idle most of the time. No setting of Lambda limits them in an account that can reserve nothing.
+ * Returns how many records a job changes at the same time. The number is small if few executions are left for the functions that read the
+ * stream, so that these functions are idle most of the time. Lambda cannot limit them in an account that can reserve nothing.
  */
 const changesAtOnceWith = (left: number): number =>
   Math.max(1, Math.floor(CHANGES_AT_ONCE * Math.min(1, left / STREAM_EXECUTIONS)));

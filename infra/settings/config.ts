@@ -31,7 +31,7 @@ export interface DeployConfig {
   /** With `canary`, a new version of a function gets a tenth of the invocations for five minutes. */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
-  /** A web ACL (AWS WAF) checks each request before API Gateway receives it. */
+  /** True if a web ACL (AWS WAF) checks each request before API Gateway receives it. */
   readonly webAcl?: boolean | undefined;
   readonly retention: Retention;
   readonly alarmEmail?: string | undefined;
@@ -46,7 +46,7 @@ export interface DeployConfig {
   readonly domain?: Domain | undefined;
   /** Origins whose web pages may call the API. An empty list disables CORS. */
   readonly allowedOrigins: readonly string[];
-  /** The header `Server-Timing` shows how each request used the table. For development only. */
+  /** True if the header `Server-Timing` shows how each request used the table. For development only. */
   readonly serverTiming: boolean;
 }
 

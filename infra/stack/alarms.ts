@@ -96,7 +96,7 @@ export function batchAlarms(watched: LambdaFunction, { failedItem, metricName, f
   new ExplainedAlarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...throttled });
 }
 
-/** Its alarm goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
+/** The alarm goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: MINUTE, statistic: "Maximum" });
   new ExplainedAlarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });

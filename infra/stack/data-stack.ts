@@ -82,7 +82,7 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return active === undefined ? data : { ...data, table: active };
 }
 
-/** The data stack's own table stays beside it, because CloudFormation cannot replace a table that another stack imports. */
+/** The data stack's own table stays beside the restored one: CloudFormation cannot replace a table that another stack imports. */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 

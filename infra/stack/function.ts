@@ -41,8 +41,8 @@ export interface FunctionSpec {
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * Why the function may send messages to the queue that invokes it. Lambda's loop detection, which would stop the chain after 16
-   * invocations, is then off.
+   * The reason why the function may send messages to the queue that invokes it. Lambda's loop detection, which would stop the chain after
+   * 16 invocations, is then off.
    */
   readonly recursion?: string;
   /** Without this, Lambda logs only failed invocations. */

@@ -14,7 +14,7 @@ import { TOO_LARGE_DETAIL } from "./gateway.ts";
 /** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
 
-/** The period of the rule for requests without a token. One address may send half of what API Gateway accepts from all for a method. */
+/** The period of the rule for requests without a token. One address may send half of the rate that API Gateway accepts for a method. */
 const WITHOUT_TOKEN_SECONDS = 60;
 const WITHOUT_TOKEN_RATE = WITHOUT_TOKEN.perSecond / 2;
 

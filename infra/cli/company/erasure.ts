@@ -244,7 +244,7 @@ export async function* erasures(table: Table): AsyncGenerator<Erasure> {
 /** Days for which AWS keeps the last copy of a deleted table, if the table had point-in-time recovery. */
 const LAST_COPY_DAYS = 35;
 
-/** When each kind of copy expires. */
+/** Returns when each kind of copy expires. */
 export function remainsUntil(erasedAt: string, retention: DeployedRetention): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   return {

@@ -42,7 +42,7 @@ const Progress = z.object({
   /** The segment of the table scan, and the position within it. */
   segment: z.int(),
   from: z.nullable(Position),
-  /** True after `exportActivity`. */
+  /** True if `#exportActivity` has run. */
   hasActivity: z._default(z.boolean(), false),
   /** The index in `filePrefixes` of the folder that is being copied. */
   folder: z.int(),

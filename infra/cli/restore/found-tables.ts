@@ -1,4 +1,4 @@
-/** Finds the tables that a restore has made from a table of the deployment, all with rows of companies. */
+/** Finds the tables that a restore has made from a table of the deployment. They contain rows of companies. */
 import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { describeTable } from "../../local/engines/tables.ts";
 import { RestoreRefused } from "./point-in-time.ts";
