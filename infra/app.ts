@@ -30,10 +30,7 @@ function configOrExit(context: Readonly<Record<string, unknown>>, place: Place):
   }
 }
 
-/**
- * The command `cdk` determines both as for a deployment, and passes them in environment variables. Without AWS credentials, it passes no
- * account.
- */
+/** Returns the region and the account that the command `cdk` passes. Without AWS credentials, it passes no account. */
 function placeIn({ CDK_DEFAULT_REGION, CDK_DEFAULT_ACCOUNT, AWS_REGION }: NodeJS.ProcessEnv): Place {
   return { region: CDK_DEFAULT_REGION ?? AWS_REGION, account: CDK_DEFAULT_ACCOUNT };
 }

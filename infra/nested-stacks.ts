@@ -1,6 +1,6 @@
 /**
  * Replaces each nested stack of a template by its resources, so that the local service, the documents and the tests read one template. In
- * AWS they stay separate, because each stack has its own limit on resources.
+ * AWS the stacks stay separate, because each has its own limit on resources.
  */
 import * as z from "zod/mini";
 
@@ -38,7 +38,7 @@ export function withoutNesting(template: unknown, read: (resource: Resource) => 
   const stacks = Object.entries(parent.Resources).filter(([, { Type }]) => Type === NESTED);
   if (stacks.length === 0) return template;
   const inner = new Map(stacks.map(([id, resource]) => [id, innerOf(Template.parse(read(resource)), resource)]));
-  // The result contains no nested stacks. Such a resource also refers to a resource in the nested stack, so the order of creation stays.
+  // Remove nested stacks from `DependsOn`. A resource that depends on one also refers to a resource in it, so the order of creation stays.
   const own = Object.entries(parent.Resources)
     .filter(([, { Type }]) => Type !== NESTED)
     .map(
@@ -60,7 +60,7 @@ export function withoutNesting(template: unknown, read: (resource: Resource) => 
 }
 const Attribute = z.tuple([z.string(), z.string()]);
 
-/** References to parameters get the values that the parent stack passes. */
+/** Replaces references to parameters with the values that the parent stack passes. */
 function innerOf(template: Template, resource: Resource): Template {
   const { Parameters } = Nested.parse(resource).Properties;
   const passed = ({ Ref }: Readonly<Record<string, unknown>>): unknown =>

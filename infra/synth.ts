@@ -108,9 +108,7 @@ export function roleOfFunction({ Type, Properties, Metadata }: TemplateResource)
 }
 const RoleOf = z.object({ Role: z.object({ "Fn::GetAtt": z.tuple([z.string(), z.literal("Arn")]) }) });
 
-/**
- * Returns a template that the CDK has written into `directory`. Its nested stacks are replaced by their resources.
- */
+/** Returns a template that the CDK has written into `directory`. Its nested stacks are replaced by their resources. */
 export function templateIn(directory: string, templateFile: string): unknown {
   const read = (file: string): unknown => JSON.parse(readFileSync(join(directory, file), "utf8"));
   // The CDK writes the file name of a nested template into the metadata of the nested stack.

@@ -45,7 +45,7 @@ type LocalConfig = DeployConfig & { readonly issuer: string; readonly jwksUri: s
 /**
  * Does the same as `templatesInOrder()`. If neither the settings nor the sources have changed, it reads the templates from the cache, and
  * writes only the bundles into `outDir`. If the cache cannot be written, it uses a cache beside `outDir`.
- * @param onStep is called with what was done, when a step has ended
+ * @param onStep is called when a step has ended, with a description of the step
  * @param caches the folder of all build caches
  */
 export async function cachedTemplates(

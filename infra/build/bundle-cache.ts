@@ -1,7 +1,4 @@
-/**
- * Caches function bundles between starts of the local service, because bundling takes two thirds of a start without the cache. A deployment
- * never uses this cache.
- */
+/** Caches function bundles between starts of the local service, because bundling takes seconds. A deployment never uses this cache. */
 import { createHash } from "node:crypto";
 import {
   cpSync,
@@ -24,8 +21,8 @@ import { inOwnProcess } from "./own-process.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * The folder of all build caches. By default, it is in `node_modules`, so `npm ci` deletes it. CI sets `CI_CACHES` to the folder of its own
- * checkout. A test in CI that clones the repository then copies the bundles that CI has already built from the same sources.
+ * The folder of all build caches. By default, it is in `node_modules`, so `npm ci` deletes it. CI sets `CI_CACHES` to the cache folder of
+ * its own checkout. A test that clones the repository then copies the bundles that CI has already built from the same sources.
  */
 export const CACHES = process.env.CI_CACHES ?? join(root, "node_modules/.cache/canvassing");
 
@@ -66,10 +63,7 @@ export async function cachedBundle(
   return new Map(z.parse(Bundles, JSON.parse(readFileSync(join(entry, "bundles.json"), "utf8"))));
 }
 
-/**
- * The cache entries that this process is building now. If the process starts a second local service at the same time, it waits for the same
- * build.
- */
+/** The running builds of cache entries. If this process starts two local services at once, both wait for the same build. */
 const building = new Map<string, Promise<void>>();
 
 function built(...[entry, files, isShared]: Parameters<typeof addEntry>): Promise<void> {
@@ -81,7 +75,7 @@ function built(...[entry, files, isShared]: Parameters<typeof addEntry>): Promis
 async function addEntry(entry: string, files: readonly string[], isShared: boolean): Promise<void> {
   const made = `${entry}-${process.pid}`;
   try {
-    // Create the directory first: if it cannot be written, the start says so before the build.
+    // If the directory cannot be created, fail before the build, which takes seconds.
     mkdirSync(made, { recursive: true });
     const bundles = await inOwnProcess(BUILD, { files, outDir: join(made, "code"), isShared });
     writeFileSync(join(made, "bundles.json"), JSON.stringify(bundles));
@@ -92,16 +86,13 @@ async function addEntry(entry: string, files: readonly string[], isShared: boole
   removeOldEntries(join(entry, ".."), KEPT);
 }
 
-/**
- * Sets the entry's modification time to now. `removeOldEntries` removes the entries with the oldest times. A failure has no effect, because
- * a cache that cannot be written keeps all its entries.
- */
+/** Sets the entry's modification time to now, because `removeOldEntries` removes the entries with the oldest times. */
 export function markUsed(entry: string): void {
   const now = new Date();
   try {
     utimesSync(entry, now, now);
   } catch {
-    // The entry can still be read.
+    // The cache cannot be written, but its entries can still be read.
   }
 }
 

@@ -74,8 +74,8 @@ const entryPoints = (files: readonly string[]): Record<string, string> =>
   Object.fromEntries(files.map((file) => [`${file}/index`, `functions/${file}.ts`]));
 
 /**
- * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`. Beside the bundles of functions that serve a
- * document, it also writes this document.
+ * Empties `outDir`, and writes the bundle `<outDir>/<file>/index.mjs` for each of `files`. If a function serves a document, also writes the
+ * document beside its bundle.
  * @param files paths of source files below `functions/`, without `.ts`
  * @returns the size and the modules of each bundle, by file
  */
@@ -108,15 +108,15 @@ function bundlesIn({ outputs }: Metafile): [string, Bundle][] {
 }
 
 /**
- * Does the same as `bundle()` for the local service: modules that several functions import are in files in `outDir` that these functions
- * share. Building them takes a tenth of the processor time and of the memory. A deployment cannot use them, because it uploads only the
- * function's own directory.
+ * Does the same as `bundle()` for the local service, but writes modules that several functions import into shared files in `outDir`. This
+ * takes a tenth of the processor time and of the memory. A deployment cannot use shared files, because it uploads only the function's own
+ * directory.
  * @returns the size and the modules of each function's own file, by file
  */
 export async function bundleShared(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
   const options = { ...common, entryPoints: entryPoints(files), outdir: outDir, splitting: true } as const;
-  // esbuild reports a failed write only in words. Written here, the files have errors with a code.
+  // Write the files here, because an error of esbuild's own writes has no code.
   const { outputFiles, metafile } = await build({ ...options, metafile: true, write: false });
   for (const { path, contents } of outputFiles) {
     mkdirSync(dirname(path), { recursive: true });

@@ -42,11 +42,11 @@ export async function buildConsole(): Promise<boolean> {
 }
 
 /**
- * Builds the console into `outDir` in a process of its own, which ends with this process. Tests call this function with NODE_ENV=test, with
- * which Vite would bundle the larger and slower development build of React, so Vite gets NODE_ENV=production.
+ * Builds the console into `outDir` in a process of its own, which ends with this process. Vite gets NODE_ENV=production: with the
+ * NODE_ENV=test of a test run, it would bundle the larger and slower development build of React.
  */
 async function runVite(outDir: string): Promise<void> {
-  // Vite would report an unwritable folder with a stack of its own.
+  // If the folder cannot be written, fail here, because Vite would print a stack trace.
   mkdirSync(outDir, { recursive: true });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   // Node.js itself loads Vite's configuration. By default, Vite would write a bundle of it into node_modules.

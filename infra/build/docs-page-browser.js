@@ -1,5 +1,5 @@
-// Runs in the browser on the page of the API reference: unpacks Swagger UI, changes some of its parts and starts it. docs-page.ts puts it
-// into the page as a script of its own.
+// Runs in the browser on the page of the API reference: unpacks Swagger UI, changes some of its parts and starts it. docs-page.ts puts this
+// file into the page as a script of its own.
 (async () => {
   const at = (id) => document.getElementById(id);
   const bytes = Uint8Array.from(atob(at("packed").textContent), (character) => character.charCodeAt(0));
@@ -61,7 +61,7 @@
           const list = React.createElement("div", { className: "guides" }, all);
           return React.createElement(React.Fragment, null, React.createElement(Original, props), list);
         },
-      // The guide "Errors" describes the errors of all operations.
+      // Hide the responses with an error, because the guide "Errors" describes them for all operations.
       responses:
         (Original, { React }) =>
         (props) => {

@@ -1,6 +1,6 @@
 /**
- * Runs a build in a process of its own that ends after the build. The bundlers and the CDK need up to gigabytes of memory, which only the
- * end of their process gives back to the machine.
+ * Runs a build in a process of its own that ends after the build. The bundlers and the CDK can need gigabytes of memory. The machine gets
+ * this memory back only when their process ends.
  */
 import { fork } from "node:child_process";
 import * as z from "zod/mini";
@@ -41,8 +41,8 @@ export async function inOwnProcess(
 }
 
 /**
- * Does the work of a process that `inOwnProcess` has started. The parent ends this process when it has the result: an exit of its own could
- * come before the parent has read the result.
+ * Sends the result of `work` from a process that `inOwnProcess` has started to its parent. The parent ends this process when it has the
+ * result. If this process exited by itself, the parent could lose the result.
  */
 export function answerParent(work: (input: unknown, onStep: (step: string) => void) => Promise<unknown>): void {
   const send = (message: z.infer<typeof FromBuild>): void => void process.send?.(message);

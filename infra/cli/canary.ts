@@ -22,7 +22,7 @@ npm run canary -- create --sub SUBJECT
 ${stackUsage}
 exit code 0: done, 1: failed, 2: wrong usage`;
 
-/** No mail is ever sent to it, because `.invalid` is reserved for domains that do not exist. */
+/** Nobody receives mail at this address, because `.invalid` is reserved for domains that do not exist. */
 const EMAIL = "smoke-test@canary.invalid";
 const COMPANY = "Smoke test";
 

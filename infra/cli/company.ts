@@ -64,7 +64,7 @@ const Outputs = z.object({
 
 interface Context extends ErasureContext {
   readonly retention: DeployedRetention;
-  /** Restored directly or by way of another restored table, from the service's table or one in `others`. Leaves out the latter. */
+  /** Finds the tables that were restored, directly or through another table, from the service's table or `others`. Omits `others`. */
   readonly findRestored: () => Promise<readonly RowStore[]>;
 }
 
@@ -96,7 +96,7 @@ async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: I
   };
 }
 
-/** A mistyped name could make the command erase rows in the table of another deployment. Throws CommandRefused. */
+/** Throws CommandRefused if the table does not come from a restore. Otherwise a mistyped name could erase rows of another deployment. */
 async function assertRestored(client: DynamoDBClient, name: string): Promise<void> {
   const found = await describeTable(client, name);
   if (found?.RestoreSummary !== undefined) return;
@@ -136,8 +136,8 @@ const commands: Readonly<Record<string, Command>> = {
 };
 
 /**
- * Counts what is left of a company. Throws CommandRefused if there is nothing and no erasure is recorded: a mistyped id would look like a
- * completed erasure.
+ * Counts what is left of a company. Throws CommandRefused if nothing is left and no erasure is recorded. Otherwise a mistyped id would look
+ * like a completed erasure.
  */
 async function check(context: Context, company: number): Promise<number> {
   const restored = await context.findRestored();

@@ -10,9 +10,9 @@ import { importFile } from "./csv/import.ts";
 import { readOptions, usage } from "./csv/options.ts";
 import { Failed, openService } from "./csv/service.ts";
 
-/** The same command then resumes the transfer. */
+/** Exit code of a command that resumes the transfer when it is repeated. */
 const RESUMABLE = 3;
-/** npm forwards Ctrl-C to this process, which has already got it. A signal that arrives while Node.js ends would replace the exit code. */
+/** npm sends the signal of Ctrl-C to this process a second time. Wait for it: while Node.js ends, a signal would replace the exit code. */
 const FORWARDED_MS = 1_000;
 
 const interrupt = new AbortController();

@@ -19,8 +19,8 @@ import { streamRecords } from "./stream-records.ts";
 import { chosenStack, stackOptions, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
 /**
- * `url` and `source` are the stack outputs with the URLs of the queue and of its original queue. Without `source`, its messages are about
- * stream records that its `consumer` failed to process.
+ * The dead-letter queues by name. `url` is the stack output with the queue's URL, and `source` the one with the URL of the queue from which
+ * its messages came. The messages of a queue without `source` name stream records that `consumer` failed to process.
  */
 const queues = {
   deliveries: { url: "DeliveriesDeadLettersUrl", source: "DeliveriesUrl" },
@@ -73,7 +73,7 @@ function readInput(): { queue: string | undefined; stack: string | undefined } {
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/** Sends messages back to the original queue. Without one, their consumer processes the stream records in this process. */
+/** Messages go back to their original queue. If there is none, their consumer processes the stream records in this process. */
 function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => {
     const value = outputs[name];
@@ -121,7 +121,7 @@ const sendBack =
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: Body, MessageGroupId }));
   };
 
-/** SQS's estimate. Messages that have just failed again are not visible, but they count. */
+/** Returns SQS's estimate. It includes messages that have just failed again and are not visible yet. */
 async function countMessages(sqs: SQSClient, QueueUrl: string): Promise<number> {
   const { Attributes = {} } = await sqs.send(
     new GetQueueAttributesCommand({

@@ -28,7 +28,7 @@ const usage = `npm run --silent key -- create --company N --by EMAIL --name NAME
 ${stackUsage}
 exit code 0: done, 1: refused or any other error, 2: wrong usage`;
 
-/** Names with commas between them. */
+/** Accepts names with commas between them, each name once. */
 const namesOf = <Name extends string>(options: readonly Name[]) =>
   z.pipe(
     z.pipe(

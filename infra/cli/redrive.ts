@@ -36,8 +36,8 @@ const VISIBILITY_SECONDS = 120;
 const IDLE_BATCHES = 100;
 
 /**
- * Processes each message up to `begunMs` (milliseconds since 1970) once, and deletes it if `work` succeeds. A message that `work` sends
- * back may fail again and return here, so newer ones are skipped. SQS returns messages in any order.
+ * Processes each message that was sent up to `begunMs` (milliseconds since 1970) once, and deletes it if `work` succeeds. Skips newer
+ * messages, because a message that `work` sends to its original queue may fail there and return. SQS returns messages in any order.
  */
 export async function redrive(
   sqs: SQSClient,

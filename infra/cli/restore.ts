@@ -68,8 +68,8 @@ async function prepare(inUse: TableInUse, input: Input<"prepare">): Promise<numb
 }
 
 /**
- * The live table, the restored table, and a different table of `--from`. If the live table has been deleted, the table of `--from` takes
- * its place.
+ * Opens the table that the service uses (the live table), the restored table, and the table of `--from` if it is another one. If the live
+ * table has been deleted, the table of `--from` takes its place.
  */
 async function carryOf(inUse: TableInUse, input: Input<"prepare" | "table">, target: string): Promise<CarryContext> {
   const used = z.string().parse(inUse.outputs.TableName);
@@ -120,7 +120,7 @@ function parsed<S extends z.ZodMiniType>(schema: S, args: readonly string[]): z.
   return checked(schema, optionsOf(args, options, usage), usage);
 }
 
-/** Runs a command whose arguments are read before the table is looked for, so that wrong usage needs no service. */
+/** Reads the arguments of a command before it looks for the table, so that wrong usage is reported even without a running service. */
 const command =
   <S extends z.ZodMiniType<ChosenStack>>(schema: S, work: (inUse: TableInUse, input: z.output<S>) => Promise<number>) =>
   async (args: readonly string[]): Promise<number> => {

@@ -14,7 +14,7 @@ interface Receipt {
 
 const WAIT_MS = 30_000;
 
-/** `url` leads from the service to this port. Undefined if the service runs on this machine. */
+/** At `url`, the service reaches this port. Undefined if the service runs on this machine. */
 export async function startReceiver(port: number, url: string | undefined): Promise<Receiver & { stop(): void }> {
   const receipts: Receipt[] = [];
   const server = createServer(async (request, response) => {

@@ -1,6 +1,6 @@
 /**
- * Reads the stream records of a message in a dead-letter queue. The publisher sends the record itself, Lambda only its position in the
- * stream.
+ * Reads the stream records of a message in a dead-letter queue. A message of the publisher contains the record itself, and a message of
+ * Lambda contains only positions in the stream.
  */
 import {
   type DynamoDBStreamsClient,
@@ -16,7 +16,7 @@ import { lambdaRecord } from "../local/sources/stream-record.ts";
 
 const AnyRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object" && value !== null);
 const PoisonRecord = z.object({ v: z.literal(1), record: AnyRecord });
-/** Lambda sends it to the on-failure destination of a stream's event source. */
+/** The message that Lambda sends to the on-failure destination of a stream's event source. */
 const Positions = z.object({
   DDBStreamBatchInfo: z.object({
     shardId: z.string(),
@@ -32,7 +32,7 @@ const Body = z.union([PoisonRecord, Positions]);
  */
 const EMPTY_ANSWERS = 100;
 
-/** Undefined if the stream, which stores records for 24 hours, has already deleted one of them. */
+/** Returns undefined if the stream, which stores records for 24 hours, has already deleted one of them. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,

@@ -40,7 +40,7 @@ const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/** Returns the table of the named stack. Without a name, it is the running local service's, or else the default stack's. */
+/** Returns the table of the named stack. Without a name, returns that of the running local service, or else that of the default stack. */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
@@ -78,7 +78,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
   const outputs: Record<string, unknown> = Object.fromEntries(listed);
   const { TableName, UserPoolId } = StackOutputs.parse(outputs);
-  // The credentials are looked up only once.
+  // Use the credentials of `cloud`, so that the SDK looks them up only once.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
@@ -119,7 +119,7 @@ export interface ChosenStack {
   readonly stack?: string | undefined;
 }
 
-/** Undefined if neither option is given. Throws WrongUsage if both are given or if a name is not valid. */
+/** Returns undefined if neither option is given. Throws WrongUsage if both are given or if a name is not valid. */
 export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
   if (stage !== undefined && stack !== undefined)
     throw new WrongUsage("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");

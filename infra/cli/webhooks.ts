@@ -11,7 +11,7 @@ const usage = `npm run webhooks -- reconcile --company N
 ${stackUsage}
 exit code 0: no faults, 1: faults, an unknown company or any other error, 2: wrong usage`;
 
-/** A change that is in progress can look like a fault, so it must be found again this often. */
+/** A fault counts only if this number of further checks finds it again, because a change that is in progress can look like a fault. */
 const RECHECKS = 3;
 const BETWEEN_CHECKS_MS = 3_000;
 

@@ -35,7 +35,7 @@ export interface Basemap {
   readonly origins: readonly string[];
 }
 
-/** Needs no key, and all its parts come from one origin. Its grey streets leave the colours to the prospects. */
+/** The default street map. It needs no key, and all its parts come from one origin. It is grey, so coloured prospects are easy to see. */
 const openFreeMap: Basemap = {
   light: "https://tiles.openfreemap.org/styles/positron",
   dark: "https://tiles.openfreemap.org/styles/dark",
@@ -78,8 +78,8 @@ export const cacheControl = (path: string): string =>
 
 /**
  * Returns the content security policy of the console's pages. A page may contact only its own origin, the bucket to which it uploads files,
- * and the origins of the base map. A page requires Trusted Types and allows only two policies: one for
- * the map's worker (console/src/map/worker.ts) and one for the service worker (console/src/shell/installed.ts).
+ * and the origins of the base map. A page requires Trusted Types and allows only two policies: one for the map's worker
+ * (console/src/map/worker.ts) and one for the service worker (console/src/shell/installed.ts).
  * @param uploadOrigin the origin of the presigned URLs
  */
 export function contentSecurityPolicy(uploadOrigin: string, basemap: Basemap | undefined): string {

@@ -1,6 +1,6 @@
 /**
- * Does what CloudFront does in a deployment: it serves the console's files, and converts a session cookie to the header that the API's
- * authorizer reads. It runs the same edge functions as CloudFront.
+ * Does for the local service what CloudFront does in a deployment: serves the console's files, and converts a session cookie to the header
+ * that the API's authorizer reads. It runs the same edge functions as CloudFront.
  */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -60,7 +60,6 @@ interface Site {
 
 const STREETS = "streets.json";
 
-/** Creates the local replacement of CloudFront. */
 export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site): Edge {
   const { port, host: ownHost } = new URL(consoleUrl);
   const pageRequest = loadFunction(edgeFunction("page-request", false), z.union([EdgeRequest, EdgeResponse]));
@@ -101,7 +100,7 @@ export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site
   };
 }
 
-/** CloudFront compresses files of these types from this size on. */
+/** CloudFront compresses a file of these types if it has at least this number of bytes. */
 const COMPRESSED = /^(?:text|application\/(?:json|manifest\+json)|image\/svg)/;
 const COMPRESSED_BYTES = 1_000;
 const zipped = promisify(gzip);
@@ -111,7 +110,7 @@ interface FileAnswer {
   readonly body: string | Buffer;
 }
 
-/** Returns a function that answers with a file, compressed if `isZipped` is true. It compresses an asset once, because assets never change. */
+/** Returns a function that answers with a file, compressed if `isZipped` is true. It compresses an asset once: assets never change. */
 function answering(contentOf: (file: string) => Promise<string | Buffer | undefined>) {
   const kept = new Map<string, FileAnswer>();
   return async (file: string, isZipped: boolean): Promise<FileAnswer | undefined> => {

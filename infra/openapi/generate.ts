@@ -52,7 +52,7 @@ composed and decomposed letters (Unicode NFC and NFD); the service stores texts 
 changes to it are additions only. Answers and events get new fields, and the texts that list \`x-extensible-enum\` get new values:
 ignore fields that you do not know, and have a default for other values.`;
 
-/** In the order in which the API reference shows them: first those that most clients use. */
+/** The sections in the order of the API reference: first those that most clients use. */
 const sections: Readonly<Record<string, string>> = {
   Prospects: "Homes and businesses to canvass. A user without the right to see all prospects sees the assigned ones.",
   Notes: "Remarks about a prospect. Every user who sees the prospect reads and writes its notes.",

@@ -227,7 +227,6 @@ function requestBody(
 
 const uploadExample = { file: "name,phone,lat,lng,status\r\nMaria Alvarez,+1 303 555 0142,39.7392,-104.9903,New\r\n" };
 
-/** Returns the description of an upload: a form with one file. */
 function uploadBody(components: Components): Fields {
   const schema = components.define("CsvUpload", {
     type: "object",
@@ -282,9 +281,8 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the description of the response with the status 200, for example to a dry run. The example that `answers.ts` has for the function
- * shows the other response, so it does not fit. The code therefore passes a file name for which `answers.ts` has no example. `success` then
- * uses the example of the response's schema.
+ * Returns the description of the response with the status 200, for example to a dry run. `answers.ts` has an example of the function's
+ * other response. So this code passes a file name without an example, and `success` uses the example of the response's schema.
  */
 const okSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?ok` }, { ...contract, response, status: 200 }, components);

@@ -47,7 +47,7 @@ const ofGateway: readonly (readonly [number, ProblemCode])[] = [
 ];
 
 const requestId = "2f1d6a0e-9d0c-4f6e-8a53-0c6f4b1d7e21";
-/** Statuses with more than one usual cause. */
+/** The descriptions of statuses with more than one usual cause. */
 const descriptions: Readonly<Record<number, string>> = {
   400: "A value of the request is not valid, or the query has an unknown parameter.",
 };

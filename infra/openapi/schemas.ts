@@ -81,7 +81,7 @@ function convert(source: z.ZodMiniType, io: Direction): Conversion {
       if (name !== undefined) schemas.set(name, zodSchema);
     },
   });
-  // The lists of values of requests stay closed, so a component of their own describes them.
+  // A request accepts only the listed values, but a response may get new ones. So the list of a request is a component of its own.
   const closed = (name: string): boolean => io === "input" && Array.isArray(converted.$defs?.[name]?.enum);
   const componentOf = (name: string): string => (closed(name) ? `${name}Input` : name);
   const text = JSON.stringify(converted).replaceAll(

@@ -82,7 +82,7 @@ const answered = {
     "Every status from 200 to 299 within 10 seconds confirms the delivery. Every other answer is a failed attempt; 410 also pauses the webhook.",
 };
 
-/** Made once, because a name must not belong to two schemas. */
+/** The schemas are created only once, because a name must not belong to two schemas. */
 const bodies = EventName.options.map((event) => [event, bodySchema(event)] as const);
 
 /** Returns a path item for each event, by the event's name. */

@@ -1,7 +1,7 @@
 /** Compares the IAM policies of a function before and after a deployment, and finds the rights that the deployment takes away. */
 import * as z from "zod/mini";
 
-/** IAM allows both for actions and for the values of conditions. */
+/** IAM accepts a string or a list of strings as actions and as the values of a condition. */
 export const OneOrMany = z.pipe(
   z.union([z.string(), z.array(z.string())]),
   z.transform((value) => (typeof value === "string" ? [value] : value)),

@@ -6,7 +6,7 @@ export const dictionary: TableAccess = { reference: ["Query"] };
 /** The rights to check whether the cached names of statuses, tags and users are current, and to read these names again. */
 export const currentDictionary: TableAccess = { reference: ["GetItem", "Query"] };
 export const newIds: TableAccess = { ids: ["UpdateItem"] };
-/** Rows of an import become visible when it has completed, so a function that reads rows also reads the imports. */
+/** The rows of an import become visible when the import has completed, so a function that reads such rows also reads the import. */
 export const imports: TableAccess = { imports: ["GetItem"] };
 /** The rights to write a prospect's or a note's entry to the company's search index. */
 export const indexEntries: TableAccess = { index: ["PutItem"], indexTexts: ["PutItem"] };

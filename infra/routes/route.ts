@@ -6,7 +6,7 @@ export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 export interface Route extends Marks {
   readonly method: Method;
   readonly path: string;
-  /** The path of the function's file below `functions/`, without its extension. Settings in `capacity.ts` name functions by it. */
+  /** The path of the function's file below `functions/`, without its extension. infra/settings/capacity.ts names functions by this path. */
   readonly file: string;
   readonly access: Access;
 }
@@ -17,9 +17,9 @@ interface Marks {
   /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
   readonly streamed?: true | undefined;
   readonly public?: true | undefined;
-  /** A POST that changes nothing takes no idempotency key, so it needs no rights to these rows. */
+  /** A POST that changes nothing accepts no idempotency key, so its function needs no rights to the rows of these keys. */
   readonly isRead?: true | undefined;
-  /** Instead of the throttle of the whole API. A public route has `WITHOUT_TOKEN`. */
+  /** The throttle of the route, instead of that of the whole API. A public route has `WITHOUT_TOKEN`. */
   readonly rate?: Rate | undefined;
 }
 
@@ -47,8 +47,8 @@ export interface Rate {
 }
 
 /**
- * The limit of each method that needs no token: public routes, wrong methods and preflights. No other method shares it. An answer or refusal
- * takes one execution some milliseconds, so even one of the ten executions of a new account is enough for most methods at this rate.
+ * The throttle of each method that needs no token: of public routes, wrong methods and preflights. Each method has its own throttle. One
+ * response takes some milliseconds, so at this rate one of the ten executions of a new account is enough for most methods.
  */
 export const WITHOUT_TOKEN: Rate = { perSecond: 200, burst: 400 };
 
@@ -62,11 +62,11 @@ export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
 export interface EventFunction {
   readonly file: string;
   readonly access: Access;
-  /** The visibility timeout of the function's queue is computed from it. */
+  /** The visibility timeout of the function's queue is computed from this value. */
   readonly timeoutSeconds: number;
 }
 
-/** IAM names. A transaction needs the actions of its parts, a batch of PartiQL statements the PartiQL actions. */
+/** IAM's names. A transaction needs the actions of its parts, and a batch of PartiQL statements needs the PartiQL actions. */
 export type TableAction =
   | "GetItem"
   | "BatchGetItem"

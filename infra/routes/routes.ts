@@ -41,14 +41,14 @@ const withIdempotency = (route: Route): Route => {
 
 export const routes: readonly Route[] = declared.map(withIdempotency);
 
-/** API Gateway invokes it with the Authorization header of a request, except for public routes. */
+/** API Gateway invokes this function with the Authorization header of a request, except for public routes. */
 export const authorizer = {
   file: "authorize",
-  // Up to two requests to the issuer, each sent at most twice and for two seconds, and two seconds for the rest.
+  // Up to two requests to the issuer with at most two attempts of two seconds each, and two seconds for the rest.
   timeoutSeconds: 10,
   access: {
-    // The function reads the user's role and permissions from the identity row. It writes only at the first sign-in of an invited user, to
-    // accept the invitation, and the time of a key's use.
+    // The function reads the user's role and permissions from the identity row. It writes only to accept the invitation of a user who signs
+    // in for the first time, and to store the time of a key's use.
     table: {
       ...signedInUser,
       keyRings: ["GetItem", "UpdateItem"],
@@ -133,7 +133,6 @@ export const eventFunctions = {
       settings: ["TIME_SCALE", "WEBHOOK_URL_POLICY", "DELIVERY_SENDERS"],
     },
   },
-  /** The sweeper. */
   sweep: {
     file: "events/sweep",
     timeoutSeconds: 50,

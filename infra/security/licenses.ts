@@ -8,20 +8,20 @@ import * as z from "zod/mini";
 import { root } from "../build/bundle.ts";
 import { exitCodes, optionsOf, runCommand } from "../cli/command/options.ts";
 
-/** SPDX identifiers. They permit commercial use without publishing the user's own code. */
+/** SPDX identifiers of licenses that permit commercial use without publishing the user's own code. */
 const allowed = [
   ...["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"],
   ...["Python-2.0", "Unlicense", "Zlib"],
 ];
 
-/** These require publishing changes to the package, so they are allowed for unchanged packages that no function contains. */
+/** These licenses require publishing changes to the package. They are allowed for unchanged packages that no function contains. */
 const allowedForDevelopment = ["MPL-2.0"];
 
 const Package = z.object({
   version: z._default(z.string(), ""),
   license: z._default(z.string(), "(none)"),
   hasInstallScript: z._default(z.boolean(), false),
-  /** No function contains it. */
+  /** True if no function contains the package. */
   dev: z._default(z.boolean(), false),
   link: z._default(z.boolean(), false),
   optional: z._default(z.boolean(), false),

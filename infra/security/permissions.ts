@@ -31,7 +31,7 @@ type Resources = CloudFormationTemplate["Resources"];
 interface Right {
   readonly on: string;
   readonly actions: readonly string[];
-  /** Undefined for rows of the table, whose contents a table of the document explains. */
+  /** Undefined for rights to rows of the DynamoDB table. A separate table of the document explains these rows. */
   readonly reason?: string;
 }
 

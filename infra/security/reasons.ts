@@ -54,7 +54,7 @@ export const folderReasons: Record<Folder, string> = {
   bulk: "the records and results of bulk jobs",
 };
 
-/** Except those to the table and to the bucket's folders. The first pattern that matches an action gives its reason. */
+/** The reasons for all rights but those to the table and to the bucket's folders. The first pattern that matches an action counts. */
 export const otherReasons: readonly { readonly action: RegExp; readonly reason: string }[] = [
   { action: /^logs:/, reason: "its own log lines" },
   { action: /^s3:ListBucket$/, reason: "a missing file answers 404 instead of 403, so that 403 always means a fault" },

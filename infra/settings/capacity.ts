@@ -17,7 +17,7 @@ export interface Throttle {
 /** The default memory in MB. It also determines the share of a processor: 1 769 MB are a whole one. */
 export const MEMORY_MB = 1024;
 
-/** Many writes then cause only one flush. Reads are exact meanwhile, because they also read the unflushed entries. */
+/** Lambda collects changes for this time, so many writes cause one flush. Reads are exact meanwhile: they also read unflushed entries. */
 export const FLUSH_WINDOW_SECONDS = 10;
 
 export interface Capacity {
@@ -28,7 +28,7 @@ export interface Capacity {
   readonly company: Throttle;
   /** Concurrent executions of the deliverer, each with up to ten deliveries at a time. */
   readonly deliverySenders: number;
-  /** Concurrent imports, and as many exports and bulk jobs. */
+  /** The number of concurrent imports, of concurrent exports and of concurrent bulk jobs. */
   readonly jobs: number;
   /** Records that an import or bulk job changes at the same time. */
   readonly changesAtOnce: number;
@@ -46,8 +46,8 @@ type Plan = Pick<Capacity, "accountConcurrency" | "requests" | "deliverySenders"
 /** `jobs` is at least 2, because Lambda requires this maximum concurrency for a queue. */
 const plans: Record<Preset, Plan> = {
   /**
-   * A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them, and the functions that
-   * read the stream up to `STREAM_EXECUTIONS`, so jobs change records slowly.
+   * A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them. The functions that read
+   * the stream use up to `STREAM_EXECUTIONS`, so jobs change records slowly.
    */
   small: {
     accountConcurrency: 10,
@@ -102,8 +102,8 @@ const FOR_REQUESTS = 2;
 const STREAM_EXECUTIONS = 2 * 4;
 
 /**
- * If few executions are left for the functions that read the stream, a job changes few records at the same time, so that these functions
- * are idle most of the time. No setting of Lambda limits them in an account that can reserve nothing.
+ * Returns how many records a job changes at the same time. The number is small if few executions are left for the functions that read the
+ * stream, so that these functions are idle most of the time. Lambda cannot limit them in an account that can reserve nothing.
  */
 const changesAtOnceWith = (left: number): number =>
   Math.max(1, Math.floor(CHANGES_AT_ONCE * Math.min(1, left / STREAM_EXECUTIONS)));
@@ -121,8 +121,8 @@ const BURST_SECONDS = 2;
 
 /**
  * Returns the throttle of one company for a method with a streamed response. A reader that takes no bytes keeps an execution for
- * `limits.readerMs`, in which the company may send the burst and the rate. Undefined for the preset `small`: a third of ten executions would
- * be one request in three seconds.
+ * `limits.readerMs`, in which the company may send the burst and the rate. Returns undefined for the preset `small`, with which a third of
+ * ten executions would be one request in three seconds.
  */
 export function streamThrottle(capacity: Capacity, file: string): Throttle | undefined {
   const { accountConcurrency, reserved, provisioned, limitsStreams } = capacity;
@@ -133,8 +133,8 @@ export function streamThrottle(capacity: Capacity, file: string): Throttle | und
 }
 
 /**
- * A rep most often waits for a new environment of these, according to `npm run cost`. Reps use the map and status changes every minute,
- * so their environments stay.
+ * The functions for which a rep most often waits until a new environment starts, according to `npm run cost`. Reps use the map and status
+ * changes every minute, so the environments of those functions stay.
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 

@@ -20,7 +20,7 @@ export interface DeployConfig {
   readonly mail?: { readonly from: string; readonly sesIdentity: string } | undefined;
   /** Resources of an earlier deployment that the stacks use instead of creating new ones. */
   readonly adopted?: Adopted | undefined;
-  /** Instead of the data stack's table. */
+  /** The table that the service uses instead of the data stack's table. */
   readonly activeTable?: ActiveTable | undefined;
   /** Undefined means that no copies are created. */
   readonly backup?: BackupPlan | undefined;
@@ -31,11 +31,11 @@ export interface DeployConfig {
   /** With `canary`, a new version of a function gets a tenth of the invocations for five minutes. */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
-  /** A web ACL (AWS WAF) checks each request before API Gateway receives it. */
+  /** True if a web ACL (AWS WAF) checks each request before API Gateway receives it. */
   readonly webAcl?: boolean | undefined;
   readonly retention: Retention;
   readonly alarmEmail?: string | undefined;
-  /** Dollars. A mail to `alarmEmail` says that the costs of the account are near or above it. */
+  /** Dollars. A mail to `alarmEmail` says that the costs of the account are near or above this sum. */
   readonly monthlyBudget?: number | undefined;
   /** AWS shows them on each resource and, if activated, in the bill. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
@@ -46,23 +46,23 @@ export interface DeployConfig {
   readonly domain?: Domain | undefined;
   /** Origins whose web pages may call the API. An empty list disables CORS. */
   readonly allowedOrigins: readonly string[];
-  /** The header `Server-Timing` shows how each request used the table. For development only. */
+  /** True if the header `Server-Timing` shows how each request used the table. For development only. */
   readonly serverTiming: boolean;
 }
 
 export interface Watch {
-  /** The description of each alarm contains it. */
+  /** The address of the runbook, which the description of each alarm contains. */
   readonly runbook: string;
-  /** A scheduled function runs the smoke test. */
+  /** True if a scheduled function runs the smoke test. */
   readonly canary: boolean;
 }
 
 export interface Console {
-  /** The URL on this machine. Undefined in a deployment, where it is that of CloudFront or of the console's domain. */
+  /** The console's URL in the local service. Undefined in a deployment, which has the URL of CloudFront or of the console's domain. */
   readonly localUrl?: string | undefined;
   /** The console's client id at an external issuer. If it is undefined, the stack creates a client in its user pool. */
   readonly clientId?: string | undefined;
-  /** Undefined if the client has no secret. */
+  /** The SSM parameter with the client's secret. Undefined if the client has no secret. */
   readonly secretParameter?: string | undefined;
   /** The scopes that the console requests in addition to `openid`. */
   readonly scope?: string | undefined;
@@ -83,7 +83,7 @@ export interface Domain {
   readonly certificate: string;
   /** The first path segment of all URLs, without slashes. Without it, the API uses the whole domain. */
   readonly basePath?: string | undefined;
-  /** The API is also available at API Gateway's own URL. */
+  /** True if the API is also available at API Gateway's own URL. */
   readonly keepsDefaultEndpoint: boolean;
 }
 
@@ -145,7 +145,7 @@ function configOf(settings: Settings): DeployConfig {
   };
 }
 
-/** Differs only in case, in characters other than letters, or in an `s` at the end. */
+/** Suggests the setting whose name differs only in case, in characters other than letters, or in an `s` at the end. */
 function suggestion(key: string): string {
   const plain = (text: string): string =>
     text

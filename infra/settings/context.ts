@@ -1,7 +1,4 @@
-/**
- * The schema of all settings, which are keys of the CDK context. `npm run settings` writes docs/settings.md from their
- * descriptions.
- */
+/** The schema of all settings, which are keys of the CDK context. `npm run settings` writes docs/settings.md from their descriptions. */
 import * as z from "zod/mini";
 import { HttpUrl, must, numeric, wholeNumber } from "../cli/command/accepted.ts";
 import { presets } from "./capacity.ts";
@@ -28,7 +25,7 @@ export const TABLE_STREAM = /^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/
 
 export const TableStream = matching(TABLE_STREAM, "the ARN of a table's stream");
 
-/** The message says nothing of the upper limit of ten years. */
+/** The error message omits the upper limit of ten years. */
 const daysOrNone = (least: number) =>
   z.optional(
     numeric(
@@ -289,7 +286,7 @@ const alarms = {
 const TAGS = must(
   "1 to 40 tags with different keys, such as CostCenter=42, of letters, digits, blanks and _.:/=+-@, which do not begin with aws:",
 );
-/** A key has at most 128 characters, a value 256. AWS reserves the prefix. */
+/** A key has at most 128 characters, and a value at most 256. AWS reserves the prefix `aws:`. */
 const TAG = /^(?!aws:)[\p{L}\p{N} _.:/+@-]{1,128}=[\p{L}\p{N} _.:/=+@-]{0,256}$/iu;
 
 const keyAndValue = (tag: string): [string, string] => {

@@ -3,15 +3,15 @@
 const STACK_NAME = "Canvassing";
 
 /**
- * Generated names of functions and roles contain it and have at most 64 characters. `Canvassing-data` could be confused with the data stack
- * `Canvassing-Data`, so it must not end with `data`.
+ * Generated names of functions and roles contain the stage and have at most 64 characters. A stage must not end with `data`, because
+ * `Canvassing-data` could be confused with the data stack `Canvassing-Data`.
  */
 export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 
 /** Describes the names that `STAGE_NAME` matches, for error messages. */
 export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
 
-/** The name without a stage is that of every deployment before stages. */
+/** Without a stage, the name is that of a deployment that is older than the setting `stage`. */
 export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;
 

@@ -3,7 +3,7 @@
  * has created others.
  */
 
-/** Undefined if not known. */
+/** The region and account of the deployment. Undefined if they are not known. */
 export interface Place {
   readonly region?: string | undefined;
   readonly account?: string | undefined;
@@ -13,8 +13,8 @@ const ARN = /^arn:[^:]+:[^:]+:([^:]+):(\d{12}):/;
 const POOL_ID = /^([\w-]+)_/;
 
 /**
- * Whether AWS requires the resource of a setting in the deployment's region and account. Cognito can also use an SES identity of another
- * region.
+ * Says for each setting whether AWS requires its resource in the deployment's region and account. `sesIdentity` is not among them, because
+ * Cognito can also use an SES identity of another region.
  */
 const rules = {
   // API Gateway uses only certificates of its own region and account.

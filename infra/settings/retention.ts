@@ -25,11 +25,11 @@ export interface BackupPlan {
   readonly monthlyDays: number;
 }
 
-/** A monthly copy then moves to cold storage. */
+/** Days after which a monthly copy moves to cold storage. */
 export const COLD_AFTER_DAYS = 30;
 /** AWS Backup requires at least 90 days in cold storage. */
 export const LEAST_MONTHLY_DAYS = COLD_AFTER_DAYS + 90;
-/** AWS recommends to keep daily copies for at least a week. */
+/** AWS recommends keeping daily copies for at least a week. */
 export const LEAST_DAILY_DAYS = 7;
 
 const defaults: Readonly<Record<Preset, BackupPlan>> = {
@@ -50,7 +50,7 @@ export function backupPlanOf({ preset, backupDailyDays, backupMonthlyDays }: Cho
   return plan.dailyDays + plan.monthlyDays === 0 ? undefined : plan;
 }
 
-/** JSON in the output `Retention` of the service stack. `npm run company` tells with it how long copies of an erased company remain. */
+/** JSON in the output `Retention` of the service stack. `npm run company` computes with it how long copies of an erased company remain. */
 const DeployedRetention = z.object({
   logDays: z.int(),
   recoveryDays: z.int(),

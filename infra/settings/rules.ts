@@ -3,7 +3,7 @@ import { MAIL_FROM, SES_IDENTITY, type Settings } from "./context.ts";
 
 type Key = keyof Settings;
 
-/** Returns the fault, which begins with the key to correct. Any other value means that there is none. */
+/** Returns the fault as a text that begins with the key to correct. A result that is no text means that there is no fault. */
 type Rule = (settings: Settings) => string | boolean | undefined;
 
 const neededWith =
@@ -11,7 +11,7 @@ const neededWith =
   (settings) =>
     settings[given] !== undefined && settings[missing] === undefined && `${missing}: needed with ${given}${why}`;
 
-/** The key has no effect without the other one. */
+/** `key` has no effect without `base`. */
 const needs =
   (base: Key) =>
   (key: Key): Rule =>

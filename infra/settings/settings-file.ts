@@ -33,7 +33,7 @@ function settingsIn(file: string): Readonly<Record<string, unknown>> {
   if (!existsSync(file)) return {};
   const read = z.safeParse(Settings, parsed(readFileSync(file, "utf8")));
   if (!read.success) throw new Error(`${FILE}: must be an object such as {"preset": "small"}`);
-  // In the context, such a key belongs to the CDK.
+  // Only the CDK context may contain the CDK's own keys.
   const foreign = Object.keys(read.data).find((key) => CDK_KEY.test(key));
   if (foreign !== undefined) throw new Error(`${FILE}: ${foreign}: unknown; docs/settings.md lists all settings`);
   return read.data;

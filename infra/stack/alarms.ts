@@ -60,7 +60,7 @@ export const anchorOf = (title: string): string => title.toLowerCase().replaceAl
 
 const MINUTE = Duration.minutes(1);
 
-/** Goes off after three consecutive minutes with errors. A single one is no outage, because a retry may succeed. */
+/** Creates an alarm that goes off after three consecutive minutes with errors. A single one is no outage, because a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: MINUTE, statistic: "Sum" });
   new ExplainedAlarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
@@ -76,7 +76,7 @@ export function stoppedAlarm(watched: LambdaFunction, meaning: Meaning): void {
 }
 
 interface BatchAlarms {
-  /** The `event` field of the log lines about items of `batchItemFailures`, after which Lambda counts the invocation as a success. */
+  /** The field `event` of log lines about failed items. Lambda counts an invocation that returns `batchItemFailures` as a success. */
   readonly failedItem: string;
   /** The name of the metric that counts these lines. */
   readonly metricName: string;
@@ -96,7 +96,7 @@ export function batchAlarms(watched: LambdaFunction, { failedItem, metricName, f
   new ExplainedAlarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...throttled });
 }
 
-/** Goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
+/** The alarm goes off after five consecutive minutes in which stream records are read more than `seconds` after they were written. */
 export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Meaning): void {
   const metric = watched.metric("IteratorAge", { period: MINUTE, statistic: "Maximum" });
   new ExplainedAlarm(watched, "Behind", { metric, threshold: seconds * 1_000, periods: 5, ...meaning });
@@ -137,7 +137,7 @@ const damages = {
 } as const;
 type Damage = keyof typeof damages;
 
-/** A missing or damaged part of a company index, or a damaged row of activity. */
+/** Counts the errors about a missing or damaged part of a company index, or about a damaged row of activity. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: Damage): void {
   // The error itself, or the cause of another error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
@@ -150,7 +150,6 @@ export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: D
   });
 }
 
-/** Creates the alarms on damaged rows. */
 export function unreadableAlarms(stack: Stack): void {
   for (const [metricName, meaning] of Object.entries(damages)) {
     const metric = new Metric({ namespace: stack.stackName, metricName, period: MINUTE, statistic: "Sum" });
@@ -192,7 +191,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
-  // CloudWatch could not publish with the key that AWS manages for SNS, whose policy cannot be changed.
+  // CloudWatch could not publish with the key that AWS manages for SNS, because the policy of that key cannot be changed.
   const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com");
   const conditions = { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } };
   const may = (actions: string[], resource: string) =>
@@ -213,7 +212,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   return topic;
 }
 
-/** When they go off and when they are over. `runbook` is the URL of the runbook without an anchor. */
+/** Notifies the topic when an alarm goes off and when it is over. `runbook` is the URL of the runbook without an anchor. */
 export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): void {
   const action = new SnsAction(topic);
   for (const child of home.node.findAll()) {

@@ -41,7 +41,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
   return {
     openapi: "3.0.1",
     info: { title: spec.title, version: "1", description: "Canvassing service" },
-    // API Gateway prefers this to the property of the CloudFormation resource. `/` is the server of a definition without servers.
+    // API Gateway prefers `disableExecuteApiEndpoint` to the property of the CloudFormation resource. `/` is the default server.
     // https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-apigateway-restapi.html
     servers: [
       {
@@ -56,8 +56,8 @@ export function apiDefinition(spec: DefinitionSpec): object {
     components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
     // A key that the client sends is ignored.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
-    // API Gateway passes these bodies as base64, so that the function gets the bytes that were sent: it would replace bytes that are not UTF-8
-    // in a text. An answer stays a text, because no function sets `isBase64Encoded`, and streams need no such type.
+    // API Gateway passes bodies of these types as base64, so that the function gets the sent bytes. In a text, it would replace bytes that
+    // are not UTF-8. A response stays a text, because no function sets `isBase64Encoded`. Streamed responses need no such type.
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data", "application/json", "application/geo+json"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,
@@ -135,8 +135,8 @@ function parametersOf(path: string): object {
 const ALL_METHODS: readonly PathMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
- * CORS preflights for unknown paths. Otherwise a browser would report a CORS error for a mistyped path and hide the 404. `/{proxy+}` does
- * not match `/` and parents of known paths, so these are added one by one.
+ * Returns CORS preflights for unknown paths. Without them, a browser would report a CORS error for a mistyped path and hide the 404.
+ * `/{proxy+}` does not match `/` and parents of known paths, so these are added one by one.
  */
 function unknownPaths(known: readonly string[], allowedOrigins: readonly string[]): Record<string, object> {
   if (allowedOrigins.length === 0) return {};
@@ -158,7 +158,7 @@ const COMPANY = "company";
  */
 const companyKey = { type: "apiKey", name: "x-api-key", in: "header" } as const;
 
-/** API Gateway caches the policy for a token, for all methods, but not an error. */
+/** API Gateway caches the authorizer's policy for a token, for all methods. It does not cache an error. */
 const callerScheme = ({ authorizer, partition, region }: DefinitionSpec): object => ({
   type: "apiKey",
   name: "Authorization",

@@ -33,7 +33,7 @@ export const STAGE = "live";
 /** This is below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** The work before the first byte, and the time for the body. */
+/** The time for the work before the first byte, and the time for the body. */
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
 /** API Gateway waits longer, so that a slow streaming function ends by its own time-out. */
@@ -56,9 +56,9 @@ export function createApi(
     ...(allowedOrigins.length > 0 && { ALLOWED_ORIGINS: allowedOrigins.join(",") }),
     ...(serverTiming && { SERVER_TIMING: "on" }),
   };
-  // The name of a log stream contains the name of the function.
+  // All functions share a log group. The name of a log stream contains the name of its function.
   const logGroup = functionLogs(home, platform, table);
-  // A nested stack leaves room in the service stack, because a stack can have 500 resources.
+  // The roles are in a nested stack, because a stack can have only 500 resources.
   const roles = new NestedStack(home, "Roles", { description: "The rights of the functions behind the API" });
   const invokerOf = createInvokers(home);
   const invoked = (invoker: Invoker, spec: FunctionSpec): Invoked =>
@@ -98,8 +98,8 @@ export function createApi(
 }
 
 /**
- * The format of the access log. No personal data: the pattern of the path (without ids) and the ids of company and user, but no query, header or address. CloudWatch adds
- * the time.
+ * The format of the access log. It has no personal data: it has the pattern of the path (without ids) and the ids of company and user, but
+ * no query, header or address. CloudWatch adds the time.
  */
 export const accessLogFormat = JSON.stringify({
   requestId: "$context.requestId",
@@ -201,7 +201,7 @@ function ownThrottles(
 /** The share of a method's throttle that one company may use. */
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
-/** The throttles of one company for single methods. A response to HEAD has no body for which a reader could let the function wait. */
+/** The throttles of one company for single methods. A response to HEAD has no body, so a slow reader cannot keep the function busy. */
 function companyThrottles(table: readonly Route[], capacity: Capacity): LimitedMethod[] {
   return table.flatMap((route) =>
     methodsOf(route).flatMap((method) => {
@@ -231,7 +231,7 @@ const acceptedFindings = {
 /** Days. The log shows faults in the API's definition, which appear soon after a deployment. */
 const EXECUTION_LOG_DAYS = 30;
 
-/** Otherwise API Gateway would create it without a retention time. */
+/** Creates the execution log. Otherwise API Gateway would create it without a retention time. */
 function keepExecutionLog(api: SpecRestApi, logDays: number): void {
   const log = new LogGroup(api, "ExecutionLog", {
     logGroupName: Fn.join("", ["API-Gateway-Execution-Logs_", api.restApiId, "/", STAGE]),
@@ -253,9 +253,9 @@ function errorAlarm(api: SpecRestApi): void {
 type Invoker = (functionArn: string) => Invoked;
 
 /**
- * One role for GET routes, one for POST routes, and one for all others. Without roles, the stack would need a permission resource for each function. A policy
- * may have at most 10 240 characters, about 85 ARNs. The method of a route never changes, so API Gateway may invoke a function at every
- * moment of a deployment.
+ * Creates one role for GET routes, one for POST routes, and one for all others. Without roles, the stack would need a permission resource
+ * for each function. A policy may have at most 10 240 characters, about 85 ARNs. The method of a route never changes, so API Gateway may
+ * invoke a function at every moment of a deployment.
  */
 function createInvokers(home: Construct): (method: Method) => Invoker {
   const reads = createInvoker(home, "GetInvoker");

@@ -18,7 +18,7 @@ import { ExplainedAlarm } from "./alarms.ts";
 import type { ServedTable } from "./rights.ts";
 import { accept } from "./rules.ts";
 
-/** UTC. Any hour is possible, because a copy uses no capacity of the table. */
+/** The hour of the copies, in UTC. Any hour is possible, because a copy uses no capacity of the table. */
 const HOUR = "5";
 const COPY_POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
 const RESTORE_POLICY = "service-role/AWSBackupServiceRolePolicyForRestores";
@@ -81,8 +81,8 @@ interface LoggedJobs {
 }
 
 /**
- * An alarm counts the failed jobs in this log. AWS Backup's own metrics contain no reason of a failure, and those of restores do not name
- * the vault.
+ * Creates a log of the jobs, in which an alarm counts the failed jobs. AWS Backup's own metrics contain no reason of a failure, and those
+ * of restores do not name the vault.
  */
 function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {
@@ -129,7 +129,7 @@ const FAILURES = ["FAILED", "ABORTED", "EXPIRED"] as const;
 function failureAlarm(home: Construct, logGroup: LogGroup): void {
   const filter = new MetricFilter(home, "FailedJobs", {
     logGroup,
-    // Restores have the field `status`.
+    // The events of restores have the field `status`, and the others have `state`.
     filterPattern: FilterPattern.any(
       ...["$.detail.state", "$.detail.status"].flatMap((field) =>
         FAILURES.map((state) => FilterPattern.stringValue(field, "=", state)),
@@ -153,10 +153,10 @@ function failureAlarm(home: Construct, logGroup: LogGroup): void {
 /** The plan starts a copy every 24 hours. */
 const HOURS_WITHOUT_COPY = 48;
 
-/** If the plan never starts a copy, there is no failed job. */
+/** If the plan starts no copy, no job fails, so the alarm on failed jobs does not go off. */
 function absenceAlarm(home: Construct, completed: CfnRule): void {
   new ExplainedAlarm(home, "Missing", {
-    // A completed copy is an invocation of the rule. EventBridge may lose a value, but the other copy of the two days still counts.
+    // Each completed copy invokes the rule. EventBridge may lose a value, but then the other copy of the two days still counts.
     metric: new Metric({
       namespace: "AWS/Events",
       metricName: "Invocations",
@@ -183,7 +183,7 @@ const arnOf = (logGroup: LogGroup): string =>
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
 
-/** The two statements that AWS documents. */
+/** Adds the two statements that AWS documents for rules that write to a log group. */
 function allowEvents(logGroup: LogGroup, rules: readonly CfnRule[]): void {
   const principals = [
     new ServicePrincipal("events.amazonaws.com"),

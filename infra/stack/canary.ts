@@ -42,7 +42,7 @@ export function createCanary(scope: Stack, platform: Platform, apiUrl: string): 
     principal: "events.amazonaws.com",
     sourceArn: rule.attrArn,
   });
-  // The next invocation of the smoke test follows within five minutes.
+  // Do not repeat a failed run, because the next run follows within five minutes.
   const once = new CfnEventInvokeConfig(run, "Once", {
     functionName: run.functionName,
     qualifier: "$LATEST",

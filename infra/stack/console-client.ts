@@ -26,8 +26,8 @@ export function createConsoleClient(
 ): string {
   if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
   const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);
-  // A user pool has only one such domain, which CloudFormation deletes with the service stack. An adopted pool therefore has none, unless
-  // the operator has given it one.
+  // A user pool has only one domain for sign-in pages, which CloudFormation deletes with the service stack. So an adopted pool has none,
+  // unless the operator has created one. The setting `signInPages` is then false.
   if (config.adopted?.userPool === undefined || config.console?.signInPages === true) {
     new UserPoolDomain(home, "SignInPages", { userPool: pool, cognitoDomain: { domainPrefix: prefix(home) } });
   }
@@ -47,7 +47,7 @@ export function createConsoleClient(
   return client.userPoolClientId;
 }
 
-/** Unique in the region, so it contains the UUID from the stack's id. */
+/** The prefix must be unique in the region, so it contains the UUID from the stack's id. */
 function prefix(home: Construct): string {
   const uuid = Fn.select(2, Fn.split("/", Stack.of(home).stackId));
   return Fn.join("-", ["canvassing", uuid]);

@@ -21,8 +21,8 @@ interface Files {
 const ASSET_DAYS = 365;
 
 /**
- * Types of resources that `DependsOn` of the copies leaves out, because their names would add 30 KB to the template. Each such resource is
- * needed by another one that the copies wait for, so they wait for it, too.
+ * Types of resources that `DependsOn` of the copies leaves out, because their names would add 30 KB to the template. Another resource for
+ * which the copies wait needs each of these resources, so the copies wait for them, too.
  */
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 

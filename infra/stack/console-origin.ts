@@ -11,7 +11,7 @@ export const VIEWER_ADDRESS = "x-viewer-address";
 export const CONSOLE_PROOF = "x-console-proof";
 
 /**
- * The UUID in the stack's id, which only people with read access to the account know. A client that knows it can only avoid the web ACL's
- * limit by address.
+ * The UUID in the stack's id, which only people with read access to the account know. A client that knows this UUID can only avoid the web
+ * ACL's limit by address.
  */
 export const consoleProof = ({ stackId }: Stack): string => Fn.select(2, Fn.split("/", stackId));

@@ -120,7 +120,7 @@ const acceptedFindings = {
     "CloudFront's own certificate also permits TLS 1.0. A deployment with the setting consoleDomain requires TLS 1.2.",
 } as const;
 
-/** CloudFormation cannot delete a bucket that contains files. */
+/** The bucket outlives the stack, because CloudFormation cannot delete a bucket that contains files. */
 function createBucket(home: Construct): IBucket {
   const bucket = new Bucket(home, "Pages", {
     blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
@@ -186,7 +186,7 @@ const originOf = (bucket: Platform["bucket"]): string => {
   return `https://${bucket.bucketName}.s3.${region}.${urlSuffix}`;
 };
 
-/** Unique in the account, in all regions together. The CDK's own names do not contain the region. */
+/** Returns a name that is unique in the account, over all regions. The CDK's own names do not contain the region. */
 function globalName(home: Construct, suffix: string): string {
   const { stackName, region } = Stack.of(home);
   return `${stackName}-${region}-${suffix}`;

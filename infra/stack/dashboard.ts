@@ -46,7 +46,7 @@ export function createDashboard(stack: Stack, platform: Platform, data: Stack): 
     return new LogQueryWidget({ title, logGroupNames, queryLines: [...query], width: WIDTH / 3, height: HEIGHT });
   };
   new Dashboard(stack, "Dashboard", {
-    // Unique in the account, over all regions.
+    // The name must be unique in the account, over all regions.
     dashboardName: `${stack.stackName}-${stack.region}`,
     defaultInterval: Duration.hours(6),
     periodOverride: PeriodOverride.INHERIT,
@@ -111,7 +111,7 @@ function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
     accessLog,
     functionLogs: groups.filter((group) => functions.some(({ logGroup }) => logGroup === group)),
     queues,
-    // A queue without a dead-letter queue is itself one. That of imports is in the data stack.
+    // A queue without a dead-letter queue is itself a dead-letter queue. The dead-letter queue of imports is in the data stack.
     deadLetters: [
       ...all.filter((one) => one instanceof Queue).filter(({ deadLetterQueue }) => deadLetterQueue === undefined),
       imports,

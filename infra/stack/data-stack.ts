@@ -35,9 +35,9 @@ import { accept } from "./rules.ts";
 
 export interface Data {
   readonly stack: Stack;
-  /** That of the data stack, or a restored table. */
+  /** The table that the service uses: that of the data stack, or a restored table. */
   readonly table: ServedTable;
-  /** `table`, unless the service uses a restored table. */
+  /** The data stack's table. It is `table`, unless the service uses a restored table. */
   readonly ownTable: ServedTable;
   readonly bucket: Bucket;
   readonly importQueue: Queue;
@@ -82,13 +82,13 @@ export function createDataStack(scope: Construct, config: DeployConfig): Data {
   return active === undefined ? data : { ...data, table: active };
 }
 
-/** The data stack's own table stays, because CloudFormation cannot replace a table that another stack imports. */
+/** The data stack's own table stays beside the restored one: CloudFormation cannot replace a table that another stack imports. */
 const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedTable | undefined =>
   activeTable && Table.fromTableAttributes(scope, "ActiveTable", activeTable);
 
 /**
- * The user pool and then the table are created last: both have deletion protection, so a failed first deployment could not be rolled back
- * after them.
+ * The user pool and then the table are created last: both have deletion protection, so a first deployment that failed after them could not
+ * be rolled back.
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
@@ -152,7 +152,7 @@ const corsRule = (origins: readonly string[]): CorsRule => ({
 
 /**
  * Without its own domain, the console gets a host name of CloudFront that is not known yet, so all hosts of CloudFront are allowed. Another
- * one gains nothing, because only the API issues presigned URLs.
+ * host gains nothing, because only the API issues presigned URLs.
  */
 function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   const origin = localUrl ?? (domain === undefined ? "https://*.cloudfront.net" : `https://${domain.name}`);
@@ -241,8 +241,8 @@ const keyAdministration = [
 ];
 
 /**
- * Encrypts the companies' data keys. Without it, no webhook can be signed, nobody can sign in to the console, and no app can read the feed
- * of changes, so it is not deleted with the stack.
+ * Creates the key that encrypts the companies' data keys. Without the key, no webhook can be signed, nobody can sign in to the console, and
+ * no app can read the feed of changes, so it is not deleted with the stack.
  */
 function createSecretsKey(scope: Construct, adoptedArn: string | undefined): IKey {
   if (adoptedArn !== undefined) return Key.fromKeyArn(scope, "SecretsKey", adoptedArn);
@@ -280,8 +280,8 @@ const keyUse = (sid: string, purpose: Purpose): PolicyStatement =>
   });
 
 /**
- * Exports values even if the service stack does not use them. By default, the CDK would remove an unused export, and CloudFormation, which
- * updates the data stack first, would refuse while the deployed service stack imports it.
+ * Exports values even if the service stack does not use them. By default, the CDK would remove an unused export. CloudFormation updates the
+ * data stack first, and would refuse the removal while the deployed service stack imports the value.
  */
 function keepExports(
   { stack, table, bucket, importQueue, secretsKey, identity: { issuer, userPool }, alarms }: Data,
@@ -297,7 +297,7 @@ function keepExports(
     importQueue.queueArn,
     importQueue.deadLetterQueue?.queue.queueUrl,
     alarms.topicArn,
-    // A literal string in the template needs no export.
+    // The ARN of an adopted key is a literal string in the template, which needs no export.
     ...(config.adopted?.secretsKey === undefined ? [secretsKey.keyArn] : []),
     ...(userPool === undefined || config.adopted?.userPool !== undefined
       ? []

@@ -29,7 +29,7 @@ const gbMillisecond = prices.lambda.gbSecond / 1_000;
 /** Send, receive and delete. One request can handle ten messages, so the estimate is an upper bound. */
 const CALLS_FOR_MESSAGE = 3;
 
-/** One metric for each AWS service, without storage and data transfer. */
+/** Returns one metric for each AWS service, without storage and data transfer. */
 export function dollarsPerDay(usage: Usage): IMetric[] {
   const each = (metrics: readonly Metric[], dollars: number): Priced[] => metrics.map((metric) => [metric, dollars]);
   const services: Record<string, Priced[]> = {
@@ -39,7 +39,7 @@ export function dollarsPerDay(usage: Usage): IMetric[] {
     Lambda: [
       [usage.invocations, prices.lambda.request],
       [usage.durations, usage.usualGb * gbMillisecond],
-      // The difference to the usual memory, with which the entry above prices all durations.
+      // Add the difference to the usual memory, because the entry above prices all durations with the usual memory.
       ...usage.others.map(({ durations, gb }): Priced => [durations, (gb - usage.usualGb) * gbMillisecond]),
     ],
     logs: each(usage.logBytes, prices.cloudWatch.logGb / GB),

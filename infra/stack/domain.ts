@@ -1,6 +1,6 @@
 /**
- * The API's own domain name. It is in the data stack and not deleted with it, because apps and DNS records contain it, and a new one would
- * have another DNS target. The service stack maps it to its API.
+ * The API's own domain name. It is in the data stack and not deleted with that stack, because apps and DNS records contain it, and a new
+ * domain name would have another DNS target. The service stack maps the domain name to its API.
  */
 import { CfnBasePathMapping, CfnDomainName, type SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnOutput, RemovalPolicy } from "aws-cdk-lib/core";
@@ -26,7 +26,8 @@ export function createDomain(scope: Construct, { name, certificate }: Domain): v
 }
 
 /**
- * A literal string, because CloudFormation refuses to change an export that another stack imports. A new API changes the existing mapping.
+ * The name is a literal string, because CloudFormation refuses to change an export that another stack imports. A new API changes the
+ * existing mapping.
  */
 export function mapDomain(scope: Construct, api: SpecRestApi, { name, basePath }: Domain): void {
   new CfnBasePathMapping(scope, "DomainMapping", {

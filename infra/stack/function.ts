@@ -41,8 +41,8 @@ export interface FunctionSpec {
   readonly statements?: readonly PolicyStatement[];
   readonly environment?: Readonly<Record<string, string>>;
   /**
-   * Why the function may send messages to the queue that invokes it. Lambda's loop detection, which would stop the chain after 16
-   * invocations, is then off.
+   * The reason why the function may send messages to the queue that invokes it. Lambda's loop detection, which would stop the chain after
+   * 16 invocations, is then off.
    */
   readonly recursion?: string;
   /** Without this, Lambda logs only failed invocations. */
@@ -108,7 +108,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** If CodeDeploy can replace the function step by step, both are the ARN of an alias, which can be created only once. */
+/** If CodeDeploy can replace the function step by step, both are the ARN of an alias. Creates this alias, so call it only once. */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };

@@ -107,7 +107,7 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
   return Object.fromEntries(entries);
 }
 
-/** API Gateway replaces the variables. */
+/** Returns the body of an error. API Gateway replaces the variables, for example `$context.requestId`. */
 function problemTemplate({ status, code, detail }: GatewayProblem): string {
   const { title } = problems[code];
   return JSON.stringify({
@@ -121,7 +121,7 @@ function problemTemplate({ status, code, detail }: GatewayProblem): string {
   });
 }
 
-/** A mock integration. A preflight has no `Content-Type`, so the template for `application/json` is enough. */
+/** A mock integration invokes no function. A preflight has no `Content-Type`, so the template for `application/json` is enough. */
 export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {
   const headers = { ...methodHeaders(methods), ...originHeaders(allowedOrigins) };
   const declared = ["X-Request-Id", ...Object.keys(headers)].map((name) => [name, { schema: { type: "string" } }]);
@@ -165,7 +165,7 @@ function originHeaders(allowedOrigins: readonly string[]): Record<string, string
   return { "Access-Control-Allow-Origin": more.length === 0 ? first : "*", Vary: "Origin" };
 }
 
-/** Allows web pages to read these headers of an error. By default, browsers hide them from web pages. */
+/** Allows web pages to read these headers of an error. By default, browsers hide these headers from web pages. */
 const exposed = ([origin]: readonly string[]): Texts =>
   origin === undefined ? {} : { "Access-Control-Expose-Headers": "Retry-After, WWW-Authenticate, X-Request-Id" };
 

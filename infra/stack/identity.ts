@@ -90,16 +90,16 @@ export const clientDefaults = {
   generateSecret: false,
   preventUserExistenceErrors: true,
   enableTokenRevocation: true,
-  // What users may change with their access token. Without a list, or with an empty one, Cognito allows every standard attribute,
-  // including the e-mail address, so it contains one that the service does not use.
+  // The attributes that users may change with their access token. Without a list, or with an empty one, Cognito allows every standard
+  // attribute, including the e-mail address. So the list contains an attribute that the service does not use.
   writeAttributes: new ClientAttributes().withStandardAttributes({ locale: true }),
   accessTokenValidity: Duration.hours(1),
   idTokenValidity: Duration.hours(1),
 };
 
 /**
- * The client of apps, which cannot keep a client secret, and sign in with SRP, which never sends the password. The smoke test uses the
- * password flow for administrators, which needs AWS credentials.
+ * Creates the client of apps. Apps cannot keep a client secret, and sign in with SRP, which never sends the password. The smoke test uses
+ * the password flow for administrators, which needs AWS credentials.
  */
 function createClient(pool: UserPool): UserPoolClient {
   const client = pool.addClient("Client", {

@@ -1,6 +1,6 @@
 /**
- * The role with which API Gateway writes logs. All APIs of an account and region share this setting, so the role is in the data stack and
- * not deleted with it: API Gateway would refuse to deploy any API with logs. Another deployment replaces it with its own role.
+ * The role with which API Gateway writes logs. All APIs of an account and region share one role. It outlives the data stack, because
+ * without it API Gateway would refuse to deploy any API with logs. Another deployment replaces the role with its own.
  */
 import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
 import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";

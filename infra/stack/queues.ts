@@ -9,24 +9,24 @@ import { accept } from "./rules.ts";
 
 /** The maximum of SQS, so that operators have enough time. */
 const DEAD_LETTER_DAYS = 14;
-/** A message keeps its age when it moves to the dead-letter queue, where it could expire at once if this were not shorter. */
+/** Shorter than `DEAD_LETTER_DAYS`: a message keeps its age when it moves to the dead-letter queue, and must not expire there at once. */
 const QUEUE_DAYS = 4;
 /**
- * After this number of failed receives, a message moves to the dead-letter queue. A failing receiver does not count: the service sends a
- * new message for the retry.
+ * After this number of failed receives, a message moves to the dead-letter queue. A failing webhook receiver does not count here: the
+ * service sends a new message for the retry.
  */
 const MAX_RECEIVES = 5;
 
 /**
- * Visibility timeout by the function's time-out. AWS recommends six, so that SQS does not deliver a message again while it is processed or
- * throttled.
+ * The visibility timeout as a multiple of the function's time-out. AWS recommends six, so that SQS does not deliver a message again while
+ * it is processed or throttled.
  */
 const VISIBILITY_TIMEOUTS = 6;
 
 const queueDefaults = { encryption: QueueEncryption.SQS_MANAGED, enforceSSL: true } as const;
 
 interface QueueSpec {
-  /** Determines the visibility timeout. */
+  /** The function that reads the queue. Its time-out determines the visibility timeout. */
   readonly consumer: EventFunction;
   /** The texts of the alarm of the dead-letter queue. */
   readonly failed: Meaning;
@@ -59,7 +59,6 @@ const queues = {
   },
 } as const satisfies Record<string, QueueSpec>;
 
-/** Creates a queue with its dead-letter queue and alarm. */
 export function createQueue(scope: Construct, id: keyof typeof queues): Queue {
   const { consumer, failed } = queues[id];
   const home = new Construct(scope, id);
@@ -76,7 +75,7 @@ export function createQueue(scope: Construct, id: keyof typeof queues): Queue {
   return queue;
 }
 
-/** The alarm of the queue is on while it contains a message. */
+/** The alarm of the queue is on while the queue contains a message. */
 export function createDeadLetterQueue(scope: Construct, id: string, meaning: Meaning, name = id): Queue {
   const queue = new Queue(scope, id, { ...queueDefaults, retentionPeriod: Duration.days(DEAD_LETTER_DAYS) });
   const reason = "An operator handles the messages of this queue, so they need no further queue.";

@@ -104,8 +104,8 @@ function folderStatements(files: NonNullable<Access["files"]>, bucket: Bucket): 
 const ExportedArn = z.object({ "Fn::ImportValue": z.string() });
 
 /**
- * The cdk-nag findings about wildcards in `folderStatements`. Their ids contain the CDK's generated name of the stack export for the
- * bucket's ARN.
+ * Returns the cdk-nag findings about wildcards in `folderStatements`. Their ids contain the CDK's generated name of the stack export for
+ * the bucket's ARN.
  */
 export function folderFindings(
   { stack, bucketArn }: Bucket,
@@ -120,7 +120,7 @@ export function folderFindings(
 /** The value of the tag that a role needs to use the KMS key for a purpose. The tag has the purpose's name. */
 export const KEY_TAG_VALUE = "use";
 
-/** When a role may use the KMS key for a purpose, for example `webhook-secrets`. */
+/** Returns the conditions under which a role may use the KMS key for a purpose, for example `webhook-secrets`. */
 export const keyConditions = (purpose: Purpose): Readonly<Record<string, string>> => ({
   [`aws:PrincipalTag/${purpose}`]: KEY_TAG_VALUE,
   "kms:EncryptionContext:purpose": purpose,

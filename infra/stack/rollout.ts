@@ -17,8 +17,8 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 
 /**
  * The functions for daily work in the field, and those that turn changes into webhooks and indexes. Each needs three additional resources,
- * and a stack has at most 500, so others are replaced at once. A change of this pattern changes the ARN of a function, which API Gateway
- * may then not invoke for some seconds of the deployment.
+ * and a stack has at most 500, so others are replaced at once. A change of this pattern changes the ARN of a function. API Gateway may then
+ * be unable to invoke the function for some seconds of the deployment.
  */
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
@@ -30,11 +30,11 @@ export const isGradual = (file: string): boolean => gradual.test(file);
 const errorAlarms: ReadonlySet<string> = new Set(["ServerErrors", "Errors", "ItemErrors"]);
 
 /**
- * Undefined if the function is replaced at once.
+ * Creates the alias of a function. Returns undefined if the function is always replaced at once.
  *
  * Each deployment has the aliases, also with `rollout=at-once` or the preset `small`. Otherwise a change of these settings would change the
- * ARNs, and CloudFormation changes the rights of API Gateway before the API, which could not invoke the functions in between. `ready` is
- * the provisioned concurrency, which Lambda refuses to change while the alias moves (docs/deploy.md).
+ * ARNs. CloudFormation changes the rights of API Gateway before the API, so API Gateway could not invoke the functions in between. `ready`
+ * is the provisioned concurrency, which Lambda refuses to change while the alias moves (docs/deploy.md).
  */
 export function aliasOf(deployed: LambdaFunction, file: string, ready: number | undefined): string | undefined {
   if (!isGradual(file)) return undefined;

@@ -2,10 +2,7 @@
 import { type App, Validations } from "aws-cdk-lib/core";
 import type { IConstruct } from "constructs";
 
-/**
- * The synthesis then fails for a finding that is not accepted. Imported here, because a start of the local service does not check the
- * rules.
- */
+/** Makes the synthesis fail for a finding that is not accepted. Imports cdk-nag only here, because the local service does not need it. */
 export async function addRulePacks(app: App): Promise<void> {
   const { AwsSolutionsChecks, ServerlessChecks } = await import("cdk-nag");
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app));

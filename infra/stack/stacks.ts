@@ -24,7 +24,7 @@ export interface Stacks {
   readonly service: Stack;
 }
 
-/** `bundle()` has written the functions into `bundles`. */
+/** `bundles` is the directory into which `bundle()` has written the functions. */
 export function createStacks(
   scope: Construct,
   config: DeployConfig,
@@ -44,7 +44,7 @@ export function createStacks(
     table: data.table,
     bucket,
     deliveryQueue: createQueue(service, "Deliveries"),
-    // It is also the on-failure destination of the stream's event source. If this older id changed, CloudFormation would replace the queue.
+    // It is also the on-failure destination of the publisher's event source. With another id, CloudFormation would replace the queue.
     poisonRecords: createDeadLetterQueue(service, "ParkedRecords", {
       title: "Poison records",
       impact: "Webhooks of some changes were not sent, because the changes could not be turned into events.",
@@ -92,7 +92,7 @@ export function createStacks(
     ApiUrl: apiUrl,
     ...(served !== undefined && { ConsoleUrl: served.url }),
     TableName: data.table.tableName,
-    // After a switch to a restored table, this one still contains the companies' data, so `npm run company` erases a company there, too.
+    // After a switch to a restored table, this table still contains the companies' data, so `npm run company` erases a company there, too.
     OwnTableName: data.ownTable.tableName,
     Retention: retentionOutput(config.retention, config.backup),
     BucketName: bucket.bucketName,

@@ -14,7 +14,7 @@ import { TOO_LARGE_DETAIL } from "./gateway.ts";
 /** The period over which AWS WAF counts the requests of an address. */
 const WINDOW_SECONDS = 300;
 
-/** The period, and the requests a second, of one address without a token: half of what API Gateway accepts of all addresses for a method. */
+/** The period of the rule for requests without a token. One address may send half of the rate that API Gateway accepts for a method. */
 const WITHOUT_TOKEN_SECONDS = 60;
 const WITHOUT_TOKEN_RATE = WITHOUT_TOKEN.perSecond / 2;
 
@@ -98,7 +98,7 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
     flood("FloodThroughConsole", 4, {
       ...ofCompany,
       aggregateKeyType: "FORWARDED_IP",
-      // Refuses a request whose header contains no valid IP address, unlike CloudFront's.
+      // `MATCH` refuses a request whose header contains no valid IP address. CloudFront's requests always contain one.
       forwardedIpConfig: { headerName: VIEWER_ADDRESS, fallbackBehavior: "MATCH" },
       scopeDownStatement: fromConsole,
     });
@@ -106,7 +106,7 @@ function floodRules(limit: number, fromConsole: CfnWebACL.StatementProperty | un
     limit: WITHOUT_TOKEN_RATE * WITHOUT_TOKEN_SECONDS,
     evaluationWindowSec: WITHOUT_TOKEN_SECONDS,
     aggregateKeyType: "IP",
-    // All requests through the console's distribution share its addresses. The rule for them counts the address of the user.
+    // Do not count requests through the console's distribution, which share its addresses. The rule above counts them by user's address.
     scopeDownStatement: notFromConsole ? { andStatement: { statements: [noToken, notFromConsole] } } : noToken,
   });
   return [direct, ...(throughConsole === undefined ? [] : [throughConsole]), withoutToken];
@@ -125,8 +125,8 @@ const flood = (
 });
 
 /**
- * CloudFront adds a header with a value that clients do not know. Otherwise a client could send a different false address in each request,
- * and avoid the limit.
+ * Matches requests in which CloudFront has added a header with a value that clients do not know. Without this value, a client could send a
+ * different false address in each request, and avoid the limit.
  */
 const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
   byteMatchStatement: {
@@ -137,7 +137,7 @@ const throughConsole = (stack: Stack): CfnWebACL.StatementProperty => ({
   },
 });
 
-/** AWS WAF would store the headers of sampled requests, which contain access tokens. */
+/** No requests are sampled, because AWS WAF would store their headers, which contain access tokens. */
 const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
   cloudWatchMetricsEnabled: true,
   sampledRequestsEnabled: false,

@@ -20,8 +20,8 @@ import { allow } from "./rights.ts";
 import { accept } from "./rules.ts";
 
 /**
- * Retries of a batch of stream records, which Lambda halves after each failure. Seven failures isolate a bad record among 100. The rest is
- * for temporary faults.
+ * Retries of a batch of stream records, which Lambda halves after each failure. Seven failures isolate a bad record among 100. The other
+ * retries are for temporary faults.
  */
 const STREAM_RETRIES = 10;
 /** The number is small, because a failing flush delays others in the same stream shard. The company's next write starts another flush. */
@@ -64,7 +64,7 @@ function createPublisher(scope: Construct, platform: Platform): void {
   });
 }
 
-/** The stream records only show when a flush is worthwhile. It reads the changes from the table. */
+/** The stream records only show when a flush is worthwhile. The flush reads the changes from the table. */
 function createFlusher(scope: Construct, platform: Platform): void {
   const destination = createDeadLetterQueue(scope, "UnflushedIndexes", {
     title: "Unflushed indexes",
@@ -100,7 +100,7 @@ function createFlusher(scope: Construct, platform: Platform): void {
 }
 
 interface StreamReader extends FunctionSpec {
-  /** Gets a message for records that Lambda gives up. */
+  /** The queue that gets a message for records that Lambda gives up. */
   readonly failed: Queue;
   readonly source: Pick<
     CfnEventSourceMappingProps,

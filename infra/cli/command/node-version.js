@@ -1,4 +1,4 @@
-/** Ends a command with one sentence if Node.js cannot run the service. It is JavaScript, because an older Node.js cannot read TypeScript. */
+/** Ends a command with one sentence if Node.js cannot run the service. It is JavaScript, because old versions cannot read TypeScript. */
 const NEEDED = 24;
 const [major] = process.versions.node.split(".");
 if (Number(major) < NEEDED) {

@@ -6,7 +6,7 @@ import { messageOf } from "./error.ts";
 /** Arguments that a command does not accept. */
 export class WrongUsage extends Error {}
 
-/** With `--help`, it prints `usage`, which begins with the command, and ends the process. Throws WrongUsage with one line. */
+/** With `--help`, prints `usage`, which begins with the command, and ends the process. The message of its WrongUsage is one line. */
 export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   options: T,
   usage: string,
@@ -112,7 +112,7 @@ export function commandNamed<T>(words: readonly string[], commands: Readonly<Rec
 export const unknownCommand = (name: string, usage: string): WrongUsage =>
   new WrongUsage(`${name === "" ? "" : `${name}: unknown command\n`}usage: ${usage}`);
 
-/** Each option needs a value. */
+/** Returns options for `parseArgs` that each take a value. */
 export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
   Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
 

@@ -18,7 +18,7 @@ import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } f
 export interface ErasureContext {
   /** The table that the service uses. */
   readonly rows: RowStore;
-  /** Other tables that may contain the company, such as the old one after a switch. The service does not write to them. */
+  /** Other tables that may contain the company, such as the old table after a restore. The service does not write to them. */
   readonly others: readonly RowStore[];
   readonly files: FileStore;
   /** Undefined if an external identity provider manages the users. */
@@ -34,8 +34,8 @@ export interface ErasureContext {
  */
 export const QUIET_MS = 16 * 60_000;
 /**
- * Milliseconds from the removal of the webhooks to the removal of users, files and rows. SQS delays a message by at most 15 minutes, so all
- * messages about deliveries arrive before, and cancel them. A later one would set off the alarm `Delivery missing`.
+ * Milliseconds from the removal of the webhooks to the removal of users, files and rows. SQS delays a message by at most 15 minutes, so the
+ * deliverer gets all messages and cancels their deliveries in this time. A later message would set off the alarm `Delivery missing`.
  */
 const SETTLE_MS = 16 * 60_000;
 /** Maximum number of passes over the table. A row that is written during one pass is removed in the next pass. */
@@ -87,8 +87,8 @@ async function eraseUsed(context: ErasureContext, company: MarkedCompany, confir
 }
 
 /**
- * Erases a company that was created after the restore point, but before the switch to the restored table. The service does not know it, so
- * no function can write its rows, and it need not be suspended.
+ * Erases a company that was created after the restore point, but before the switch to the restored table. The service does not know this
+ * company, so no function can write its rows, and it need not be suspended.
  */
 async function eraseUnused(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   for (const other of context.others) {
@@ -97,7 +97,7 @@ async function eraseUnused(context: ErasureContext, companyId: number, confirmed
     assertConfirmed(company, confirmed);
     const rowsBefore = await countRows(other, companyId);
     await removeUsersAndFiles(context, companyId);
-    // First to the service's table, so that a repeated command continues.
+    // Record the erasure in the service's table first: a repeated command finds it there and continues.
     const erasure = erasureNow(context, companyId, rowsBefore);
     await recordErasure(context.rows, erasure);
     return eraseElsewhere(context, erasure);
@@ -134,7 +134,7 @@ export async function erasureOf(table: Table, companyId: number): Promise<Erasur
   return item === undefined ? undefined : Erasure.parse(item);
 }
 
-/** Strongly consistent. */
+/** Counts the rows and files that are left of a company, with strongly consistent reads of the tables. */
 export async function remainsOf(
   { rows, others, files }: Pick<ErasureContext, "rows" | "others" | "files">,
   companyId: number,
@@ -173,8 +173,8 @@ export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt 
 const DAY_MS = 86_400_000;
 
 /**
- * Paused bulk jobs do not count: they are due a month after the pause, and are then cancelled. Until then they write no rows, and no user
- * of a suspended company can resume them.
+ * Counts the jobs that are due within a day. A paused bulk job is cancelled a month after the pause, and does not count: until then it
+ * writes no rows, and no user of a suspended company can resume it.
  */
 async function unfinishedJobs(table: Table, companyId: number, nowMs: number): Promise<number> {
   let jobs = 0;
@@ -185,7 +185,7 @@ async function unfinishedJobs(table: Table, companyId: number, nowMs: number): P
   return jobs;
 }
 
-/** A marked company cannot be resumed. The numbers of its rows are for the later report. Does nothing if it has the mark. */
+/** Marks the company, so that it cannot be resumed, and counts its rows for the later report. Returns the stored mark if there is one. */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };
@@ -193,7 +193,7 @@ async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, row
   return mark;
 }
 
-/** Removes the webhooks. The erasure removes them before all other rows, so that no further delivery is created or sent. */
+/** Removes the webhooks, before all other rows, so that no further delivery is created or sent. */
 async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
   const found = await allOf(rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] }));
   for (const group of groupsOf(found.map(keyOfRow))) await removeKeys(rows, group);
@@ -221,7 +221,7 @@ async function removeUsers({ rows, others, pool }: ErasureContext, companyId: nu
   return removed.size;
 }
 
-/** A repeated command needs the company's own row to see that the erasure is not complete. */
+/** Keeps only the company's own row, which a repeated command needs to see that the erasure is not complete. */
 async function removeAllRows(
   { progress }: Pick<ErasureContext, "progress">,
   rows: RowStore,
@@ -241,10 +241,10 @@ export async function* erasures(table: Table): AsyncGenerator<Erasure> {
   for await (const item of table.query(keys.erasures())) yield Erasure.parse(item);
 }
 
-/** AWS keeps the last copy of a deleted table that had point-in-time recovery. */
+/** Days for which AWS keeps the last copy of a deleted table, if the table had point-in-time recovery. */
 const LAST_COPY_DAYS = 35;
 
-/** When each kind of copy expires. */
+/** Returns when each kind of copy expires. */
 export function remainsUntil(erasedAt: string, retention: DeployedRetention): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   return {

@@ -21,7 +21,7 @@ export interface ExportContext {
   readonly files: FileStore;
   readonly clock: Clock;
   readonly progress?: (line: string) => void;
-  /** The size of a part before compression. It is checked after each page of rows, so a part can be larger. The default is 8 MiB. */
+  /** The size of a part before compression. The export checks it after each page of rows, so a part can be larger. The default is 8 MiB. */
   readonly partBytes?: number;
 }
 
@@ -42,7 +42,7 @@ const Progress = z.object({
   /** The segment of the table scan, and the position within it. */
   segment: z.int(),
   from: z.nullable(Position),
-  /** True after `exportActivity`. */
+  /** True if `#exportActivity` has run. */
   hasActivity: z._default(z.boolean(), false),
   /** The index in `filePrefixes` of the folder that is being copied. */
   folder: z.int(),
@@ -64,7 +64,6 @@ export interface Manifest extends Omit<Progress, "segments" | "segment" | "from"
 
 export const progressKey = (companyId: number): string => `${exportsPrefix(companyId)}progress.json`;
 
-/** Exports the company. Returns the manifest and the folder of the export. */
 export async function exportCompany(
   context: ExportContext,
   companyId: number,
@@ -141,8 +140,8 @@ class CompanyExport {
   }
 
   /**
-   * Exports facts that only the company index has, which the export omits, as rows of the type `loggedFacts`. A flush would copy them to
-   * such rows later.
+   * Exports the facts that are only in the company index, as rows of the type `loggedFacts`. The export leaves out the index. A flush would
+   * later copy these facts to rows of this type.
    */
   async #exportActivity(): Promise<void> {
     const { counts } = this.#progress;
@@ -174,7 +173,7 @@ class CompanyExport {
     await this.#save();
   }
 
-  /** The number in its name is the count of stored parts plus one, so a part whose write was interrupted is overwritten. */
+  /** The number in the name is the count of recorded parts plus one. So a repeated command overwrites a part that is not recorded. */
   async #addPart(kind: "rows" | "files", lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { parts } = this.#progress;
@@ -191,7 +190,7 @@ class CompanyExport {
     return writeFile(this.#context.files, progressKey(this.#companyId), text, "application/json");
   }
 
-  /** Counts and reports a row with damaged compressed bytes. */
+  /** Returns the line of a row in the export. Counts and reports the row if its compressed bytes are damaged. */
   #lineOf(row: Item): string {
     const reasons: string[] = [];
     const line = JSON.stringify(exportable(row, (reason) => reasons.push(reason)));
@@ -205,8 +204,8 @@ class CompanyExport {
 }
 
 /**
- * These rows are not exported: the company index with its change log, stored responses and receipts of repeated requests and operations,
- * ids that clients chose for new prospects (the prospects' rows contain them too), and data keys.
+ * Partition keys of rows that are not exported: the company index with its change log, stored responses and receipts of repeated requests
+ * and operations, ids that clients chose for new prospects (the prospects' rows contain them too), and data keys.
  */
 const LEFT_OUT = /^C#\d+#(?:X|XN|XF|XL|XM|XS#.*|IK#.*|OP#.*|CR#.*|WK|SK|CK)$/;
 const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
@@ -214,8 +213,8 @@ const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
 /**
- * Returns the row as JSON without secrets: fields in one JSON string become separate, and compressed records are decompressed. `onDamage`
- * receives the reason for each damaged value.
+ * Returns the row without secrets. The fields of a prospect, which are stored as one JSON string, become separate. Compressed records are
+ * decompressed. `onDamage` receives the reason for each damaged value.
  */
 function exportable(row: Item, onDamage: (reason: string) => void): Item {
   const { fields, ...columns } = row;
@@ -241,7 +240,7 @@ function plain(value: unknown, onDamage: (reason: string) => void): unknown {
   return value;
 }
 
-/** Returns the compressed records (shared/db/packed.ts), or other and damaged bytes in base64. */
+/** Decompresses records that shared/db/packed.ts has compressed. Returns damaged bytes, and bytes of another kind, in base64. */
 function plainBytes(bytes: Uint8Array, onDamage: (reason: string) => void): unknown {
   if (isPacked(bytes)) {
     try {

@@ -1,4 +1,4 @@
-/** Reads and removes the rows of one company, by scans of the whole table, which also find rows of a kind that a later release adds. */
+/** Reads and removes the rows of one company. Scans the whole table, to find also rows of a kind that a later release adds. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DynamoDBDocumentClient, ScanCommand, type ScanCommandInput } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
@@ -18,9 +18,9 @@ export interface RowStore {
   readonly writes: Pace;
 }
 
-/** Four scan segments share them. A partition allows 3 000 per second, so a third remains for users even if all read the same one. */
+/** Default per second for all scan segments together. A partition allows 3 000, so at least a third of them remain for users. */
 const READ_UNITS = 2_000;
-/** A partition allows 1 000 per second, so at least half of them remain for users. */
+/** Default per second. A partition allows 1 000, so at least half of them remain for users. */
 const WRITE_UNITS = 500;
 const Units = wholeNumber(1, 999_999);
 
@@ -53,7 +53,7 @@ export class Pace {
   }
 }
 
-/** The limits of a command's options apply to all opened tables together. */
+/** Returns a function that opens a table. The limits apply to all opened tables together. */
 export function storesAt(
   settings: ClientSettings,
   limits: { readonly "read-units": number; readonly "write-units": number },
@@ -82,7 +82,8 @@ export interface Scan {
 }
 
 /**
- * Most keys begin with the company's id. For rows by subject, key, session or e-mail address, the filter compares `companyId` or the sort key.
+ * Most partition keys begin with the company's id. For rows whose partition key is a subject, a service account, a session or an e-mail
+ * address, the filter compares `companyId` or the sort key.
  */
 const ofCompany = (companyId: number) => ({
   FilterExpression:
@@ -122,7 +123,7 @@ export async function* companyPages(store: RowStore, companyId: number, scan: Sc
   if (page !== undefined) yield page;
 }
 
-/** The pages of a scan, at the pace of the store. */
+/** Yields the pages of a scan, within the limit `reads` of the store. */
 export async function* scanned(
   { client, tableName, reads }: Pick<RowStore, "client" | "tableName" | "reads">,
   input: Omit<ScanCommandInput, "TableName">,
@@ -188,10 +189,9 @@ export function removeRows(
   });
 }
 
-/** The maximum of DynamoDB for a batch. */
+/** The maximum number of rows in a batch of DynamoDB. */
 const ROWS_TOGETHER = 25;
 
-/** Groups that DynamoDB accepts as one batch. */
 export const groupsOf = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / ROWS_TOGETHER) }, (_, group) =>
     items.slice(group * ROWS_TOGETHER, (group + 1) * ROWS_TOGETHER),

@@ -1,6 +1,6 @@
 /**
- * Suspends and resumes a company. The API refuses its users. Deliveries and unfinished imports continue, because they result from earlier
- * requests.
+ * Suspends and resumes a company. The API refuses the users of a suspended company. Its deliveries and unfinished imports continue, because
+ * they result from earlier requests.
  */
 import * as z from "zod/mini";
 import { StoredUser } from "#shared/auth/user-schema.ts";
@@ -40,7 +40,7 @@ interface Context {
   readonly clock: Clock;
 }
 
-/** The company first. A repeated call also marks users that were created during the first one. Returns the number of users. */
+/** Marks the company and then its users. A repeated call marks users that were created during the first. Returns the number of users. */
 export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
   await known(table, companyId);
   const suspendedAt = iso(clock.now());
@@ -54,7 +54,7 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
   return markUsers(table, companyId, { set: { suspendedAt } });
 }
 
-/** The users first, so that an interrupted call leaves the company marked and can be repeated. Returns the number of users. */
+/** Removes the users' marks before the company's, so an interrupted call leaves the company marked. Returns the number of users. */
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);
   if (erasingAt !== undefined) {

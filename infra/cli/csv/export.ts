@@ -24,12 +24,11 @@ export async function exportFile(service: Service, { file, filter }: ExportOptio
 const jobNow = ({ client }: Service, id: number): Promise<ExportJob> =>
   dataOf(client.GET("/api/prospects/exports/{id}", { params: { path: { id } } }));
 
-/** Within this time, the same command finds the export that it has begun. */
 const HOUR_MS = 3_600_000;
 
 /**
- * Returns the running export of an interrupted command, or begins another export. The key depends only on the filter, the hour and an ended
- * export of this hour.
+ * Returns the running export of an interrupted command, or begins another export. The idempotency key depends only on the filter, the hour
+ * and an ended export of this hour. So the same command finds its export again within the hour.
  */
 async function runningOrNew(service: Service, filter: ExportOptions["filter"], ended?: number): Promise<ExportJob> {
   const key = createHash("sha256")

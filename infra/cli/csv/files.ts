@@ -8,7 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { Failed, type Run, retried } from "./service.ts";
 
-/** Lets `write` make a new file, which then replaces `file`. Refuses devices and pipes, because they would be replaced, too. */
+/** Lets `write` make a new file, which then replaces `file`. Refuses devices and pipes, because the rename would replace them, too. */
 export async function replace(file: string, write: (fresh: string) => Promise<void>): Promise<void> {
   const existing = await stat(file).catch(() => undefined);
   if (existing?.isFile() === false) throw new Failed(`${file} is not a regular file and cannot be replaced`);
@@ -22,10 +22,10 @@ export async function replace(file: string, write: (fresh: string) => Promise<vo
   }
 }
 
-/** A connection without traffic is then treated as broken. */
+/** Milliseconds without traffic after which a connection counts as broken. */
 const IDLE_MS = 60_000;
 
-/** `fetch` would decompress the response, and accept one that ends too early. */
+/** Does not use `fetch`, because `fetch` decompresses the response and accepts an incomplete one. */
 function get(url: string, signal: AbortSignal): Promise<http.IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
   const options = { headers: { "accept-encoding": "gzip" }, signal, timeout: IDLE_MS };

@@ -42,8 +42,8 @@ async function checksumOf(file: string) {
 }
 
 /**
- * Returns the import of this content with these options, or begins it. Its key depends only on them and on an earlier import that cannot be
- * used, so the same command finds its import again, and concurrent commands share one import. Each dry run is a new one.
+ * Returns the import of this content with these options, or begins it. The idempotency key depends only on content, options and `old`, an
+ * earlier import that cannot be used. So a repeated or concurrent command uses the same import. Each dry run is a new import.
  */
 async function openOrNew(service: Service, options: ImportOptions, content: Content, old?: number): Promise<ImportJob> {
   const { dryRun, reading, again } = options;
@@ -62,7 +62,7 @@ async function openOrNew(service: Service, options: ImportOptions, content: Cont
   return job;
 }
 
-/** Uploads the file. After a broken connection, it sends the whole file again, because a presigned URL accepts it only in one request. */
+/** Uploads the file. After a broken connection, sends the whole file again, because a presigned URL accepts a file only in one request. */
 function upload(service: Service, file: string, id: number): Promise<void> {
   return retried(service, "the bucket", async () => {
     const { state, upload: link } = await importNow(service, id);

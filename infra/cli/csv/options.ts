@@ -66,7 +66,7 @@ export function readOptions([command, ...args]: readonly string[], env: NodeJS.P
     const filter = { ...Object.fromEntries(named), ...(all && { columns: "all" as const }), ...(bom && { bom }) };
     return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
   }
-  // The other words may contain an access token.
+  // Show only the command, because the other arguments may contain an access token.
   if (command !== "import") throw unknownCommand(command ?? "", usage);
   const { values, positionals } = argumentsOf(ofImport, usage, args);
   const { errors, again, "dry-run": dryRun, mapping = [], ...given } = values;

@@ -35,7 +35,7 @@ export async function openService({ base, token, email }: Options, run: Run) {
     const signal = AbortSignal.any([run.signal, AbortSignal.timeout(30_000)]);
     const response = await fetch(request, { signal });
     if (!response.ok) throw problemOf(response, await response.json().catch(() => undefined));
-    // So that a connection that breaks in the middle of the body is retried, too.
+    // Read the whole body here, so that `retried` repeats the request if the connection breaks in the middle of the body.
     return new Response(await response.arrayBuffer(), response);
   };
   let tries = 1;
@@ -71,7 +71,7 @@ function problemOf({ status, headers }: Response, body: unknown): Failed {
   );
 }
 
-/** With the growing waits, these are about ten minutes, so that a service may restart. */
+/** Maximum number of tries. With the growing waits they last about ten minutes, in which a service can restart. */
 const TRIES = 48;
 
 /**
@@ -99,7 +99,7 @@ export async function retried<T>({ signal }: Run, server: string, work: () => Pr
 /** The codes of errors of the local disk. A repetition would fail too. */
 const DISK = /^E(?:NOSPC|FBIG|DQUOT|IO)$/;
 
-/** The reason of a failed `fetch` is in `cause`. It has a code but no message if all addresses of a host failed. */
+/** The reason of a failed `fetch` is in `cause`. If all addresses of a host failed, `cause` has a code but no message. */
 function failureOf(error: unknown, server: string): Failed {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   if (cause instanceof Failed) return cause;
@@ -112,7 +112,7 @@ function failureOf(error: unknown, server: string): Failed {
 export const isOpen = ({ state }: { readonly state: string }): boolean =>
   state === "awaiting_upload" || state === "running";
 
-/** Returns the ended job. */
+/** Shows the progress of a job until it has ended. Returns the ended job. */
 export async function followed<J extends { state: string }>(
   { signal, spinner }: Run,
   look: () => Promise<J>,
@@ -121,7 +121,7 @@ export async function followed<J extends { state: string }>(
   for (let waitMs = 100; ; waitMs = Math.min(2_000, waitMs * 1.5)) {
     const job = await look();
     if (!isOpen(job)) return job;
-    // Outside of a terminal, each text is a line.
+    // If stderr is no terminal, the spinner prints each text as a line.
     if (spinner.isSpinning) spinner.text = text(job);
     else spinner.start(text(job));
     await sleep(waitMs, undefined, { signal });

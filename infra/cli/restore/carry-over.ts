@@ -37,15 +37,15 @@ export interface CarryContext {
   readonly progress?: (line: string) => void;
 }
 
-/** The live table is the last one. */
+/** Returns the tables that the service has written. The live table is the last one. */
 const writtenTables = ({ live, earlier }: CarryContext): readonly RowStore[] =>
   earlier === undefined ? [live] : [earlier, live];
 
 const Counter = z.object({ nextBlock: z.int() });
 
 /**
- * The restored counter is raised by this number of blocks above the others, because the service takes blocks from the live table until the
- * switch. There are 7e13 blocks in total.
+ * `raiseIds` sets the restored counter to this number of blocks above the highest other counter, because the service takes blocks from the
+ * live table until the switch. There are 7e13 blocks in total.
  */
 const SPARE_BLOCKS = 1_000_000;
 
@@ -86,13 +86,13 @@ async function eraseAgain({ restored, progress }: CarryContext, erasure: Erasure
 }
 
 export interface CarriedDeliveries {
-  /** Waited at the restore point and have ended since. They are not sent again. */
+  /** Deliveries that waited at the restore point and have ended since. They are not sent again. */
   readonly ended: number;
-  /** The service sends them after the switch. */
+  /** Deliveries that still wait. The service sends them after the switch. */
   readonly waiting: number;
   /**
-   * The keys of at most 100 other rows with unfinished webhook work, for example a replay. The service continues it from the restored
-   * state, so it can send the same webhook twice.
+   * The keys of at most 100 other rows with unfinished webhook work, for example a replay. The service continues this work from the
+   * restored state, so it can send the same webhook twice.
    */
   readonly continued: readonly string[];
 }
@@ -158,8 +158,8 @@ async function carryTogether(
     // operator is switching back. It still waits, and is sent after the switch.
     if (current === undefined && State.parse(old).expiresAt * 1_000 > clock.now()) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
-    // The window first: if the command is interrupted between the two writes, the delivery still waits, so a repeated command completes
-    // both.
+    // Close the window first: if the command is interrupted between the two writes, the delivery still waits, so a repeated command
+    // completes both.
     if (hasEnded) await closeWindow(restored, State.parse(old));
     // The delivery ended and its row then expired.
     if (current === undefined) await removeKeys(restored, [key]);
@@ -175,13 +175,13 @@ async function copyDelivery(written: RowStore, restored: RowStore, key: Key, cur
   const attempts = await allOf(written.table.query({ pk: key.pk, begins: `${key.sk}#T#` }));
   const rows = attempts.map((attempt) => ({ ...attempt, ...keyOfRow(attempt) }));
   for (const group of groupsOf(rows)) await putRows(restored, group);
-  // The delivery after its attempts: until this write it still waits, so a repeated command finds it again.
+  // Write the delivery after its attempts: until this write it still waits, so a repeated command finds it again.
   await putRows(restored, [{ ...current, ...key }]);
 }
 
 const Window = z.looseObject({ deliveryId: z.string() });
 
-/** Further events would be added to the open debounce window of an ended delivery, and never be sent. */
+/** Removes the debounce window of an ended delivery. Otherwise further events would be added to the delivery, and never be sent. */
 async function closeWindow(restored: RowStore, { id, companyId, webhookId, registrationId, recordId }: State) {
   if (recordId === undefined || registrationId === null) return;
   const key = debounceKeys.window({ companyId, webhookId, registrationId, recordId });

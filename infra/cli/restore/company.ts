@@ -1,6 +1,6 @@
 /**
  * Makes the data of one company equal to that in a restored table, while other companies continue to work. Users, webhooks with their
- * deliveries, and jobs do not change: rights that were taken away could return, or webhooks be sent again.
+ * deliveries, and jobs do not change. Otherwise rights that were taken away could return, or webhooks could be sent again.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -73,10 +73,10 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
     await removeKeys(live, extra);
     removed += extra.length;
   }
-  // Unflushed facts of the restored table are only in its index, which is rebuilt and not restored, so they go to the log here.
+  // Unflushed facts of the restored table are only in its index. The index is rebuilt and not restored, so copy them to the activity log.
   const facts = await unloggedFacts(restored.table, companyId);
   if (facts.length > 0) await live.table.transact(facts);
-  // Functions cache dictionaries and recently listed prospects until this version changes. ETags contain it, too.
+  // Raises the version of the statuses, tags and users. Functions cache these and listed prospects by this version, and ETags contain it.
   await live.table.transact(namesChange(companyId));
   const records = indexRecords(live.table);
   await rebuild(

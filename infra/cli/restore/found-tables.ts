@@ -1,4 +1,4 @@
-/** Finds the tables that a restore has made from a table of the deployment, all with rows of companies. */
+/** Finds the tables that a restore has made from a table of the deployment. They contain rows of companies. */
 import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { describeTable } from "../../local/engines/tables.ts";
 import { RestoreRefused } from "./point-in-time.ts";
@@ -11,8 +11,8 @@ export interface FoundTables {
 }
 
 /**
- * Restored directly or by way of another restored table, from the tables `names` of the deployment. A table is not found if its source was
- * deleted and is not in `names`. Throws RestoreRefused if a found table is still being restored.
+ * Finds tables that were restored, directly or through another restored table, from the tables `names` of the deployment. Does not find a
+ * table whose source was deleted and is not in `names`. Throws RestoreRefused if a found table is still being restored.
  */
 export async function restoredFrom(client: DynamoDBClient, names: readonly string[]): Promise<FoundTables> {
   const found = new Map<string, Restored>();
@@ -49,7 +49,7 @@ async function* tableNames(client: DynamoDBClient): AsyncGenerator<string> {
   } while (from !== undefined);
 }
 
-/** Undefined for a table that no restore has made, or that is being deleted. `unread` if the operator may not describe it. */
+/** Returns undefined for a table that no restore has made, or that is being deleted, and `unread` if the operator may not describe it. */
 async function restoredTable(client: DynamoDBClient, name: string): Promise<Restored | "unread" | undefined> {
   try {
     const table = await describeTable(client, name);

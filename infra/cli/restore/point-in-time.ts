@@ -45,7 +45,6 @@ export async function restoreTable(context: RestoreContext, request: RestoreRequ
   return untilActive(context, target);
 }
 
-/** Throws RestoreRefused. */
 function assertSameRestore({ RestoreSummary }: TableDescription, { source, target, at }: RestoreRequest): void {
   const { SourceTableArn = "", RestoreDateTime } = RestoreSummary ?? {};
   if (!SourceTableArn.endsWith(`:table/${source}`) || RestoreDateTime?.getTime() !== at.getTime()) {
@@ -53,7 +52,7 @@ function assertSameRestore({ RestoreSummary }: TableDescription, { source, targe
   }
 }
 
-/** The local DynamoDB server does not know this operation. */
+/** The errors of the local DynamoDB server for an operation that it does not know. */
 const UNKNOWN_OPERATION = /^Unknown(?:Operation|Error)/;
 
 async function assertRestorable({ client }: RestoreContext, { source, at }: RestoreRequest): Promise<void> {
@@ -73,7 +72,7 @@ async function assertRestorable({ client }: RestoreContext, { source, at }: Rest
   }
 }
 
-/** A restore takes minutes to hours. */
+/** Waits until the table and its indexes are active. A restore takes minutes to hours. */
 export async function untilActive(context: RestoreContext, name: string): Promise<TableDescription> {
   for (;;) {
     const table = await describeTable(context.client, name);

@@ -1,7 +1,6 @@
 /**
- * Finds the users and API keys whose rights in the restored table differ from their rights now: a user who was disabled after the restore
- * point would have old rights again, and a key that was revoked would work again. Those that were created later are not in the restored
- * table.
+ * Finds the users and API keys whose rights in the restored table differ from their rights now. After the switch, a user who was disabled
+ * after the restore point would have old rights again, and a revoked key would work again.
  */
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
@@ -13,7 +12,7 @@ import type { CarryContext } from "./carry-over.ts";
 /** The fields that decide what a key may do, and for how long. */
 const KeyRights = z.pick(StoredKey, { id: true, scopes: true, creatorRights: true, expiresAt: true, orphanedAt: true });
 
-/** The authorizer reads the rights of a user from this row. That of a service account also contains its keys. */
+/** The row from which the authorizer reads the rights of a user. The row of a service account also contains its keys. */
 const Subject = z.looseObject({
   companyId: z.int(),
   userId: z.int(),

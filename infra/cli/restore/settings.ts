@@ -26,7 +26,7 @@ interface Tables {
   readonly target: TableDescription;
 }
 
-/** The stream must be enabled last. A repeated call does no harm. */
+/** Applies all settings but the stream, which must be enabled last. Can be repeated. */
 export async function applySettings(context: RestoreContext, tables: Tables): Promise<void> {
   await copyTags(context.client, tables);
   await copyPolicy(context.client, tables);
@@ -39,7 +39,7 @@ export async function applySettings(context: RestoreContext, tables: Tables): Pr
   }
 }
 
-/** Returns the ARN. The publisher reads a stream from its beginning, so each row that must cause no event must be written before. */
+/** Returns the stream's ARN. The publisher reads a stream from its beginning, so rows that must cause no event must be written before. */
 export async function enableStream(context: RestoreContext, { source, target }: Tables): Promise<string> {
   const { client } = context;
   const name = nameOf(target);
@@ -101,7 +101,7 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
   }
 }
 
-/** DynamoDB would refuse to enable it twice. */
+/** Does nothing if time to live is enabled, because DynamoDB refuses to enable it twice. */
 async function enableTimeToLive(client: DynamoDBClient, { source, target }: Tables): Promise<void> {
   const ttlOf = async ({ TableName }: TableDescription) =>
     (await client.send(new DescribeTimeToLiveCommand({ TableName }))).TimeToLiveDescription;

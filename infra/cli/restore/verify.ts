@@ -54,8 +54,8 @@ async function faultsOf({ rows: { table }, clock, wait, isRepairing }: VerifyCon
 }
 
 /**
- * A differing record is a fault only if it differs a second time. At most 10 000 are compared again. The number of further ones is the
- * first fault, because a report shows only the first.
+ * A differing record is a fault only if it differs a second time. At most 10 000 are compared again. The number of further records is the
+ * first fault, because a report shows only the first faults.
  */
 export const indexFaults = ({ faults, unexamined }: Pick<Verdict, "faults" | "unexamined">): readonly string[] =>
   unexamined === 0 ? faults : [`${unexamined} more records differed and were not compared again`, ...faults];

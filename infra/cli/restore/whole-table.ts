@@ -1,4 +1,4 @@
-/** Restores the whole table into a new one, or prepares a table that AWS Backup has restored. It may be killed and repeated. */
+/** Restores the whole table into a new one, or prepares a table that AWS Backup has restored. After an interruption, it can be repeated. */
 import type { TableDescription } from "@aws-sdk/client-dynamodb";
 import * as keys from "#shared/db/keys.ts";
 import { describeTable } from "../../local/engines/tables.ts";
@@ -46,7 +46,7 @@ export async function restoreWholeTable(
 /**
  * Prepares a table that AWS Backup has restored.
  *
- * @throws RestoreRefused if the service uses it, or if it does not exist or is no copy of a table of the service
+ * @throws RestoreRefused if the service uses the table, or if the table does not exist or is no copy of a table of the service
  */
 export async function prepareCopy(context: RestoreContext, carry: CarryContext): Promise<WholeRestore> {
   assertUnused(carry);
