@@ -37,7 +37,7 @@ export const knownColumns = [
 ] as const;
 export type Column = (typeof knownColumns)[number];
 
-/** Absent options are those of a file that is read without settings: the first 19 columns, and no byte order mark. */
+/** Without options, the file has the first 19 columns and no byte order mark. */
 export interface FileForm {
   readonly columns?: "all" | undefined;
   readonly bom?: boolean | undefined;
@@ -51,10 +51,10 @@ const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "crea
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
 
-/** A tag cannot contain it. */
+/** A tag cannot contain this character. */
 export const TAG_SEPARATOR = ";";
 
-/** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs as the ASCII ones. */
+/** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs like ASCII signs. */
 const FORMULA = "[=+\\-@\\t\\r\\n\\0＝＋－＠]";
 const beginsFormula = new RegExp(`^${FORMULA}`);
 /** A cell that looks as if it already had a guard gets another one, so that an import restores it exactly. */
