@@ -95,8 +95,8 @@ function closed(chains: readonly Chain[]): Corner[][] {
 }
 
 /**
- * Joins rings along edges on the meridian that are the same on both of its sides. The rings must be open and counter-clockwise. Undefined if
- * the result is not one ring across the meridian.
+ * Joins rings along edges on the meridian that are the same on both of its sides. The rings must be open and counter-clockwise. Returns
+ * undefined if the result is not one ring across the meridian.
  */
 export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));

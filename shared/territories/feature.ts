@@ -37,8 +37,8 @@ class Invalid extends Error {
 }
 
 /**
- * Returns one territory, or one for each polygon of a MultiPolygon. A MultiPolygon that is only cut at the 180th meridian is one polygon. If
- * one of the polygons has a fault, the feature has no territory.
+ * Returns one territory, or one for each polygon of a MultiPolygon. A MultiPolygon that is only cut at the 180th meridian is one polygon. A
+ * feature with a faulty polygon has no territory.
  */
 export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users">): [ReadFeature, ...ReadFeature[]] {
   try {

@@ -1,6 +1,6 @@
 /**
- * Sends what waits for a webhook, in steps of one page: its paused backlog, its throttled backlog, or a replay. A lease allows only one step
- * at a time, so that a large backlog occupies only one function. A step sends the message for the next step.
+ * Sends what waits for a webhook, in steps of one page: its paused backlog, its throttled backlog, or a replay. A lease allows one step at
+ * a time, so a large backlog occupies only one function. A step sends the message for the next step.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -102,8 +102,9 @@ async function drainReplay(context: EventContext, replay: StoredReplay, startMs:
 }
 
 /**
- * Sends one page of the throttled backlog, except while the limiter allows no sending. May use all free slots of the webhook. Moves the page
- * to the paused backlog if the webhook is paused. If the webhook is deleted, cancels all its waiting deliveries, page by page.
+ * Sends one page of the throttled backlog, unless the limiter forbids it for now (`openUntil`). It may use all free slots of the webhook.
+ * If the webhook is paused, moves the page to the paused backlog. If the webhook is deleted, cancels all its waiting deliveries, page by
+ * page.
  */
 async function drainThrottled(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
