@@ -55,8 +55,8 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 }
 
 /**
- * Removes a holder, in the transaction that removes the prospect's copy. `links` makes a concurrent change of the address fail, which is
- * then repeated.
+ * Removes a holder, in the transaction that removes the prospect's copy. The change of `links` makes a concurrent change of the address
+ * fail, and the address is then changed again.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
@@ -69,7 +69,7 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** The separate row of an imported address. The write fails if a concurrent one has created it. */
+/** Writes the first separate row of an imported address. The write fails if a concurrent write has created this row. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }

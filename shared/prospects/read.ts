@@ -145,7 +145,7 @@ interface ProspectOfFact {
   readonly isPast: boolean;
 }
 
-/** Throws `not_found` if the caller can see the prospect neither now nor at `occurredAt`, the time of the fact if it is not now. */
+/** Throws `not_found` if the caller cannot see the prospect now, and could not at `occurredAt`, the time of an earlier fact. */
 export async function readProspectOfFact(
   context: ReadContext,
   caller: Caller,

@@ -39,8 +39,8 @@ const DEFAULT_SOURCE = "api";
 export const IMPORT_SOURCE = "csv-import";
 
 /**
- * With a supply of ids, a cached dictionary and no `addressId`, no read is needed before the transaction. The transaction itself checks
- * that the requested status and user have not changed since the dictionary was read.
+ * If ids are reserved, statuses and users are cached, and there is no `addressId`, no read is needed before the transaction. The
+ * transaction itself checks that the requested status and user have not changed since they were read.
  */
 export async function createProspect(
   context: ApiContext,

@@ -167,11 +167,11 @@ function read<S extends z.ZodMiniType<object>>(
     ofPlace.push(...faults.filter(({ column }) => placeColumns.some((part) => part === column)));
     const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
     const own = faults.flatMap(({ column }) => column ?? []).filter(isLeft);
-    // An incomplete address is left out, but a synonym can complete one with a faulty part.
+    // If a part of the address is faulty, the parts below synonyms are left empty too. The address is then incomplete, and left out.
     const isOfAddress = faults.every(({ column }) => addressColumns.some((part) => part === column));
     const columns = own.length > 0 || !isOfAddress ? own : addressColumns.filter((it) => isLeft(it) && cell(it) !== "");
     if (columns.length === 0) {
-      // A value that was left empty is a reason only if the row lacks a place without it.
+      // A value that was left empty is a reason only if the row therefore has neither an address nor coordinates.
       const causes = faults.some(({ column }) => column === undefined) ? [...ofPlace, ...faults] : faults;
       return faultIn(causes.map((fault) => withValue(fault, cell)));
     }

@@ -62,15 +62,15 @@ const isGuarded = new RegExp(`^'+${FORMULA}`);
 /** A plain number or phone number is no formula for a spreadsheet. A guard would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
-/** Puts a quote before a cell that a spreadsheet would run as a formula. */
+/** Puts a quote (the guard) before a cell that a spreadsheet would run as a formula. */
 export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
 
 /**
- * Returns the text of an imported cell, without its guard. Excel keeps the zeros of `="02108"`, a formula whose result is a text, so it is
- * read as this text. A guarded cell is never such a formula.
+ * Returns the text of an imported cell, without its guard. A formula such as `="02108"`, with which Excel keeps the zeros, is read as its
+ * text. A guarded cell is never such a formula.
  */
 export function textOf(cell: string): string {
   if (!cell.startsWith('="')) return unguarded(cell);
@@ -85,7 +85,7 @@ export async function* templateText(): AsyncGenerator<string> {
 
 const delimiters = [",", ";", "\t"] as const;
 
-/** Matches a first line such as `sep=;`, which tells Excel the delimiter. Excel then shows the next line as row 1. */
+/** Matches a first line such as `sep=;`, which names the delimiter for Excel. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
 /** Matches `sep=` with an unsupported delimiter. A line with several cells is a header whose first column begins with `sep=`. */

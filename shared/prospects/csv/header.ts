@@ -161,7 +161,7 @@ export function titlesOf(cells: readonly string[]): string[] {
   });
 }
 
-/** A column of the mapping wins over a header, and the first of equal headers over the others. */
+/** A column of the mapping has precedence over a header, and the first of equal headers over the others. */
 function exactColumns(cells: readonly string[], titles: readonly string[], mapping: Mapping) {
   const missing = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), { header, column }]));
   const exact: Partial<Record<Column, readonly number[]>> = {};
@@ -205,7 +205,7 @@ function synonymsIn(cells: readonly string[], exact: Positions, mapped: Readonly
   return found;
 }
 
-/** The columns whose exact headers win over a synonym of the field. */
+/** The columns whose exact headers have precedence over a synonym of the field. */
 function winnersOver(field: Field): readonly Field[] {
   if (isPartOfName(field)) return ["name"];
   // Both columns name the same user.

@@ -16,8 +16,8 @@ export interface CsvRow {
 export interface Csv {
   readonly delimiter: string;
   /**
-   * All rows that are not blank, with the header. Throws BadFile for an unended quote, a row that is too long or not CSV, a cell with an
-   * invalid byte, or too many blank rows.
+   * All rows that are not blank, with the header. Throws BadFile for a quote that does not end, a row that is too long or not CSV, a cell
+   * with an invalid byte, or too many blank rows.
    */
   readonly rows: AsyncGenerator<CsvRow>;
 }

@@ -177,7 +177,7 @@ function faultOf(
 
 class Mismatches {
   readonly prospects = new Set<number>();
-  /** Each with the id of its prospect. */
+  /** The ids of notes, each with the id of its prospect. */
   readonly notes = new Map<number, number>();
 
   get size(): number {

@@ -163,7 +163,7 @@ interface Wanted {
   readonly key: string;
 }
 
-/** Rows that one read of the index returns. A search for an e-mail address also finds longer addresses, and notes that contain it. */
+/** Number of prospects in one read of the index. A search for an e-mail address also finds longer addresses, and notes that contain it. */
 const PAGE = 100;
 
 /** Returns the prospects with this key that the caller sees, newest first, and not more than an error shows. */
