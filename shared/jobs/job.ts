@@ -238,7 +238,7 @@ async function run<Row extends JobRow>(
     await job.release();
     await context.jobs.send({ kind: kind.name, companyId, id });
   } catch (error) {
-    // The lease is released, so that a retry can start before it would expire.
+    // The lease is released, so that a retry can begin before the lease would expire.
     if (!(error instanceof LeaseLost)) await job.releaseAfter(error).catch(() => undefined);
     throw error;
   }
@@ -291,7 +291,7 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
   return sent;
 }
 
-/** A job then changes about a thousand records per second, because a transaction takes some milliseconds. */
+/** With this number, a job changes about a thousand records per second, because a transaction takes some milliseconds. */
 export const CHANGES_AT_ONCE = 12;
 
 /** Records that a job changes at the same time: fewer in a small account, because each change starts functions that read the stream. */

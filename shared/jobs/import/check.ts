@@ -87,7 +87,7 @@ export interface OpenFile extends FileReading {
   readonly names: ImportNames;
 }
 
-/** Throws BadFile if the file is not CSV, or lacks the matching column. */
+/** Throws BadFile if the file is not CSV, or lacks the column by which rows are matched. */
 export async function openFile(context: ImportContext, job: ImportWork, caller: Caller): Promise<OpenFile> {
   const encoding = await fileEncoding(context, job);
   const matching = await fileMatching(context, job, caller, encoding);
@@ -218,7 +218,7 @@ export async function unlessReportLost(job: ImportWork, step: () => Promise<bool
 /** Number of rows in which samples are searched. */
 const SAMPLED_ROWS = 1_000;
 
-/** Neither a header nor a value has such characters. Some PDF files have only text in their first rows. */
+/** Neither a header nor a value has such characters. A PDF file may have none of them in its first rows, but begins with `%PDF-`. */
 const notText = /^%PDF-|[[\p{Cc}&&\p{ASCII}]--[\t-\r]]|\p{Cn}|\uFFFD/v;
 
 function requireText(cells: readonly string[]): void {

@@ -43,7 +43,7 @@ export class Chunk {
   }
 }
 
-/** Stores a chunk as compressed segments, sorted by geohash. The length of each of the three column groups is stored before it. */
+/** Stores a chunk as compressed segments, sorted by geohash. A segment consists of three groups of columns, each after its length. */
 async function storeChunk(
   objects: Objects,
   { companyId, id }: JobId,

@@ -121,7 +121,7 @@ const ownerOfSeen = (caller: Caller): number | undefined => (isAdmin(caller) ? u
 export async function findVisibleImport(context: Pick<ApiContext, "table">, caller: Caller, id: number) {
   const { companyId } = caller;
   const userId = ownerOfSeen(caller);
-  // Not the row of the import, which may be large: its read units and the time of the read would show that it exists.
+  // Does not read the row of the import, which may be large: the read units and the time would show that the import exists.
   const isHidden =
     userId !== undefined && (await context.table.get(keys.importEntry(companyId, id, userId))) === undefined;
   if (isHidden) throw notFound("import");
