@@ -195,7 +195,7 @@ export const newDelivery = (input: NewDelivery, data: string, mark?: TestMark): 
   body: bodyText(input, input.triggeredBy, data, mark),
 });
 
-/** For an event with many deliveries or much data. A row that all these deliveries share has the data. */
+/** Returns a delivery without the data of its event, which is in a separate row if the event has many deliveries or much data. */
 export const deliveryWithSharedData = (input: NewDelivery): StoredDelivery => ({
   ...deliveryWithoutBody(input),
   sharedData: true,

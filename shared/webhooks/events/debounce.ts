@@ -260,7 +260,7 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
   return bodyOf(table, delivery, events);
 }
 
-/** Returns the body for the API. Of an open debounce window, it contains the events that have joined until now. */
+/** Returns the body for the API. For an open debounce window, it contains the events that have joined until now. */
 export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);

@@ -182,7 +182,7 @@ async function withStoredData(
 const isRestored = ({ before, after }: RowChange): boolean =>
   after?.[RESTORED_AT] !== undefined && after[RESTORED_AT] !== before?.[RESTORED_AT];
 
-/** A key ring has a text as its id. */
+/** A key ring, the row with the API keys of a service account, has a text as its id. */
 const Owned = z.object({ companyId: Id, id: z.union([Id, z.string()]) });
 
 async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<Matched[]> {
