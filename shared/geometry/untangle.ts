@@ -23,8 +23,8 @@ const MOVED = 0.01;
 /**
  * Returns the areas inside an open ring by the even-odd rule. The points of a ring that touches itself are moved a little, because edges
  * might otherwise overlap, or several cross at one point. The ring is returned unchanged if it does not touch itself, or if it has more
- * than MOST_CROSSINGS crossings or too many overlapping edges. It is left out if it has that many points and the areas of its parts cancel
- * out.
+ * than MOST_CROSSINGS crossings or too many overlapping edges. An unchanged ring with more than MOST_CROSSINGS points is left out if the
+ * areas of its parts cancel out.
  */
 export function untangled(ring: PlaneRing): readonly Area[] {
   const walk = touchesItself(ring) ? withCrossings(ring.map(moved)) : undefined;
