@@ -140,7 +140,7 @@ function replyOfError(error: unknown): Reply {
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** A hostile answer may contain thousands of addresses. */
+/** Maximum number of addresses of a name. A hostile answer may contain thousands. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {
