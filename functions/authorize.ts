@@ -1,4 +1,4 @@
-/** The authorizer of API Gateway. It verifies the access token or the API key of the request, or its console session, and finds the user. */
+/** The authorizer of API Gateway. It verifies the access token, API key or console session of the request, and finds the user. */
 
 import { keyIn } from "#shared/auth/api-key.ts";
 import { authorizer } from "#shared/auth/authorizer.ts";
@@ -11,7 +11,7 @@ import { callerOfSession } from "#shared/sessions/stored.ts";
 
 useKeyService();
 
-/** API Gateway already caches the result for 60 s, and a second cache would let revoked rights work longer. */
+/** Caches nothing: API Gateway caches the result for 60 s, and a second cache would let revoked rights work longer. */
 export const handler = authorizer(async (context, authorization) => {
   const sessionId = sessionIdOf(authorization);
   if (sessionId !== undefined) return callerOfSession(context, sessionId);

@@ -1,6 +1,6 @@
 /**
  * POST /health/webhooks: receives a webhook, and answers with what has arrived. The smoke test of a deployment sends its webhook here and
- * reads the answer in the log of deliveries, so it needs no public address of its own.
+ * reads the answer in the log of deliveries, so the smoke test needs no public address.
  */
 import { createHash } from "node:crypto";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";

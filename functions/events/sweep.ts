@@ -1,5 +1,5 @@
 /**
- * The sweeper. Sends a new queue message for each overdue delivery and job, because the first message was probably lost, starts
+ * The sweeper. It sends a new queue message for each overdue delivery and job, because the first message was probably lost. It also starts
  * requested flushes, and gives notice of keys that end soon.
  */
 import { allEnded } from "#shared/all-ended.ts";

@@ -5,8 +5,8 @@ export type PlanePoint = readonly [x: number, y: number];
 export type PlaneRing = readonly PlanePoint[];
 
 /**
- * Removes points, none of which is farther than `tolerance` from the new ring. It does not depend on a tile, so that parts of a polygon in
- * neighbouring tiles fit together. The ring may be open or closed, and the result is open.
+ * Leaves out points that are at most `tolerance` from the new ring. The ring may be open, or closed by a repeated first point. The result
+ * is open.
  */
 export const simplified = (ring: PlaneRing, tolerance: number): PlanePoint[] =>
   withoutFlatParts(thinned(isClosed(ring) ? ring.slice(0, -1) : ring, tolerance / 2), tolerance / 2);
@@ -21,13 +21,10 @@ function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   });
 }
 
-/**
- * Maximum average number of comparisons of a point with a line. Most rings need at most 15. In a zigzag, each comparison of many points may
- * find one that stays.
- */
+/** Maximum number of comparisons with a line, for each point on average. Most rings need at most 15, but some zigzags thousands. */
 const COMPARISONS_PER_POINT = 20;
 
-/** The Douglas-Peucker algorithm. All points of the parts for which no comparisons are left stay. */
+/** The Douglas-Peucker algorithm. After the maximum number of comparisons, it keeps all points that it has not compared. */
 function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   const first = points[0];
   if (first === undefined) return [];

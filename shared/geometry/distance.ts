@@ -4,7 +4,7 @@
 const EARTH_METERS = 6_371_008.8;
 const RADIANS = Math.PI / 180;
 
-/** Half of the circumference of the earth, which is the maximum distance of two points. */
+/** The maximum distance of two points: half of the circumference. */
 export const FARTHEST_METERS = Math.PI * EARTH_METERS;
 
 interface LatLng {

@@ -4,7 +4,7 @@ import { following, type Ring, unwrapped } from "#shared/geometry/ring.ts";
 
 type Point = [lng: number, lat: number];
 
-/** A point of an unwrapped ring, and its longitude in the original ring. A new point on the meridian has none. */
+/** A point of an `unwrapped` ring, and its longitude in the original ring. A point that a cut adds has no `lng`. */
 interface Corner {
   readonly x: number;
   readonly lat: number;
@@ -26,7 +26,7 @@ export function cutAtMeridian(ring: Ring): Point[][] {
   return parts;
 }
 
-/** A corner on the meridian belongs to the side of its part. All others keep the longitude that was sent, without a rounding error. */
+/** A corner on the meridian gets 180 or -180, the side of its part. All others keep the original longitude, without a rounding error. */
 function pointOf({ x, lat, lng }: Corner, turns: number): Point {
   const moved = x - 360 * turns;
   return [Math.abs(moved) === 180 ? moved : (lng ?? moved), lat];
@@ -66,7 +66,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   return { west: closed(west), east: closed(east) };
 }
 
-/** The meridian is inside between its first and second crossing, then between the third and fourth, and so on. The chains are joined there. */
+/** Joins the ends in pairs, from south to north. By the even-odd rule, the meridian between the two ends of a pair is inside. */
 function closed(chains: readonly Chain[]): Corner[][] {
   const ends = chains
     .flatMap((chain, number) => [
@@ -95,8 +95,8 @@ function closed(chains: readonly Chain[]): Corner[][] {
 }
 
 /**
- * Joins rings along edges on the meridian that are the same on both of its sides. The rings must be open and counter-clockwise. Undefined if
- * the result is not one ring across the meridian.
+ * Joins rings along edges on the meridian that are the same on both of its sides. The rings must be open and counter-clockwise. Returns
+ * undefined if the result is not one ring across the meridian.
  */
 export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   const corners = rings.flatMap((ring) => ring.map(([lng, lat]): Point => [lng, lat]));
@@ -133,10 +133,10 @@ export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   return left.size === 0 && unwrapped(ring) !== undefined ? withoutCuts(ring) : undefined;
 }
 
-/** Maximum distance in degrees of a point on the meridian from the straight edge to which it was added by a cut. */
+/** Maximum distance in degrees between a point that a cut added and the straight edge. */
 const CUT = 1e-9;
 
-/** Leaves out the points on the meridian that a cut has added to a ring across it. The others there have the longitude 180. */
+/** Leaves out the points that a cut has added on the meridian. All other points on the meridian get the longitude 180. */
 export function withoutCuts(ring: Ring): Point[] {
   const whole = unwrapped(ring);
   if (whole === undefined) return ring.map(([lng, lat]): Point => [lng, lat]);

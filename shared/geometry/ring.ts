@@ -10,12 +10,12 @@ export type Ring = readonly (readonly [lng: number, lat: number])[];
 /** The edges of a box in degrees. minLng is not greater than maxLng. */
 export type PlainBox = readonly [minLng: number, minLat: number, maxLng: number, maxLat: number];
 
-/** The sum of the signed differences of an edge that crosses the meridian and of its plain difference. */
+/** Degrees of longitude around the earth. */
 const TURN = 360;
 
 /**
- * Returns how often the ring has gone around the earth before each of its points, minus the times it came back. Undefined if no edge crosses
- * the meridian, or if the ring goes around a pole.
+ * Returns for each point how often the ring has crossed the 180th meridian eastwards before it, minus how often westwards. Undefined if no
+ * edge crosses the meridian, or if the ring goes around a pole.
  */
 function turnsOf(ring: Ring): number[] | undefined {
   let turns = 0;
@@ -41,8 +41,8 @@ function stepOf(from: number, to: number): -1 | 0 | 1 {
 }
 
 /**
- * Returns the ring with longitudes in which no edge crosses the meridian. The westernmost one is at least -180 and less than 180, and those
- * beyond the meridian are greater than 180. Undefined if no edge crosses it.
+ * Returns the ring without jumps at the 180th meridian: the westernmost longitude is at least -180 and less than 180, and longitudes beyond
+ * the meridian are greater than 180. Undefined if no edge crosses the meridian, or if the ring goes around a pole.
  */
 export function unwrapped(ring: Ring): [lng: number, lat: number][] | undefined {
   const turns = turnsOf(ring);
@@ -53,9 +53,9 @@ export function unwrapped(ring: Ring): [lng: number, lat: number][] | undefined 
   return ring.map(([lng, lat], i) => [lng + TURN * (at(turns, i) + shift), lat]);
 }
 
-/** Some edges, and a point that is not on the boundary of the area. */
+/** Some edges of the ring, and a point that is known to be inside or outside the area. */
 interface Part {
-  /** The range of the list of edges. */
+  /** The edges from this position of the list up to the position before `end`. */
   readonly from: number;
   readonly end: number;
   readonly lng: number;
@@ -67,7 +67,7 @@ interface Part {
 const EDGE_BYTES = 32;
 const [Y1, X2, Y2] = [8, 16, 24];
 
-/** So few points are not divided. */
+/** At most this many points are tested one by one. */
 const FEW_POINTS = 3;
 /** A margin in degrees for rounding errors. */
 const ROUNDING = 1e-11;
@@ -77,13 +77,13 @@ const ROUNDING = 1e-11;
  * so a point on an edge is always recognised.
  */
 export class RingArea {
-  /** Crosses the 180th meridian if its minLng is greater than its maxLng. */
+  /** Unlike other boxes of this type, it may have a minLng above its maxLng. It then crosses the 180th meridian. */
   readonly box: PlainBox;
   /** Four numbers for each edge: its ends (x1, y1) and (x2, y2). A DataView checks each access and is as fast as a typed array. */
   readonly #edges: DataView;
-  /** The part of the map in which points are compared with edges. */
+  /** Contains the whole area. Points outside are not compared with edges. */
   readonly #plane: PlainBox;
-  /** The numbers of the edges. First all of them, then those of the parts that `pointsInside` looks at. */
+  /** Numbers of edges: first all of them, then those of each part that `pointsInside` examines. */
   #list: Uint32Array;
   #compared = 0;
 
@@ -129,8 +129,8 @@ export class RingArea {
   }
 
   /**
-   * Returns a bit for each point, 1 if `contains` is true. The points are divided into smaller and smaller boxes, until few edges are in a
-   * box. The time therefore grows much less than the product of points and edges.
+   * Returns a bit for each point, 1 if `contains` is true. Divides the points into smaller and smaller boxes, until a box has few points or
+   * no edges. The time therefore grows much less than the product of points and edges.
    */
   pointsInside(lngs: Float64Array, lats: Float64Array): Uint32Array {
     const inside = new Uint32Array((lngs.length + 31) >>> 5);
@@ -176,7 +176,7 @@ export class RingArea {
     this.#divide(places, points.subarray(low), inner);
   }
 
-  /** The edges of the part that are in the box. Undefined if each of a few points of the box is on the boundary of the area. */
+  /** The edges of the part that are in the box. Undefined if each point that is tried as the known point is on the boundary. */
   #within(part: Part, box: PlainBox): Part | undefined {
     const [west, south, east, north] = box;
     for (const [across, up] of PLACES) {
@@ -208,7 +208,7 @@ export class RingArea {
       const y1 = edges.getFloat64(at + Y1, true);
       const y2 = edges.getFloat64(at + Y2, true);
       if ((y1 < south && y2 < south) || (y1 > north && y2 > north)) continue;
-      // The line of the edge meets the box if the box reaches from its middle to the line.
+      // The line of the edge meets the box unless all corners of the box are on one side of it.
       const dx = x2 - x1;
       const dy = y2 - y1;
       const away = dy * (x - x1) - dx * (y - y1);
@@ -230,7 +230,7 @@ export class RingArea {
     return steep === 0 ? width > height : steep > 0;
   }
 
-  /** Counts the edges of the part that cross the line from its point to the given one. */
+  /** Counts the edges that cross the line from the known point of the part: at each, inside changes to outside, or back. */
   #test(
     { from, end, lng: knownLng, lat: knownLat, isInside }: Part,
     lng: number,
@@ -260,7 +260,7 @@ export class RingArea {
   }
 }
 
-/** Places in a box, as shares of its width and height. Of three such points, one is hardly ever on an edge. */
+/** Places in a box, as shares of its width and height. At least one of three such points is nearly always off the edges. */
 const PLACES = [
   [0.5, 0.5],
   [0.37, 0.61],
@@ -304,7 +304,7 @@ function boxOf(ring: Ring): PlainBox {
   return [west, south, east, north];
 }
 
-/** Both longitudes of the meridian, 180 and -180, are in the box, if the box reaches one of them. */
+/** Converts longitudes above 180. A box that reaches the meridian afterwards contains both of its longitudes, 180 and -180. */
 function boxOnEarth([west, south, east, north]: PlainBox): PlainBox {
   if (east - west >= TURN) return [-180, south, 180, north];
   return [west === -180 ? 180 : west, south, east >= 180 ? east - TURN : east, north];

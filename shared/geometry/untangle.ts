@@ -17,13 +17,14 @@ interface Area {
 const COMPARISONS_PER_EDGE = 64;
 export const MOST_CROSSINGS = 256;
 
-/** Points of a ring that touches itself are moved by less than this, in the unit of its coordinates, so that no two edges overlap. */
+/** `untangled` moves points by less than this, in the unit of the coordinates. */
 const MOVED = 0.01;
 
 /**
  * Returns the areas inside an open ring by the even-odd rule. The points of a ring that touches itself are moved a little, because edges
  * might otherwise overlap, or several cross at one point. The ring is returned unchanged if it does not touch itself, or if it has more
- * than MOST_CROSSINGS crossings or too many overlapping edges. The result is empty if then the areas of its parts cancel each other out.
+ * than MOST_CROSSINGS crossings or too many overlapping edges. An unchanged ring with more than MOST_CROSSINGS points is left out if the
+ * areas of its parts cancel out.
  */
 export function untangled(ring: PlaneRing): readonly Area[] {
   const walk = touchesItself(ring) ? withCrossings(ring.map(moved)) : undefined;
@@ -37,7 +38,7 @@ type Edge = readonly [from: PlanePoint, to: PlanePoint];
 
 const edgesOf = (ring: PlaneRing): Edge[] => ring.map((from, i) => [from, following(ring, i)]);
 
-/** The direction depends on the index alone, so that the point is moved equally in all map tiles. */
+/** The direction depends on the index alone, so a point moves equally in all map tiles. */
 const moved = ([x, y]: PlanePoint, index: number): PlanePoint => [
   x + MOVED * fractionOf(index * Math.SQRT2),
   y + MOVED * fractionOf(index * Math.E),
@@ -84,8 +85,8 @@ function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
 type Numbered = readonly [edge: Edge, index: number];
 
 /**
- * Calls `compare` with each pair of edges whose boxes overlap, until it returns false. Returns false then, and if more than
- * COMPARISONS_PER_EDGE pairs for each edge overlap from west to east.
+ * Calls `compare` with each pair of edges whose boxes overlap. Stops and returns false if `compare` returns false, or after
+ * COMPARISONS_PER_EDGE pairs for each edge that overlap from west to east.
  */
 function comparePairs(edges: readonly Edge[], compare: (one: Numbered, other: Numbered) => boolean): boolean {
   const boxes = edges
@@ -130,7 +131,7 @@ function isOn(point: PlanePoint, edge: Edge): boolean {
   return x >= Math.min(x1, x2) && x <= Math.max(x1, x2) && y >= Math.min(y1, y2) && y <= Math.max(y1, y2);
 }
 
-/** The ring passes each crossing twice. Exchanging the two continuations makes each path turn there and not go straight on. */
+/** The ring passes each crossing twice. Exchanging the two next points makes both paths turn at the crossing, so they no longer cross. */
 function uncrossed(walk: readonly PlanePoint[]): PlanePoint[][] {
   const next = walk.map((_, i) => (i + 1) % walk.length);
   const places = new Map<PlanePoint, number>();

@@ -19,9 +19,9 @@ import { ConditionFailed, isDeploymentFault, isTransient } from "#shared/errors.
 import { errorFields, log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
 
-/** No single call of a job takes this long, so a working invocation can always renew its lease. */
+/** No single call to AWS takes this long, so a working invocation can always renew its lease. */
 export const LEASE_MS = 120_000;
-/** The time between two writes of a job's progress is short enough for clients, and adds few writes to those of the prospects. */
+/** Minimum time between two writes of a job's progress: short enough for clients, and long enough to add few writes. */
 const HEARTBEAT_MS = 3_000;
 /** An invocation stops when less than this remains before its time-out. A new one continues the job. */
 const RESERVE_MS = 60_000;
@@ -79,7 +79,7 @@ export async function currentCaller({ table }: Pick<JobContext, "table">, job: J
 export const due = (ms: number) => ({ dueShard: keys.jobShard, dueAt: iso(ms) });
 export const notDue: readonly string[] = ["dueShard", "dueAt"];
 
-/** No invocation has written the row since it was read. */
+/** The condition that no invocation has written the row since it was read. */
 export const isUntouched = ({ runsUntil }: Pick<JobRow, "runsUntil">): Condition =>
   runsUntil === undefined ? missing("runsUntil") : equals("runsUntil", runsUntil);
 
@@ -97,7 +97,7 @@ export async function announce(jobs: Pick<AppContext["jobs"], "send">, message: 
   });
 }
 
-/** The lease of one invocation on a job. Each write throws LeaseLost if another one has taken the job, or if the job has ended. */
+/** The lease of one invocation on a job. Each write throws LeaseLost if another invocation has taken the job, or if the job has ended. */
 export class RunningJob<Row extends JobRow> {
   readonly #clock: Clock;
   readonly #held: Held<Row>;
@@ -146,8 +146,8 @@ export class RunningJob<Row extends JobRow> {
   }
 
   /**
-   * If the fault is in AWS or in the deployment, the invocation does not count. Such a job waits until the fault is repaired, first by its
-   * message in the queue, and then by the sweep.
+   * Releases the job after an error. If the fault is in AWS or in the deployment, the invocation does not count. Such a job waits until the
+   * fault is repaired, first by its message in the queue, and then by the sweep.
    */
   releaseAfter(error: unknown): Promise<void> {
     const { runs } = this.stored;
@@ -192,7 +192,7 @@ export interface JobKind<Row extends JobRow> {
   readonly name: JobMessage["kind"];
   readonly schema: z.ZodMiniType<Row>;
   readonly keyOf: (id: JobId) => Key;
-  /** An invocation that works for longer leaves the rest to another one. SQS is fair between companies, so that others get their turn. */
+  /** An invocation leaves the rest to another one after this time. SQS is fair between companies, so other companies get their turn. */
   readonly turnMs?: number;
   /** Returns undefined if the job needs no work now. */
   readonly begin: (context: JobContext, stored: Row) => Promise<Begun<Row> | undefined>;
@@ -238,7 +238,7 @@ async function run<Row extends JobRow>(
     await job.release();
     await context.jobs.send({ kind: kind.name, companyId, id });
   } catch (error) {
-    // The lease is released, so that a retry can start before it would expire.
+    // The lease is released, so that a retry can begin before the lease would expire.
     if (!(error instanceof LeaseLost)) await job.releaseAfter(error).catch(() => undefined);
     throw error;
   }
@@ -291,8 +291,8 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
   return sent;
 }
 
-/** A transaction takes some milliseconds, so a job then changes about a thousand records per second. */
+/** With this number, a job changes about a thousand records per second, because a transaction takes some milliseconds. */
 export const CHANGES_AT_ONCE = 12;
 
-/** Records that a job changes at the same time. Less in a small account: each change starts the functions that read the table's stream, and requests need executions, too. */
+/** Records that a job changes at the same time: fewer in a small account, because each change starts functions that read the stream. */
 export const changesAtOnce = (): number => setting("CHANGES_AT_ONCE") ?? CHANGES_AT_ONCE;

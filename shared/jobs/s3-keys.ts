@@ -13,7 +13,7 @@ export const importKeys = {
     const [, companyId, id] = /^uploads\/([1-9]\d{0,15})\/([1-9]\d{0,15})\.csv$/.exec(key) ?? [];
     return id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
   },
-  /** The dictionary at the beginning of the import. */
+  /** The statuses, tags and users at the beginning of the import. */
   names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
   matches: (companyId: number, id: number): string => `imports/${companyId}/${id}/matches`,
   chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
@@ -33,7 +33,6 @@ export const bulkKeys = {
   members: (companyId: number, id: number, piece: number): string => `bulk/${companyId}/${id}/members-${piece}`,
   /** The polygon of the territory at the time at which the run was created. */
   area: (companyId: number, id: number): string => `bulk/${companyId}/${id}/area`,
-  /** The results of one chunk. */
   results: (companyId: number, id: number, chunk: number): string => `bulk/${companyId}/${id}/results-${chunk}`,
 } as const;
 

@@ -6,7 +6,7 @@ import { cellAt, latAt, lngAt, mercatorX, mercatorY } from "#shared/geometry/mer
 
 /** Maximum number of cells that the requested box may touch. If it touches more, the cells are made larger. */
 export const CELLS_MAX = 2_000;
-/** The power of 2 of the cells in each direction of a tile of 256 pixels. */
+/** A tile of 256 pixels has 2 to the power of this number cells in each direction. */
 const CELL_ZOOM = 3;
 /**
  * Half a pixel, in cells. The degrees of a map window are rounded. With this margin, the rounding never changes the size of the cells while
@@ -14,7 +14,7 @@ const CELL_ZOOM = 3;
  */
 const MARGIN = 1 / 64;
 
-/** A part of a grid of cells. Their size depends only on the zoom and on the size of the box, so they stay when a user moves the map. */
+/** A part of a grid of cells. Their size depends only on the zoom and the size of the box, so no cell changes when a user moves the map. */
 export class View {
   /** Number of cells of the world in each direction. */
   readonly cells: number;
@@ -62,7 +62,7 @@ export class View {
     return `${Math.log2(this.cells)}/${column}/${row}`;
   }
 
-  /** Completely inside the cell, even if its edges are rounded: minLng, minLat, maxLng, maxLat. */
+  /** Returns a box that is completely inside the cell, even if its edges are rounded: minLng, minLat, maxLng, maxLat. */
   insideOf(cell: number): Box {
     const { column, row } = this.#gridOf(cell);
     const { cells } = this;
@@ -105,10 +105,9 @@ export interface FilledCells {
   readonly unmapped: number;
 }
 
-/** A position in `FilledCells.statusIds`. */
+/** Returns the status of a cell with one point, as a position in `FilledCells.statusIds`. */
 export const onlyStatusOf = ({ byStatus }: Cell): number => byStatus.indexOf(1);
 
-/** The sums of a cell. */
 class Sum {
   /** A box completely inside the cell. */
   readonly inside: Box;

@@ -17,12 +17,12 @@ import { StoredTerritory } from "#shared/territories/territories.ts";
 
 /** Polygons are drawn this many units of the tile beyond its edges, so that the cut edges are not visible. */
 export const BUFFER = 64;
-/** The distance from a polygon to its simplified form, in units of the tile: a quarter of a pixel if the tile has 512. */
+/** Maximum distance of a polygon from its simplified form, in units of the tile: a quarter of a pixel if the tile has 512. */
 const TOLERANCE = 2;
 
 /**
- * The work of a tile: a unit for each point of a polygon, and WORK_PER_POSITION for each that is left when it is simplified. Its maximum
- * takes about half a second of processor time. It suffices for 5 000 polygons of 500 points that are small in the tile.
+ * Maximum work for a tile: a unit for each point of a polygon, and WORK_PER_POSITION for each point of its simplified form. It takes about
+ * half a second of processor time, and suffices for 5 000 polygons of 500 points that are small in the tile.
  */
 const TILE_WORK = 12_000_000;
 const WORK_PER_POSITION = 60;
@@ -51,7 +51,7 @@ export async function territoryTile<Current = never>(
   return tileOfShapes(shapes, tile);
 }
 
-/** A territory whose drawing would exceed the work of a tile is drawn as its box, so that it never takes the tile of the others. */
+/** A polygon that would exceed the maximum work is drawn as its box, so that it does not prevent the other territories. */
 export function tileOfShapes(shapes: readonly Shape[], tile: Tile): Uint8Array | undefined {
   const drawn = new Map<Shape, Position[][]>();
   let [work, boxes] = [0, 0];
@@ -87,8 +87,9 @@ const cornersOf = ([west, south, east, north]: PlainBox): Ring => [
 ];
 
 /**
- * Returns the distances of the tile from the western edge of the world in which the polygon is visible. A polygon across the 180th meridian
- * lies on both sides of the world. It is not visible if its box is small, or outside the tile and its buffer.
+ * Returns how far the tile is from the western edge of the world, in units of the tile. Empty if the polygon is not visible in the tile,
+ * because its box is small or elsewhere. A polygon across the 180th meridian lies on both sides of the world, and may be visible at two
+ * distances.
  */
 function leftsOf({ box: [west, south, east, north] }: Pick<Shape, "box">, { z, x, y }: Tile): number[] {
   const units = 2 ** z * EXTENT;
@@ -110,15 +111,16 @@ function onWorld(ring: Ring, { z }: Tile): PlanePoint[] {
   return ring.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);
 }
 
-/** Simplified before it is clipped, in coordinates that all tiles of a zoom level share, so that parts in neighbouring tiles meet. */
+/** Simplifies the ring in coordinates of the whole map, before it is clipped, so that its parts in neighbouring tiles meet. */
 function simplifiedRing({ polygon }: Pick<Shape, "polygon">, tile: Tile): PlanePoint[] {
   const ring = unpackPolygon(polygon);
   return simplified(onWorld(unwrapped(ring) ?? ring, tile), TOLERANCE);
 }
 
 /**
- * Outer rings, clockwise on the screen, each followed by its holes, counter-clockwise, without a repeated first point. A polygon that
- * neither crosses itself nor the 180th meridian has at most one ring in the tile. Undefined if a ring with many points has no area to draw.
+ * Returns outer rings, clockwise on the screen, each followed by its holes, counter-clockwise, without a repeated first point. A polygon
+ * that neither crosses itself nor the 180th meridian has at most one ring in the tile. Undefined if a ring with many points has no area to
+ * draw.
  */
 function ringsIn(tile: Tile, shape: Pick<Shape, "box">, ring: PlaneRing): Position[][] | undefined {
   const rings: Position[][] = [];

@@ -60,7 +60,7 @@ const number = (description: string, example: number, maximum: number) => ({
 /** Margin in degrees. Rounding moves a point over the edge of a tile by less than this. */
 const ROUNDING = 1e-9;
 
-/** Contains all points of the tile, and few others, which `contains` excludes. The top and bottom row reach to the pole. */
+/** Returns a box with all points of the tile, and few others, which `contains` excludes. The top and bottom row reach to the pole. */
 export function boxAround({ z: zoom, x, y }: Tile): Box {
   const tiles = 2 ** zoom;
   return [

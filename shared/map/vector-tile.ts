@@ -24,9 +24,9 @@ export type AttributeValue = string | number;
 type Attributes = Readonly<Record<string, AttributeValue>>;
 
 /**
- * Writes one layer. Features refer to attribute names and values by index, so the layer contains each name and value once. The
- * specification allows any order of the messages. Here, a value is directly before the first feature that has it. The id of a pin is both
- * such a value and the id of the feature, so it occurs twice within a few bytes, and gzip stores it once.
+ * Writes one layer. Features refer to attribute names and values by index, so the layer contains each only once. A value is directly before
+ * the first feature that has it. The id of a pin is both a value and the id of the feature, so it occurs twice within a few bytes, and gzip
+ * stores it once.
  */
 export class Layer {
   readonly #bytes = new PbfWriter();
@@ -118,7 +118,7 @@ function writeValue(value: AttributeValue, into: PbfWriter): void {
   else into.writeVarintField(VALUE.unsigned, value);
 }
 
-/** Returns the bytes of a tile. Layers without features are left out. */
+/** Layers without features are left out. */
 export function vectorTile(layers: readonly Layer[]): Uint8Array {
   const tile = new PbfWriter();
   for (const layer of layers) if (!layer.isEmpty) tile.writeBytesField(TILE.layer, layer.finish());

@@ -10,7 +10,7 @@ import { performance } from "node:perf_hooks";
 import { LRUCache } from "lru-cache";
 import * as limits from "#shared/limits.ts";
 
-/** IPv4 first, because a Lambda function outside a VPC cannot reach IPv6 addresses. Throws NoAddress or LookupFailed. */
+/** Returns IPv4 addresses first, because a Lambda function outside a VPC cannot reach IPv6 addresses. Throws NoAddress or LookupFailed. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
 
 /** The name does not exist or has no address. The owner of the receiver must correct this. */
@@ -106,7 +106,7 @@ async function localAddresses(name: string, hostsFile: string): Promise<readonly
   });
 }
 
-/** "none" means no such records. */
+/** "none" means that the name has no records of this kind. */
 type Reply = readonly RecordWithTtl[] | "none" | { readonly failure: string };
 
 /** The wait for the other answer (IPv4 or IPv6) after the first one. RFC 8305 suggests 50 ms for interactive clients. */
@@ -140,7 +140,7 @@ function replyOfError(error: unknown): Reply {
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };
 }
 
-/** A hostile answer may contain thousands of addresses. */
+/** Maximum number of addresses of a name. A hostile answer may contain thousands. */
 const ADDRESSES = 64;
 
 function foundIn(name: string, v4: Reply, v6: Reply): Found {

@@ -28,7 +28,7 @@ export interface Post {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Never throws, because a failure is a result too. */
+/** Never throws: `error` has the reason of a failure. */
 export async function post(
   { url, body, headers }: Post,
   policy: UrlPolicy,
@@ -188,8 +188,8 @@ function built<T>(build: () => T): T {
 }
 
 /**
- * Passes only permitted addresses to the socket. Checked at the connection, so that DNS rebinding cannot change the address after the
- * check.
+ * Passes only permitted addresses to the socket. It checks the address to which the socket connects, so DNS rebinding cannot replace a
+ * checked address.
  */
 function vettedLookup(policy: UrlPolicy, resolve: Resolve): LookupFunction {
   return (hostname, options, callback) => {

@@ -1,6 +1,6 @@
 /**
- * Decides which receivers the service may call: https URLs with public addresses. Checked when a URL is saved and for each connection,
- * because the addresses of a name may change.
+ * Decides which receivers the service may call: https URLs with public addresses. The service checks a URL when it is saved and for each
+ * connection, because the addresses of a name may change.
  */
 import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
@@ -17,7 +17,7 @@ const resolvers: Record<UrlPolicy, Resolve> = {
 };
 export const resolverFor = (policy: UrlPolicy): Resolve => resolvers[policy];
 
-/** Ranges that ipaddr.js does not report as private, or without a clear name. */
+/** Ranges that ipaddr.js reports as public, or to which it gives no clear name. */
 const denied: ReadonlyArray<[prefix: string, name: string]> = [
   ["169.254.169.254/32", "instance metadata"],
   ["169.254.170.0/24", "container metadata"],

@@ -15,9 +15,9 @@ import { Id, Timestamp } from "#shared/schema.ts";
 export const StoredAddress = z.extend(Address, {
   type: z.literal("address"),
   companyId: Id,
-  /** Increases with each change. A write that connects a prospect with the address fails if it has changed since the read. */
+  /** Increases with each change. A write that connects a prospect with the address fails if the version has changed since the read. */
   version: z.int(),
-  /** The holders. Readers check each one, because it may be deleted, or have another address now. */
+  /** The holders: prospects with a copy of the address. Readers check each one, because it may be deleted, or have another address now. */
   prospectIds: z.optional(z.set(Id)),
   /** Increases with each change of `prospectIds`, so that a concurrent change of the address fails, and is repeated. */
   links: z.int(),

@@ -55,8 +55,8 @@ export function linkWrite(stored: StoredAddress, prospectId: number): Write {
 }
 
 /**
- * Removes a holder, in the transaction that removes the prospect's copy. `links` makes a concurrent change of the address fail, which is
- * then repeated.
+ * Removes a holder, in the transaction that removes the prospect's copy. The change of `links` makes a concurrent change of the address
+ * fail, and the address is then changed again.
  */
 export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   const { prospectIds: _, ...others } = stored;
@@ -69,7 +69,7 @@ export function unlinkWrite(stored: StoredAddress, prospectId: number): Write {
   };
 }
 
-/** The separate row of an imported address. The write fails if a concurrent one has created it. */
+/** Writes the first separate row of an imported address. The write fails if a concurrent write has created this row. */
 function firstRow({ isPacked: _, ...address }: StoredAddress): Write {
   return { put: { ...keys.address(address.companyId, address.id), ...address }, when: absent };
 }
@@ -99,7 +99,7 @@ export async function getAddress(context: ApiContext, caller: Caller, id: number
   return presentAddress(stored);
 }
 
-/** Undefined if it does not exist or the caller may not see it. */
+/** Undefined if the address does not exist or the caller may not see it. */
 export async function findVisibleAddress(
   context: ApiContext,
   caller: Caller,
@@ -114,7 +114,7 @@ export async function findVisibleAddress(
 
 type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
 
-/** The holders of a missing address are read like those of a hidden one. Otherwise, the calls would show which of both it is. */
+/** The holders of a missing address are read like those of a hidden one. Otherwise, the reads would show which of the two it is. */
 const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Plan<Address>> {
@@ -146,9 +146,9 @@ async function holdersOf(table: Table, { companyId, id, prospectIds = new Set() 
 }
 
 /**
- * Changes an address and all its copies. Throws `not_found` if it does not exist, or if the caller may not see it or one of its holders
- * that are not deleted. More than `limits.prospectsChangedAtOnce` copies change in later transactions, until which the row has the mark
- * `isSpreading`. After an interruption, the next PATCH, even an empty one, changes the remaining copies.
+ * Changes an address and all its copies. Throws `not_found` if the address does not exist, or if the caller may not see it or one of its
+ * holders that are not deleted. More than `limits.prospectsChangedAtOnce` copies change in later transactions, and the row has the mark
+ * `isSpreading` until then. After an interruption, the next PATCH, even an empty one, changes the remaining copies.
  */
 export async function updateAddress(
   context: ApiContext,
@@ -174,8 +174,8 @@ export async function updateAddress(
 }
 
 /**
- * The new row lists the address's holders (the prospects that have it), but only those that are not deleted. If all holders are deleted,
- * the row lists one holder for each assignee, because the assignees decide who may see the address.
+ * The new row lists only the holders that are not deleted. If all holders are deleted, the row lists one for each assignee, because the
+ * assignees decide who may see the address.
  */
 function addressWrite(
   stored: StoredAddress,
@@ -225,7 +225,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   return true;
 }
 
-/** The address and its holders have not changed since `stored` was read. */
+/** The condition that the address and its holders have not changed since `stored` was read. */
 const unchanged = ({ version, links }: StoredAddress) => all(equals("version", version), equals("links", links));
 
 function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, now: string): Write[] {

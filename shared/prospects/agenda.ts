@@ -112,7 +112,7 @@ export async function agendaMoves(table: Reads, current: StoredProspect, next: S
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Maximum number of copies. With one copy, the row would show no next appointment after its time until the next write. */
+/** Maximum number of copies. A single copy would be outdated from its start until the next write of the row. */
 const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;

@@ -93,7 +93,8 @@ export function wasAssigned({ userId }: Caller, prospect: Stored, occurredAt: st
 /**
  * Returns the users whose devices may have a copy of a note or appointment that is deleted at `nowMs`: its author and all assignees of its
  * prospect since it was created. Users who see all prospects are not included. An assignment that ended more than 61 days ago does not
- * count, because a cursor is valid for only 60 days. Returns undefined if the prospect's row does not name all assignees.
+ * count, because a cursor of `GET /api/changes` is valid for only 60 days. Returns undefined if the prospect's row does not name all
+ * assignees.
  */
 export function holdersOf(
   prospect: Assignments,

@@ -49,12 +49,12 @@ interface Range {
   readonly to: number;
 }
 
-/** Appointments that are read and sent together. It limits the memory. */
+/** Number of appointments that are read and sent together. It limits the memory. */
 const BATCH = 100;
 
 /**
- * The soonest first. For a user who sees all prospects, it reads the company's calendar month by month, otherwise the agendas of the user's
- * prospects.
+ * Returns the soonest first. For a user who sees all prospects, it reads the company's calendar month by month, otherwise the agendas of
+ * the user's prospects.
  */
 export async function listAppointments(
   context: ReadContext,
@@ -87,7 +87,6 @@ interface PlacedEntry extends AgendaEntry {
   readonly prospectId: number;
 }
 
-/** Returns ids and times. `ofAgendas` then reads the appointments in batches. */
 async function readAgendas(
   { table }: ReadContext,
   companyId: number,
@@ -157,7 +156,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }
 
-/** One month after the other. A range has at most `limits.calendarDaysMax` days, so it touches at most 14 months. */
+/** Reads one month after the other. A range has at most `limits.calendarDaysMax` days, so it touches at most 14 months. */
 async function* readCalendar(
   { table }: ReadContext,
   companyId: number,

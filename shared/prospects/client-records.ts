@@ -37,7 +37,7 @@ export function clientRecordInUse(existingId?: number): ApiError {
   return new ApiError("conflict", `clientRecordId: ${message}.`, { faults, members: { existingId } });
 }
 
-/** Returns the id of the prospect because of whose client id a creation has failed, or undefined if it failed for another reason. */
+/** Returns the id of the prospect that already has the client id, or undefined if the creation has failed for another reason. */
 export function prospectInTheWay({ failed }: ConditionFailed): number | undefined {
   const rows = failed.map(({ item }) => StoredClientRecord.safeParse(item));
   return rows.find(({ success }) => success)?.data?.prospectId;

@@ -43,7 +43,7 @@ export type Search = z.output<typeof Search>;
 /** A country calling code has at most this many digits (ITU-T E.164). */
 const COUNTRY_CODE = 3;
 
-/** A word without letters is also searched in phone numbers. An international number also matches the whole number without its country code. */
+/** A word without letters is also searched in phone numbers, and an international number also without its country code. */
 function numbersIn(word: string): string[] {
   const digits = digitsOf(word);
   if (digits === "" || /\p{L}/u.test(word)) return [];
@@ -56,7 +56,7 @@ const MS_PER_DAY = 86_400_000;
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
-/** Case-folded. A list without names does not filter. */
+/** The names are case-folded. A list without names does not filter. */
 const Names = z.pipe(
   Parameter,
   z.transform((value) =>
@@ -124,7 +124,6 @@ const Bbox = z.pipe(
     .check(z.refine(([, minLat, , maxLat]) => minLat <= maxLat, { error: "minLat must not exceed maxLat" })),
 );
 
-/** `lat,lng` */
 const Near = z.pipe(
   z.pipe(Parameter, z.transform(degreesIn)),
   z.pipe(
@@ -150,7 +149,7 @@ const TerritoryIdText = z.pipe(
   z.transform(Number),
 );
 
-/** The service ignores these for other users even if they are malformed, so `representatives` validates them. */
+/** The service ignores these filters for other users even if they are malformed, so `representatives` validates them. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
@@ -317,7 +316,7 @@ export function criteriaOf(
   };
 }
 
-/** Only words and source ids are compared with the long texts, which are stored apart. `searches` reads them together with the index. */
+/** If `searches` is true, the index is read with its long texts, with which only words and source ids are compared. */
 export const searching = ({ search = [], sourceId = [] }: ProspectFilter): SnapshotOptions => ({
   searches: search.length + sourceId.length > 0,
 });

@@ -1,6 +1,6 @@
 /**
- * Finds a company's prospects in its index. The dictionary that it uses is at least as new as the index, so that each id in the index has a
- * name.
+ * Finds a company's prospects in its index. The dictionary (the company's statuses, tags and users) is at least as new as the index, so
+ * that each id in the index has a name.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { polygonArea } from "#shared/company-index/areas.ts";

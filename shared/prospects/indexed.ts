@@ -8,7 +8,7 @@ import { aheadOf, type StoredNote, type StoredProspect } from "#shared/prospects
 
 const addressParts = ["address1", "address2", "city", "state", "zip"] as const;
 
-/** The lines are those that the formatted address does not contain. */
+/** Returns the formatted address, and the lines that it does not contain. */
 function addressTexts(address: Address): string[] {
   const whole = form(address.formattedAddress, limits.formattedAddress);
   const parts = addressParts.map((part) => form(address[part], limits.addressLine));

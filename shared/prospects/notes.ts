@@ -30,7 +30,7 @@ import type { Note } from "#shared/prospects/schema.ts";
 import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** The newest first. Streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
+/** Yields the newest first. The response is streamed, because 5 000 notes exceed the size limit of a buffered Lambda response. */
 export async function* listNotes(context: ReadContext, caller: Caller, prospectId: number): AsyncGenerator<Note> {
   const [dictionary] = await Promise.all([
     currentDictionary(context, caller.companyId),
@@ -94,8 +94,8 @@ export async function createNote(
 
 /**
  * Returns the write that replaces the failed `changeOfNotes`, and the assignee that it checks. `item` shows whether the caller may see the
- * prospect, now or when the note was written, and whether an import must be completed. If the caller sees all prospects, the second try does
- * not check the assignee, so that a reassignment cannot make it fail. Throws `not_found`.
+ * prospect, now or when the note was written, and whether an import must be completed. A caller who sees all prospects needs no check of
+ * the assignee, so a reassignment cannot make the second try fail. Throws `not_found`.
  */
 async function secondTry(
   { table }: ApiContext,
@@ -140,7 +140,7 @@ export async function updateNote(
   };
 }
 
-/** A note can be removed, because no other record refers to it. */
+/** Removes the row of the note, because no other record refers to it. */
 export async function deleteNote(context: ApiContext, caller: Caller, id: number): Promise<Plan<{ id: number }>> {
   const { note: current, prospect } = await findNote(context, caller, id);
   const nowMs = context.clock.now();

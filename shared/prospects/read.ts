@@ -77,16 +77,13 @@ const noteOn = (companyId: number, prospectId: number, nowMs: number) => ({
   change: { add: { notesVersion: 1 }, set: { notesChangedAt: nowMs } },
 });
 
-/**
- * The imports that this process knows to be completed. The value is a counter (`learned`), which shows whether the process learned
- * of one import before another.
- */
+/** The imports that this process knows to be completed. The value is the counter `learned` at the time when the process learned it. */
 const completedImports = cachePerTable<number>({ maxBytes: 1_000_000, bytesOf: () => 100 });
 let learned = 0;
 
 const State = z.object({ state: z.string() });
 
-/** A numeric id belongs to an import, whose rows are visible after it is completed, or if the table has no row for it. */
+/** Returns whether the rows of an import are visible: it is completed, or has no row. Other ids than numbers are no imports. */
 export async function isPublished(table: Reads, companyId: number, importId: string | undefined): Promise<boolean> {
   if (!isOfImport(importId)) return true;
   const name = `${companyId}#${importId}`;
@@ -115,12 +112,12 @@ export async function publishedBlocks(table: Reads, ranges: QuerySpec): Promise<
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** No import has created the prospect, or this process learned that it is completed before `learned` had the value `before`. */
+/** No import has created the prospect, or this process knew that the import is completed before `learned` had the value `before`. */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 
 /**
- * An eventually consistent read. The result may be outdated, so a write must check what it uses. Undefined if the prospect is missing, or
+ * Reads with eventual consistency. The result may be outdated, so a write must check what it uses. Undefined if the prospect is missing, or
  * if its import is not completed.
  */
 export async function glimpse(
@@ -133,7 +130,7 @@ export async function glimpse(
   return (await isPublished(table, companyId, prospect?.importId)) ? prospect : undefined;
 }
 
-/** Throws `not_found` if it does not exist or the caller may not see it. */
+/** Throws `not_found` if the prospect does not exist or the caller may not see it. */
 export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
   (await readVisible(context, caller, id)).prospect;
 
@@ -144,11 +141,11 @@ interface VisibleProspect {
 
 interface ProspectOfFact {
   readonly prospect: StoredProspect;
-  /** The caller may not see the prospect any more, but could at the time of the fact. */
+  /** True if the caller may not see the prospect any more, but could at the time of the fact. */
   readonly isPast: boolean;
 }
 
-/** Throws `not_found` if the caller can see the prospect neither now nor at `occurredAt`, the time of the fact if it is not now. */
+/** Throws `not_found` if the caller cannot see the prospect now, and could not at `occurredAt`, the time of an earlier fact. */
 export async function readProspectOfFact(
   context: ReadContext,
   caller: Caller,
@@ -177,7 +174,7 @@ interface Versioned {
   readonly version: number;
 }
 
-/** Throws `Outdated` with the current record. */
+/** Throws `Outdated` with the current record if it has another version than `baseVersion`. */
 export async function requireBase({ baseVersion }: Arrival, current: Versioned, present: () => unknown): Promise<void> {
   if (baseVersion === undefined || rowVersionOf(baseVersion) === current.version) return;
   throw new Outdated(current, await present());
@@ -199,8 +196,8 @@ async function readVisible(
 }
 
 /**
- * One round trip. If the client has sent an ETag, another one first reads only the prospect's row, which shows whether it is current.
- * Throws `not_found` if the prospect does not exist or the caller may not see it.
+ * Makes one round trip. If the client has sent an ETag, another one first reads only the prospect's row, which shows whether the ETag is
+ * current. Throws `not_found` if the prospect does not exist or the caller may not see it.
  */
 export async function readProspect<Current = never>(
   context: ReadContext,
@@ -262,7 +259,6 @@ const NotesState = z.object({
   id: z.int(),
   companyId: z.int(),
   version: z.int(),
-  /** Starts again at 0 with each new version of the row. */
   notesVersion: z._default(z.int(), 0),
   /** The time of the last change of a note, in milliseconds since 1970. */
   notesChangedAt: z._default(z.int(), 0),

@@ -46,8 +46,8 @@ interface Referenced {
 }
 
 /**
- * Uses cached names if possible. If the caller is the assignee, the transaction need not check this user, because the authorizer has done
- * it at most a minute ago.
+ * Uses cached statuses and users if possible. If the caller is the assignee, the transaction need not check this user, because the
+ * authorizer has done it at most a minute ago.
  */
 export async function requireReferences(
   context: ApiContext & { readonly dictionary?: Dictionary },

@@ -43,7 +43,7 @@ function factOf({ version, createdBy, lastStatusChange }: StoredProspect): FactF
   return change === undefined ? undefined : { by: change.changedBy, at: timeOf(change) };
 }
 
-/** A user may have done it before the service has received it. */
+/** A user may have made the change before the service received it. */
 const timeOf = ({ occurredAt, createdAt }: { readonly occurredAt?: string | undefined; readonly createdAt: string }) =>
   Date.parse(occurredAt ?? createdAt);
 
@@ -89,10 +89,7 @@ const loggedNote = (note: StoredNote, assignee: number | null | undefined): Note
   assignee,
 });
 
-/**
- * Throws `conflict` if the prospect has too many notes. Pass `assignee` only if a condition of the same transaction
- * ensures that it is the assignee of the prospect.
- */
+/** Throws `conflict` if the prospect has too many notes. `assignee` is as in `loggedNote`. */
 export const insertNote = (note: StoredNote, assignee?: number | null): Write[] => [
   {
     update: attachedKeys.noteCount(note.companyId, note.prospectId),
@@ -199,7 +196,7 @@ export async function findNoteLocators(
   return locators;
 }
 
-/** A missing note or appointment takes the same reads as a hidden one. Otherwise, the calls would show which of both it is. */
+/** A missing note or appointment takes the same reads as a hidden one. Otherwise, the reads would show which of the two it is. */
 export const NOWHERE = { prospectId: 0, createdAt: "" } as const;
 
 /**

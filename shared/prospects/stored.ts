@@ -21,7 +21,7 @@ const statusChange = {
   source: z.string(),
   createdAt: Timestamp,
   ...occurredAt,
-  /** The version gives the order of changes in the same millisecond. */
+  /** The version of the prospect. It gives the order of changes in the same millisecond. */
   version: count,
 };
 
@@ -43,7 +43,7 @@ export const StoredNote = z.object({
   createdBy: z.nullable(Id),
   version: z.int(),
   ...occurredAt,
-  /** The creation of notes of an import causes no events. */
+  /** The import that created the note. Such a creation makes no event. */
   importId: z.optional(z.string()),
 });
 export type StoredNote = z.infer<typeof StoredNote>;
@@ -124,20 +124,20 @@ export const StoredProspect = z.object({
   emailAddress: unset(z.string()),
   lat: unset(z.number()),
   lng: unset(z.number()),
-  /** This copy saves lists the reads of address rows. */
+  /** A copy, so that lists need not read the rows of addresses. */
   address: unset(Address),
   statusId: unset(Id),
   lastStatusChange: unset(LastStatusChange),
   pastStatusChanges: z.optional(count),
   /** Copies of the soonest upcoming appointments (see agenda.ts). */
   upcoming: list(StoredAppointment),
-  /** The other upcoming appointments, soonest first: id, start in milliseconds since 1970, and the users `createdBy` and `assignedTo` or 0. */
+  /** The other upcoming appointments, soonest first: id, start in milliseconds since 1970, and the ids of author and assignee, or 0. */
   later: list(z.tuple([Id, z.int(), count, count])),
   /** The time in the key of the agenda (see agenda.ts). Undefined if the prospect has no appointments, and never decreasing otherwise. */
   agendaUntil: sometimes,
   /** Number of appointments. Undefined if there never was one. */
   appointments: z.optional(count),
-  /** Milliseconds since 1970. `updatedAt` does not tell this time, because a change of an appointment leaves it as it is. */
+  /** Milliseconds since 1970. A change of an appointment does not change `updatedAt`. */
   appointmentsChangedAt: z.optional(count),
   assignedToUserId: unset(Id),
   assignedByUserId: unset(Id),
@@ -163,7 +163,7 @@ export const StoredProspect = z.object({
   changedByImport: z.optional(z.string()),
   /** `bulkJobOf` finds out whether the job has written the current version. */
   bulk: z.optional(BulkMark),
-  /** The creation of a prospect by an import makes no event. */
+  /** The import that created the prospect. Such a creation makes no event. */
   importId: z.optional(z.string()),
 });
 export type StoredProspect = z.infer<typeof StoredProspect>;

@@ -39,8 +39,8 @@ const DEFAULT_SOURCE = "api";
 export const IMPORT_SOURCE = "csv-import";
 
 /**
- * With a supply of ids, a cached dictionary and no `addressId`, no read is needed before the transaction. It checks itself that the
- * requested status and user have not changed since the dictionary was read.
+ * If ids are reserved, statuses and users are cached, and there is no `addressId`, no read is needed before the transaction. The
+ * transaction itself checks that the requested status and user have not changed since they were read.
  */
 export async function createProspect(
   context: ApiContext,
@@ -89,7 +89,7 @@ type GivenFields = PlainFields &
   Pick<StoredProspect, "id" | "address" | "statusId" | "assignedToUserId"> &
   Partial<Pick<StoredProspect, "tagIds" | "sourceCreatedAt" | "clientRecordId" | "importId">>;
 
-/** A prospect in its first version. A user who sees only assigned prospects must be able to see it, and becomes its assignee. */
+/** Returns a prospect in its first version. A user who sees only assigned prospects becomes the assignee if none is given. */
 export function newProspect(caller: Caller, now: string, given: GivenFields): StoredProspect {
   const { companyId, userId } = caller;
   const assignedToUserId = given.assignedToUserId ?? (may(caller, "canViewAllProspects") ? null : userId);
@@ -163,9 +163,9 @@ interface Origin extends Pick<Arrival, "occurredAt"> {
 }
 
 /**
- * Adds a status change that the caller made while the prospect was assigned to the caller. The present status stays, and the previous one is
- * null, because it is not known. Throws `not_found` if the patch has no status or any other field, because the caller may not see the
- * prospect now. Throws `conflict` if the history is full.
+ * Adds a status change that the caller made while the prospect was assigned to the caller. The present status stays. The previous status of
+ * the entry is null, because it is not known. Throws `not_found` if the patch has no status or any other field, because the caller may not
+ * see the prospect now. Throws `conflict` if the history is full.
  */
 async function pastStatus(
   { ids, clock }: ApiContext,
@@ -190,7 +190,6 @@ export interface Change {
   /** All tags that the prospect has after the change. Each must exist in the company. */
   readonly tagIds?: readonly number[] | undefined;
   readonly note?: string | undefined;
-  /** The id of the import that makes the change. */
   readonly importId?: string;
 }
 
@@ -264,7 +263,7 @@ async function changed(
 }
 
 /**
- * Everything that a change of a prospect's own fields writes. If the status changes, the row gets the new status change, and the previous
+ * Returns all writes of a change of a prospect's own fields. If the status changes, the row gets the new status change, and the previous
  * one moves to a row of the history. If the assignee changes, the row gets the previous assignment as a past one, and the agenda moves.
  */
 export async function nextVersion(
@@ -382,7 +381,7 @@ const emptyFields = {
 
 type PlainFields = Pick<StoredProspect, keyof typeof emptyFields>;
 
-/** A null clears a field. A field that is not sent stays as it was. */
+/** A null clears a field. A missing field stays as it was. */
 function givenFields(input: ProspectPatch | NewProspect, was: PlainFields): PlainFields {
   const { name = was.name, phoneNumber = was.phoneNumber, emailAddress = was.emailAddress } = input;
   const { secondaryPhoneNumber = was.secondaryPhoneNumber, lat = was.lat, lng = was.lng } = input;

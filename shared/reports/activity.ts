@@ -122,8 +122,8 @@ export type ActivityReport = z.infer<typeof ActivityReport>;
 export type KindCounts = readonly number[];
 
 /**
- * A user who may see only assigned prospects gets only the own activity. Throws `validation_failed` if the range is too long, contains too
- * much activity or is outside the years 0000 to 9999.
+ * A user who may see only assigned prospects gets only their own activity. Throws `validation_failed` if the range is too long, contains
+ * too much activity or is outside the years 0000 to 9999.
  */
 export async function activityReport(
   context: ReadContext,
@@ -188,7 +188,7 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
 
 type Key = string | number | null;
 
-/** The key of a group is a day, or the id of a user or status, or of a prospect, whose counts `byTerritory` adds up. */
+/** The key of a group is a day, or the id of a user, status or prospect. `byTerritory` adds up the counts of prospects. */
 class Groups implements Counting {
   readonly #groupBy: ActivityQuery["groupBy"];
   readonly #days: DaysOfZone;

@@ -87,7 +87,7 @@ function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<numb
   return blocks.filter(({ prospects }) => prospects.length > 0);
 }
 
-/** Marks the prospects inside the area. Undefined if there are none. */
+/** Adds up the counts of the prospects inside the area, and marks them. Undefined if there are none. */
 function countsInside({ box, rowsInside }: PolygonArea, blocks: readonly Block[]): readonly number[] | undefined {
   const found: (readonly number[])[] = [];
   for (const { places, zone, prospects } of blocks) {

@@ -19,7 +19,7 @@ export type Api = (method: string, path: string, body?: unknown) => Promise<Answ
 /** Milliseconds after which a request without an answer fails. It is longer than the time-out of API Gateway, 29 seconds. */
 const ANSWER_MS = 30_000;
 
-/** The times that a request is repeated after a 429: the throttle of a company is small in some deployments. */
+/** A request is repeated at most this often after a 429. Some deployments permit a company few requests a second. */
 const REPEATS = 5;
 
 export function apiAt(base: string, accessToken: string): Api {

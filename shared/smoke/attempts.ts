@@ -25,7 +25,7 @@ const Detail = z.object({
 });
 const Receipt = z.object({ signature: z.nullable(z.string()), sha256: z.string() });
 
-/** The preset `small` permits a company 20 requests a second. */
+/** The time between two requests: the preset `small` permits a company 20 requests a second. */
 const BETWEEN_MS = 500;
 
 /** @param waitMs milliseconds to wait for the deliveries */
@@ -70,7 +70,7 @@ async function received(api: Api, log: string, ids: readonly string[], webhook: 
   return deliveries;
 }
 
-/** Returns why the newest waiting delivery has failed. Empty if it has not. */
+/** Returns why the last attempt of the newest waiting delivery failed. Empty if there was no attempt. */
 async function failureIn(api: Api, log: string): Promise<string> {
   const [id] = await idsIn(api, log, "waiting");
   if (id === undefined) return "";

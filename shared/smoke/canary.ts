@@ -20,7 +20,7 @@ const Environment = z.object({
 
 const WEBHOOK_WAIT_MS = 30_000;
 
-/** Throws if a step fails, so that Lambda counts an error, which an alarm watches. `webhookWaitMs` is the wait for the webhook. */
+/** Throws if a step fails. Lambda then counts an error, for which an alarm exists. `webhookWaitMs` is the wait for the webhook. */
 export async function canary(webhookWaitMs = WEBHOOK_WAIT_MS): Promise<void> {
   const settings = Environment.parse(process.env);
   const started = Date.now();
@@ -58,7 +58,7 @@ async function signIn({
   );
 }
 
-/** A log line in CloudWatch's embedded metric format, of which CloudWatch makes a metric. */
+/** Logs a line in CloudWatch's embedded metric format. CloudWatch makes a metric of it. */
 function publish(namespace: string, webhookMs: number): void {
   const metrics = new Metrics({ namespace, serviceName: "canary" });
   metrics.addMetric("WebhookDelay", MetricUnit.Milliseconds, webhookMs);

@@ -11,7 +11,7 @@ export const Credentials = z.union([
   z.object({ accessToken: Text }),
   /** A user of a Cognito user pool. The sign-in uses the administrators' flow, which needs the right `cognito-idp:AdminInitiateAuth`. */
   z.object({ user: Text, password: Text, userPoolId: Text, clientId: Text }),
-  /** A client that gets a token in its own name, without a user (OAuth's client credentials grant). The issuer may be any. */
+  /** A client that gets a token in its own name, without a user (OAuth's client credentials grant), from any issuer. */
   z.object({ tokenUrl: z.url(), clientId: Text, clientSecret: Text, scope: z.optional(Text) }),
   z.object({ tokenUrl: z.url(), clientId: Text, refreshToken: Text }),
   /** A refresh token of a Cognito user pool. A refresh token of any other issuer needs `tokenUrl`. */

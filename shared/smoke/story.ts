@@ -27,7 +27,6 @@ export interface Webhook {
   readonly secretKey: string;
 }
 
-/** The address to which the webhook sends its requests, and the functions that show that it has sent them. */
 export interface Receiver {
   readonly url: string;
   /** A text for the report that says what a delivery proves. */

@@ -37,8 +37,8 @@ class Invalid extends Error {
 }
 
 /**
- * Returns one territory, or one for each polygon of a MultiPolygon. A MultiPolygon that is only cut at the 180th meridian is one polygon. If
- * one of the polygons has a fault, the feature has no territory.
+ * Returns one territory, or one for each polygon of a MultiPolygon. A MultiPolygon that is only cut at the 180th meridian is one polygon. A
+ * feature with a faulty polygon has no territory.
  */
 export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users">): [ReadFeature, ...ReadFeature[]] {
   try {
@@ -79,8 +79,8 @@ export function readFeature(feature: unknown, { users }: Pick<Dictionary, "users
 }
 
 /**
- * Map programs write null or an empty text for a property without a value, so both are read as if the property were missing. Some number
- * their areas.
+ * Reads the name from the first of four properties that has one. Map programs write null or an empty text for a property without a value.
+ * Some programs write a number as the name.
  */
 function nameOf(properties: Readonly<Record<string, unknown>>): unknown {
   for (const key of ["name", "Name", "NAME", "title"]) {
@@ -98,7 +98,7 @@ export function kindOf(value: unknown): string {
   return "type" in value && typeof value.type === "string" ? `a ${value.type}` : "an object without a type";
 }
 
-/** Returns the rings of polygons that each have one. A third number of a position, its height, is left out. */
+/** Returns the ring of each polygon. Polygons may have only one ring each. A third number of a position, its height, is left out. */
 function ringsOf(geometry: unknown): unknown[][] {
   const { type, coordinates, crs } = parsed(
     Geometry,
@@ -178,7 +178,7 @@ const crsName = (crs: unknown): string | undefined => {
 
 export const isKnownCrs = (crs: unknown): boolean => crs == null || known.test(crsName(crs)?.trim() ?? "");
 
-/** Follows the name of the value. */
+/** Returns the second half of an error message, which follows the name of the value. */
 export function foreignCrs(crs: unknown): string {
   const name = crsName(crs);
   const found = name === undefined ? "has no text in properties/name" : `is ${name.slice(0, 100)}`;

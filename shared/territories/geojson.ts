@@ -13,7 +13,7 @@ const TerritoryGeometry = named(
   "TerritoryGeometry",
   z.object({
     type: z.enum(["Polygon", "MultiPolygon"]),
-    /** Positions in rings, or those in polygons. The document has no union, because many generators of clients cannot read one. */
+    /** A list of rings, or a list of polygons with rings. The schema is no union, because many generators of clients cannot read one. */
     coordinates: z.array(z.array(z.array(z.unknown()))),
   }),
   "A GeoJSON polygon with one ring. If the territory crosses the 180th meridian, a MultiPolygon that is cut there.",
@@ -68,7 +68,7 @@ function geometryOf(polygon: Polygon): TerritoryFeature["geometry"] {
   return { type: "MultiPolygon", coordinates: [ring, ...more].map((part) => [part]) };
 }
 
-/** Closed, with at least four positions, and counter-clockwise. */
+/** Returns a closed ring with at least four positions, counter-clockwise. */
 export function exteriorRing(polygon: Polygon): [number, number][] {
   const ring = polygon.map(([lng, lat]): [number, number] => [lng, lat]);
   const [first] = ring;
@@ -85,8 +85,8 @@ export function isClosed(polygon: Polygon): boolean {
 }
 
 /**
- * Positive if the ring is counter-clockwise. Measured from the first point, because rounding errors of large coordinates could exceed the
- * area of a small ring.
+ * Positive if the ring is counter-clockwise. Coordinates are relative to the first point, because rounding errors of large coordinates
+ * could exceed the area of a small ring.
  */
 function doubleArea(ring: Polygon): number {
   const [startLng, startLat] = ring[0] ?? [0, 0];

@@ -1,6 +1,6 @@
 /**
- * Imports territories from GeoJSON, in groups of one transaction each, which also writes a receipt of the group for the idempotency key. A
- * repeated request continues after the last receipt.
+ * Imports territories from GeoJSON, in groups of one transaction each. With an idempotency key, the transaction also writes a receipt of
+ * the group. A repeated request skips the groups that have a receipt.
  */
 
 import { createHash } from "node:crypto";
@@ -117,7 +117,7 @@ export type TerritoryImport = z.infer<typeof TerritoryImport>;
   },
 }));
 
-/** Each feature needs three writes, and the group up to three more. A transaction has at most 100. */
+/** Number of polygons in a group. Each polygon needs three writes, and the group up to three more. A transaction has at most 100. */
 export const IMPORT_GROUP = 32;
 const StoredGroup = z.object({
   type: z.literal("territoryImportGroup"),
@@ -129,7 +129,7 @@ const StoredGroup = z.object({
 });
 type StoredGroup = z.infer<typeof StoredGroup>;
 
-/** Creates a territory for each valid feature, unless one with the same name and ring exists (`signOf`). */
+/** Creates a territory for each valid polygon, unless the company has one with the same name and ring (`signOf`). */
 export async function importTerritories(
   context: ApiContext,
   caller: Caller,
@@ -139,8 +139,8 @@ export async function importTerritories(
   const read = placed(features.map((feature) => readFeature(feature, names)));
   const count = Math.ceil(read.length / IMPORT_GROUP);
   const known = await knownTerritories(context, caller.companyId, read);
-  // Read after the known territories: a concurrent execution of this request could write a group in between, which would be reported as
-  // duplicates.
+  // Read after the known territories. Otherwise, a concurrent execution of this request could write a group between the reads, and the
+  // group would be reported as duplicates.
   const receipts = await readReceipts(context, caller, count);
   const results: PolygonResult[] = [];
   for (let number = 0; number < count; number++) {
@@ -157,7 +157,7 @@ export async function importTerritories(
   return { created: counted("created"), skipped: counted("skipped"), failed: counted("failed"), results: all };
 }
 
-/** A feature is failed if one of its polygons is, so that nobody takes it for complete. */
+/** A feature has failed if one of its polygons has failed, so that nobody takes the feature for completely imported. */
 function ofFeature(results: readonly PolygonResult[]): FeatureResult {
   const ids = results.flatMap(({ id }) => (id === null ? [] : [id]));
   const by = (outcome: FeatureResult["outcome"]) => results.find((one) => one.outcome === outcome);
@@ -199,7 +199,7 @@ async function readReceipts(
   return new Map(groups.map(({ number, results }) => [number, results]));
 }
 
-/** Returns the ids of the company's territories whose name also occurs in a feature. The key of the map is the result of `signOf`. */
+/** Returns the ids of the company's territories that have the name of a feature. The key of the map is the result of `signOf`. */
 async function knownTerritories(
   { table }: ApiContext,
   companyId: number,
@@ -278,7 +278,7 @@ async function importGroup(
   return (await carryOut(plan, commitTo(context.table))).answer;
 }
 
-/** `results` are those of the other features. If the company has no room for all territories, a plan with fewer of them follows. */
+/** `results` are those of the other polygons. If the company has no room for all of `wanted`, `refused` returns a smaller plan. */
 function groupPlan(
   context: ApiContext,
   caller: Caller,

@@ -80,7 +80,7 @@ class Counts {
   }
 }
 
-/** The matches of a segment are counted by code, the position of a value in its list of values, because this is faster than a map. */
+/** Counts the matches of a segment by code, which is the position of a value in the segment's list of values. This is faster than a map. */
 function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Counts): void {
   for (const { inView, rows } of segments) {
     const { statusId, assignedToUserId } = inView.segment.main;

@@ -105,7 +105,7 @@ export const presentTerritory = (stored: StoredTerritory): Territory => ({
   polygon: unpackPolygon(stored.polygon),
 });
 
-/** The newest first. Only one polygon is unpacked at a time, because all may not fit into memory. */
+/** Returns the newest first. Only one polygon is unpacked at a time, because all polygons of a company may not fit into memory. */
 export async function* listTerritories({ table }: ReadContext, companyId: number): AsyncGenerator<Territory> {
   for await (const item of table.query({ ...keys.territories(companyId), newestFirst: true })) {
     yield presentTerritory(StoredTerritory.parse(item));
@@ -113,8 +113,8 @@ export async function* listTerritories({ table }: ReadContext, companyId: number
 }
 
 /**
- * The oldest first after `after`, the last territory that was returned before, until `limit` or `limits.changesBytes`. `isEnd` is false if
- * further ones may follow.
+ * Returns the oldest first, beginning after `after`, the creation time in milliseconds and the id of a territory. The page ends at `limit`
+ * rows or `limits.changesBytes` bytes. `isEnd` is false if more may follow.
  */
 export async function territoriesAfter(
   table: Reads,
@@ -224,7 +224,7 @@ export const packed = (polygon: Polygon): Pick<StoredTerritory, "polygon" | "pol
   polygonBytes: JSON.stringify(polygon).length,
 });
 
-/** Adds to the company's number of territories and bytes of polygons. Fails if one of the two would exceed its limit. */
+/** Adds to the company's number of territories and bytes of polygons. Fails with `conflict` if one of the two would exceed its limit. */
 export function countWrite(companyId: number, territories: number, polygonBytes: number): Write {
   const isRoom = all(
     ...(territories > 0 ? [atMost("territories", limits.territoriesPerCompany - territories)] : []),
@@ -274,7 +274,7 @@ export async function updateTerritory(
   return { writes, answer: presentTerritory(written) };
 }
 
-/** Deletes the territory: moves its row to a key that no request reads. */
+/** Moves the row of the territory to a key that no request reads. */
 export async function deleteTerritory(
   context: ApiContext,
   { companyId, userId }: Caller,

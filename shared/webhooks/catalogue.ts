@@ -115,7 +115,7 @@ export type ProspectEvent =
   | "prospect.assigned"
   | "prospect.deleted";
 
-/** An event of a stream record. A repeated record gives the same id. */
+/** An event that is made from a stream record. A repeated record gives the same id. */
 export interface DomainEvent {
   readonly id: string;
   readonly event: EventName;
@@ -183,7 +183,7 @@ export function eventTypes(): EventType[] {
   return types;
 }
 
-/** Returns the schema of an event's `data`, with null for every field except the prospect, because a manual delivery has only that. */
+/** Returns the schema of an event's `data`. Every field but the prospect may be null, because a manual delivery has only the prospect. */
 export function deliveredData({ shape }: (typeof catalogue)[EventName]) {
   const fields: Record<string, z.ZodMiniType> = shape;
   const others = Object.entries(fields).filter(([field]) => field !== "prospect");

@@ -16,13 +16,12 @@ export const eventContext = /* @__PURE__ */ oncePerInstance((): EventContext => 
     table,
     secrets: secretsOn(table),
     clock: systemClock,
-    // Do not `unref` the timer. It may be the only thing that keeps the event loop alive, and Lambda ends a call when the event loop is
-    // empty.
+    // Do not `unref` the timer: Lambda ends a call when nothing else keeps the event loop alive.
     wait: (ms) => setTimeout(ms),
     queue: deliveryQueue(),
     timeScale: setting("TIME_SCALE"),
     get senders() {
-      // A getter, because only the deliver function has this setting. The other functions would fail if the setting were read here for all.
+      // A getter, because only the deliver function has this setting. In the other functions, reading it here would fail.
       return setting("DELIVERY_SENDERS");
     },
     post: (request) => post(request, setting("WEBHOOK_URL_POLICY")),

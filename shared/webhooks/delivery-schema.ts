@@ -14,10 +14,6 @@ const summary = {
   status: DeliveryState,
   attemptCount: z.int(),
   nextAttemptAt: z.nullable(Timestamp),
-  /**
-   * Why a due delivery waits. `pause`: its webhook is paused. `breaker`: the circuit breaker is open. `limit`: all slots are in use, or
-   * requests to the webhook could not be sent.
-   */
   heldBy: z.nullable(z.enum(["pause", "breaker", "limit"])),
   createdAt: Timestamp,
   updatedAt: Timestamp,

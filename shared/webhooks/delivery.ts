@@ -110,14 +110,14 @@ export const StoredDelivery = z.object({
   /** The first attempt in the current retry plan. It is above 1 only after a redelivery or replay of an ended delivery. */
   planFrom: z.int(),
   dueAt: Timestamp,
-  /** The partition of the due index. Absent if the delivery does not wait. */
+  /** The partition of the due index in which the delivery waits. Absent if it does not wait. */
   dueShard: z.optional(z.string()),
   /** The first successful attempts with short answers. Every other attempt has a separate row. */
   successes: z.optional(z.array(Attempt)),
   replayId: z.optional(z.string()),
   /** The last time at which the sweeper sent a new message for this delivery. */
   sweptAt: z.optional(Timestamp),
-  /** Absent if each attempt makes the body from other rows. */
+  /** Absent if each attempt makes the body from other rows (events/debounce.ts). */
   body: z.optional(z.pipe(Bytes, z.transform(unpackedBody))),
   sharedData: z.optional(z.literal(true)),
   /** The id of the record whose events the delivery collects. Only a delivery with a debounce window has it. */
@@ -178,7 +178,6 @@ export function envelope(
   return { id, event, createdAt, companyId, webhookId, registrationId, trigger, triggeredBy, eventCount };
 }
 
-/** Marks the body of a sample. */
 interface TestMark {
   readonly test: true;
 }
@@ -196,7 +195,7 @@ export const newDelivery = (input: NewDelivery, data: string, mark?: TestMark): 
   body: bodyText(input, input.triggeredBy, data, mark),
 });
 
-/** Use it for an event with many deliveries or much data. */
+/** Returns a delivery without the data of its event, which is in a separate row if the event has many deliveries or much data. */
 export const deliveryWithSharedData = (input: NewDelivery): StoredDelivery => ({
   ...deliveryWithoutBody(input),
   sharedData: true,

@@ -32,7 +32,7 @@ const KEPT_LONGER_MS = 2 * 86_400_000;
 
 /**
  * Returns the expiry in seconds since 1970. A delivery is kept for `limits.deliveryKeptMs` after its due time. The longest permitted delay
- * is assumed, because a user may change it.
+ * is assumed, because a user may change the delay.
  */
 const eventDataExpiry = (createdAt: string, nowMs: number): number => {
   const delayMs = limits.delayMinutesMax * 60_000;
@@ -79,7 +79,7 @@ interface Cached {
 
 const caches = cachePerTable<Cached>({ maxBytes: CACHED, bytesOf: ({ size }) => size });
 
-/** The row of an event never changes, so it has only one version. */
+/** The row of an event never changes, so the cache needs only one version. */
 const VERSION = 1;
 
 /** Returns the data by event id as JSON text. Throws if a row does not exist. */

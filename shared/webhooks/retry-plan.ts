@@ -5,7 +5,7 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Ten attempts take 75 h 35 min. */
+/** The times between ten attempts: 75 h 35 min in all. */
 export const retryGapsMs: readonly number[] = [
   5 * SECOND,
   5 * MINUTE,

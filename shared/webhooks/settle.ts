@@ -61,13 +61,10 @@ export async function cancel({ table, clock }: EventContext, deliveries: readonl
 
 type Update = Extract<Write, { update: unknown }>;
 
-/** Maximum number of writes in a transaction of DynamoDB. */
+/** The maximum of DynamoDB. */
 const TRANSACTION_WRITES = 100;
 
-/**
- * Returns the updates whose conditions have failed. Up to 100 updates are one transaction, which needs only one request but costs more
- * write units.
- */
+/** Makes the updates, up to 100 in one transaction. Returns those whose conditions have failed. */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];
   for (let from = 0; from < updates.length; from += TRANSACTION_WRITES) {

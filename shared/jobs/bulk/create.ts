@@ -43,7 +43,7 @@ export interface Chosen {
   readonly first: (count: number) => readonly number[];
 }
 
-/** Creates a job that changes many prospects. A dry run only returns the number of prospects and some samples. */
+/** Creates a job that changes many prospects. */
 export async function createBulk(
   context: ApiContext,
   services: BulkServices,
@@ -93,7 +93,7 @@ export async function beginBulk(
     const faults = [{ pointer: "/expectedCount", code: "count_mismatch", message }];
     throw new ApiError("count_mismatch", `expectedCount ${message}.`, { faults, members: { actualCount: count } });
   }
-  // Refuses before the ids are stored. The transaction of the job checks the limit again.
+  // The limit is checked before the ids are stored, and again by the transaction of the job.
   const queue = await readQueue(context.table, companyId);
   requireRoom(queue);
   await guard?.(queue);
@@ -111,7 +111,6 @@ export function requireAllowedCount(count: number): void {
   throw new ApiError("validation_failed", `The filter ${message}.`, { faults });
 }
 
-/** Returns true if this is the result of a dry run. */
 export const isDryRun = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && "samples" in answer;
 

@@ -1,6 +1,6 @@
 /**
- * The files of a bulk job in the bucket: the ids of its records in pieces, because a million do not fit into memory, and the results of each
- * chunk.
+ * The files of a bulk job in the bucket: the ids of its records, and the results of each chunk. The ids are stored in pieces, because a
+ * million do not fit into memory.
  */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
@@ -11,9 +11,9 @@ import { StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
 import { Id } from "#shared/schema.ts";
 
-/** Records whose results are stored together. After a crash, at most this number is handled again. */
+/** Number of records whose results are stored together. After a crash, at most this number is handled again. */
 export const CHUNK = 512;
-/** Chunks whose ids are stored together in one file, a piece. */
+/** Number of chunks whose ids are in one file (a piece). */
 const CHUNKS_PER_PIECE = 32;
 const PIECE = CHUNK * CHUNKS_PER_PIECE;
 

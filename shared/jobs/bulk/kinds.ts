@@ -12,7 +12,7 @@ import { requireStatus, requireUser } from "#shared/prospects/references.ts";
 import { type BulkFields, notesAttributes, type StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** One record of a job. For an undo, `before` and `after` are the changed fields around the change to be undone. */
+/** One record of a job. For an undo, `before` and `after` have the changed fields before and after the change that is undone. */
 export interface Member {
   readonly id: number;
   readonly before?: BulkFields | undefined;
@@ -20,9 +20,9 @@ export interface Member {
 }
 
 interface Candidate {
-  /** May be deleted. The caller may see the prospects of its assignee. */
+  /** The prospect, which may be deleted. The caller may see the prospects of its assignee. */
   readonly current: StoredProspect;
-  /** The row of `current`. Further attributes show whether the notes of the prospect have changed. */
+  /** The row of `current`. It also has `notesAttributes`, which show whether the notes of the prospect have changed. */
   readonly item: Item;
   readonly member: Member;
   readonly names: Dictionary;
@@ -31,7 +31,7 @@ interface Candidate {
 }
 
 /**
- * A write requires that the version of the row is unchanged, and a deletion also the condition `deletedIf`. If a condition fails, the job
+ * The write requires that the version of the row is unchanged, and a deletion also requires `deletedIf`. If a condition fails, the job
  * reads the row again and makes a new decision.
  */
 type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
@@ -40,7 +40,7 @@ type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } 
 type SkipCode = "not_found" | "changed_since";
 
 export interface Kind {
-  /** If false, the job fails. */
+  /** Returns whether the caller has the right for this job. If not, the job fails. */
   readonly allows: (caller: Caller, job: StoredBulk) => boolean;
   /** Returns a reader of chunks. For the same chunk, it must always return the same records, `job.total` in all chunks together. */
   readonly members: (context: JobContext, job: StoredBulk) => (chunk: number) => Promise<Member[]>;
@@ -116,7 +116,7 @@ const undoKind: Kind = {
     async (chunk) =>
       (await readResults(objects, { companyId, id: undoes }, chunk)).filter(({ outcome }) => outcome === "changed"),
   decide: (_job, { current, member: { before = {}, after = {} } }) => {
-    // A prospect that a user has deleted after the job's change stays deleted.
+    // A prospect that was deleted after the job's change stays deleted.
     if (current.deletedAt !== undefined && after.deletedAt === undefined) return { skipped: "not_found" };
     const { assignedByUserId: _assigner, ...compared } = after;
     const left = equalling(current, compared);

@@ -28,7 +28,7 @@ export async function readQueue(table: Reads, companyId: number): Promise<Stored
 
 export const openJobs = ({ waiting, paused }: StoredQueue): number => waiting.length + paused.length;
 
-/** First the one that runs, then those that wait, then the paused ones. */
+/** Returns the running job, then the waiting ones, and then the paused ones. */
 export async function jobsIn(
   table: Reads,
   companyId: number,
@@ -115,7 +115,7 @@ export async function announceAdmitted(jobs: BulkContext["jobs"], companyId: num
   if (id !== undefined) await announce(jobs, { kind: "bulk", companyId, id });
 }
 
-/** If nobody resumes the job for a month, the sweeper finds it by `dueAt`, and the job is cancelled. */
+/** If nobody resumes the job for a month, the sweeper finds the job by `dueAt`, and an invocation cancels it. */
 export function paused({ companyId, id }: StoredBulk, when: Condition, nowMs: number): Write {
   const set: Partial<StoredBulk> = { state: "paused", isOpen: false, isAdmitted: false, updatedAt: iso(nowMs) };
   const change = { set: { ...set, ...due(nowMs + limits.bulkKeptMs) }, remove: ["wanted", "runsUntil"] };
@@ -160,7 +160,7 @@ interface StartOptions {
 
 /**
  * Writes the job and its place in the queue in one transaction with `writes`. The ids of its records must already be stored. If only the
- * queue has changed meanwhile, they are not stored again. Throws `conflict` if too many jobs wait or are paused.
+ * queue changes meanwhile, it makes a new plan. Throws `conflict` if too many jobs wait or are paused.
  */
 export async function startJob(
   context: BulkContext,
@@ -184,7 +184,7 @@ export async function startJob(
   return {
     writes: [...own, ...change.writes],
     answer: presentJob(stored, names),
-    // The row of the queue is the first of its writes.
+    // `change.writes` begins with the row of the queue.
     refused: ({ failed }) =>
       failed[0]?.index === own.length ? startJob(context, caller, names, job, { writes, guard }) : undefined,
     after: () => announceAdmitted(context.jobs, companyId, change.admitted),

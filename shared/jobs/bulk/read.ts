@@ -15,13 +15,13 @@ import { Id } from "#shared/schema.ts";
 const mayRead = (caller: Caller, { createdBy }: Pick<StoredBulk, "createdBy">): boolean =>
   isAdmin(caller) || createdBy === caller.userId;
 
-/** The error of a request that must wait for another job. It names this job only to users who may see it. */
+/** Returns the error of a request that must wait for another job. The error names this job only to users who may see it. */
 export const excludedBy = (caller: Caller, job: StoredBulk, reason: string): ApiError =>
   mayRead(caller, job)
     ? new ApiError("conflict", `The job ${job.id} ${reason}.`, { location: `/api/jobs/${job.id}` })
     : new ApiError("conflict", "Another job is running.");
 
-/** Throws `not_found` if it does not exist, or if another user has created it and the caller is no admin. */
+/** Throws `not_found` if the job does not exist, or if another user has created it and the caller is no admin. */
 export async function findJob({ table }: ReadContext, caller: Caller, id: number): Promise<StoredBulk> {
   const item = await table.get(keys.bulkJob(caller.companyId, id));
   const stored = item === undefined ? undefined : StoredBulk.parse(item);
@@ -50,7 +50,7 @@ export const readJob = async (context: ReadContext, caller: Caller, id: number):
   present(context, await findJob(context, caller, id));
 
 const Entry = z.object({ sk: z.string(), id: Id, createdBy: Id });
-/** A user who is no admin sees only some of the entries, so a page may be short or empty. */
+/** Maximum number of entries that one request reads. A user who is no admin sees only some of them, so a page may be short or empty. */
 const ENTRIES = 1_000;
 
 export async function listJobs(context: ReadContext, caller: Caller, { cursor, limit }: JobQuery): Promise<JobPage> {

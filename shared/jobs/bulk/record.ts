@@ -1,4 +1,4 @@
-/** Handles one record of a bulk job. The written row contains the id of the job, so that a later invocation recognises it. */
+/** Handles one record of a bulk job. A written row contains the id of the job, so that a later invocation does not write it again. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -48,8 +48,8 @@ export async function readRows(
 const nameOf = ({ pk, sk }: { readonly pk?: unknown; readonly sk?: unknown }): string => `${pk} ${sk}`;
 
 /**
- * Throws LeaseLost, transient errors and faults of the deployment, because the job must then be repeated. Other errors concern only the
- * record.
+ * Throws LeaseLost, transient errors and faults of the deployment, because the job must then be repeated. Other errors become the result of
+ * the record.
  */
 export async function handleRecord(handling: Handling, member: Member, row: Item | undefined): Promise<StoredResult> {
   const { id } = member;
@@ -104,7 +104,7 @@ async function handleOnce(
 ): Promise<StoredResult> {
   const { id } = member;
   const nowMs = context.clock.now();
-  // The next invocation may have ended the job, and a request that changes the user's rights waits only until the lease expires.
+  // After the lease, the next invocation may have ended the job, and a request that changes the user's rights no longer waits.
   if (nowMs + CALLS_MS >= heldUntil()) throw new LeaseLost("the lease of the job has expired");
   if (item === undefined) return { id, outcome: "skipped", code: "not_found" };
   const current = storedProspect(item);

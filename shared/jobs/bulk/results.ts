@@ -61,7 +61,7 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
   },
 }));
 
-/** Chunks read at the same time. One chunk often contains a whole page, so one is read first, and each step doubles the number. */
+/** Maximum number of chunks read together. The first step reads one, which is often enough, and each step doubles the number. */
 const TOGETHER = 8;
 /** Maximum number of chunks that one request reads. If few of their records match the filter, the page is shorter than requested. */
 const CHUNKS_PER_PAGE = 64;

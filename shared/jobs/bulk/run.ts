@@ -19,7 +19,7 @@ import { currentDictionary } from "#shared/reference/dictionary.ts";
 /** The senders are an API request, the job that ended before, an invocation that runs out of time, and the sweeper. */
 export const BulkMessage = oneJob("bulk");
 
-/** Before each group of this size, the job reads the user's rights and the dictionary again. */
+/** Before each group of this size, the job reads the user's rights and the company's statuses, users and tags again. */
 const TOGETHER = 64;
 /** An invocation stops after this time, so that the jobs of other companies get their turn. */
 const TURN_MS = 60_000;
@@ -43,7 +43,7 @@ async function begin(context: JobContext, stored: StoredBulk) {
       ended(stored, { state: "cancelled" }, equals("state", "paused"), nowMs),
     );
   }
-  // Only an admitted job is queued or running.
+  // Only an admitted job may run. Such a job is queued or running.
   if (!stored.isAdmitted) return undefined;
   return { set: { state: "running" as const, isOpen: true }, when: equals("isAdmitted", true) };
 }
@@ -67,16 +67,16 @@ async function work(context: JobContext, job: BulkJob, kind: Kind, mustSettle: b
       return false;
     }
     const { results, isAllowed } = await handleChunk(context, job, kind, await readMembers(done));
-    // Saved in one write with the counts, so that the next invocation ends the job if this one is interrupted. The job must not continue
-    // after a chunk with unprocessed records.
+    // The failure is saved in one write with the counts. If this invocation is interrupted, the next one ends the job, which must not
+    // continue after unprocessed records.
     const lost = { failure: "The user who began the job may no longer do this." };
     await storeChunk(context, job, results, isAllowed ? { runs: 0 } : { runs: 0, ...lost });
   }
 }
 
 /**
- * Ends a job after too many invocations without progress. If `settles` is true, records of the next chunk that they have written count as
- * changed, so that an undo restores them. The others count as failed.
+ * Ends a job after too many invocations without progress. If `settles` is true, records of the next chunk that these invocations have
+ * written count as changed, so that an undo restores them. The others count as failed.
  */
 async function fail(context: JobContext, job: BulkJob, kind: Kind, settles: boolean): Promise<void> {
   const { done, chunks, runs } = job.stored;
@@ -113,7 +113,7 @@ async function handleChunk(context: JobContext, job: BulkJob, kind: Kind, member
   for (let at = 0; at < members.length; at += TOGETHER) {
     const names = await currentDictionary(context, job.stored.companyId);
     const { version, caller } = await authorOf(context, names, job.stored);
-    // All writes with older rights have ended here, so `authorVersion` is saved. A request that changes the user's rights waits for it.
+    // All writes with older rights have ended here. A request that changes the user's rights waits until `authorVersion` is saved.
     const progress = progressAfter(job.stored, results);
     if (version !== job.stored.authorVersion) await job.save({ ...progress, authorVersion: version });
     else await job.heartbeat(progress);
@@ -161,6 +161,6 @@ async function leave(
     await moveJob(context, stored, queueAfter, own);
     return true;
   } catch (error) {
-    throw failedAt(error, 0) === undefined ? error : new LeaseLost("another run has written the row of the job");
+    throw failedAt(error, 0) === undefined ? error : new LeaseLost("another invocation has written the row of the job");
   }
 }

@@ -7,7 +7,6 @@ import { Id, Timestamp } from "#shared/schema.ts";
 export const BulkState = z.enum(["queued", "running", "paused", "completed", "cancelled", "failed"]);
 export type BulkState = z.infer<typeof BulkState>;
 
-/** The kinds of bulk jobs. A kind determines the records of a job and how each of them changes. */
 export const BulkKind = z.enum(["prospect_bulk", "territory_run", "undo", "import_undo"]);
 export type BulkKind = z.infer<typeof BulkKind>;
 
@@ -40,7 +39,7 @@ export const StoredBulk = z.object({
   territoryId: z.optional(Id),
   undoes: z.optional(Id),
   undoneBy: z.optional(Id),
-  /** Absent if the ids are not consecutive. They are then in the bucket. */
+  /** The id of the first record. Absent if the ids are not consecutive: files in the bucket then have them. */
   firstId: z.optional(Id),
   total: count,
   ...handledCounts,

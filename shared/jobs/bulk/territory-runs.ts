@@ -91,7 +91,6 @@ export type NewRun = z.output<typeof NewRun>;
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/** A dry run begins no job: it returns the number of prospects and some samples. */
 export async function createRun(
   context: ApiContext,
   services: BulkServices,
@@ -143,13 +142,13 @@ function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dict
 interface Run {
   readonly territoryId: number;
   readonly area: Area;
-  /** The areas of other jobs. They are kept between the two checks of a run, because each polygon is then compared with a segment once. */
+  /** The areas of other runs, by job id. Both checks of a run use them, so that each polygon is compared with a segment once. */
   readonly others: Map<number, Area>;
 }
 
 /**
- * Throws `conflict` if there is an open run with the same territory, or with a prospect in both polygons, as they were at the
- * creation. Filters are not compared, because a prospect may change and then match both.
+ * Throws `conflict` if a run has not ended that has the same territory, or a prospect in both polygons, as the polygons were when the runs
+ * were created. Filters are not compared, because a prospect may change and then match both.
  */
 async function refuseOverlap(
   context: ReadContext,

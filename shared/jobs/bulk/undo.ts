@@ -1,4 +1,4 @@
-/** Undoes a bulk job. The undo restores only fields that nobody has changed since the undone job. */
+/** Undoes a bulk job. The undo restores only fields that nobody has changed since the job changed them. */
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";

@@ -18,7 +18,7 @@ export class GzipPart {
   readonly #chunks: Buffer[] = [];
   #crc: number;
   #textBytes: number;
-  /** The compressor may hold more bytes, which `finish` adds. */
+  /** Bytes of the part so far. The compressor may hold more, which `finish` adds. */
   bytes = 0;
 
   constructor({ crc, textBytes }: GzipState) {

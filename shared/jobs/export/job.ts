@@ -70,7 +70,7 @@ async function callerOf(context: JobContext, stored: StoredExport): Promise<Call
 
 type ExportJob = RunningJob<StoredExport>;
 
-/** Stores the ids of the prospects in the order of the file, for later invocations. */
+/** Selects the prospects and stores their ids, in the order of the file. Later invocations only read the ids. */
 async function select(context: JobContext, job: ExportJob, caller: Caller): Promise<Selection> {
   const { companyId, id, total, filter } = job.stored;
   const key = exportKeys.order(companyId, id);

@@ -51,8 +51,8 @@ export async function beginExport(
 }
 
 /**
- * Throws `not_found` if it does not exist, if another user has created it and the caller is no admin, or if it contains prospects that the
- * caller may not see.
+ * Throws `not_found` if the export does not exist, if another user has created it and the caller is no admin, or if it contains prospects
+ * that the caller may not see.
  */
 export async function readExport(context: ApiContext, links: Links, caller: Caller, id: number): Promise<Export> {
   const item = await context.table.get(keys.export(caller.companyId, id));
@@ -71,7 +71,7 @@ function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean 
 
 const DAY_MS = 86_400_000;
 
-/** Returns milliseconds since 1970. The API then shows no more links, and the bucket's lifecycle rule deletes the file. */
+/** Returns milliseconds since 1970. After this time, the API shows no link, and the bucket's lifecycle rule deletes the file. */
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;
 
 export function presentExport(stored: StoredExport, file: Link | null): Export {

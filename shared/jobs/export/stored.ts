@@ -26,9 +26,9 @@ export const StoredExport = z.object({
   assignee: z.nullable(Id),
   /** Null until the job has selected the prospects. */
   total: z.nullable(z.int()),
-  /** Prospects in uploaded parts. */
+  /** Number of prospects in uploaded parts. */
   processed: z.int(),
-  /** Prospects read so far, the progress that clients see. It may be higher than `processed`. */
+  /** Number of prospects read so far, the progress that clients see. It may be higher than `processed`. */
   read: z.int(),
   parts: z.nullable(Parts),
 });

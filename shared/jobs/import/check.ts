@@ -1,4 +1,4 @@
-/** Reads and checks the file of an import before any row is written, with the names of statuses, tags and users at its beginning. */
+/** Reads and checks the file of an import before any row is written, with the statuses, tags and users as they were at its beginning. */
 import { gunzipSync, gzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -87,7 +87,7 @@ export interface OpenFile extends FileReading {
   readonly names: ImportNames;
 }
 
-/** Throws BadFile if the file is not CSV, or lacks the matching column. */
+/** Throws BadFile if the file is not CSV, or lacks the column by which rows are matched. */
 export async function openFile(context: ImportContext, job: ImportWork, caller: Caller): Promise<OpenFile> {
   const encoding = await fileEncoding(context, job);
   const matching = await fileMatching(context, job, caller, encoding);
@@ -129,7 +129,7 @@ async function fileMatching(
   return { ...matching, matches };
 }
 
-/** Returns the columns of the file, of which no header is known, as the result of a dry run. Throws BadFile if the file is not text. */
+/** Saves the columns of a file without a known header, as the result of a dry run. Throws BadFile if the file is not text. */
 export async function showColumns(context: ImportContext, job: ImportWork): Promise<void> {
   const columns = await columnsOf(fileOf(context, job.stored), await fileEncoding(context, job));
   await job.save({ columns, ignoredColumns: [...new Set(columns.map(({ header }) => shortened(header)))] });
@@ -215,10 +215,10 @@ export async function unlessReportLost(job: ImportWork, step: () => Promise<bool
   }
 }
 
-/** Rows in which samples are searched. */
+/** Number of rows in which samples are searched. */
 const SAMPLED_ROWS = 1_000;
 
-/** Neither a header nor a value has such characters. Some PDF files have only text in their first rows. */
+/** Neither a header nor a value has such characters. A PDF file may have none of them in its first rows, but begins with `%PDF-`. */
 const notText = /^%PDF-|[[\p{Cc}&&\p{ASCII}]--[\t-\r]]|\p{Cn}|\uFFFD/v;
 
 function requireText(cells: readonly string[]): void {
@@ -227,8 +227,8 @@ function requireText(cells: readonly string[]): void {
 }
 
 /**
- * Returns the columns that have a header, each with its first values, so that a user can choose a mapping. Throws BadFile if the file is not
- * text.
+ * Returns the columns that have a header, each with its first values, from which a user can choose a mapping. Throws BadFile if the file is
+ * not text.
  */
 export async function columnsOf(bytes: Bytes, encoding: Encoding): Promise<FileColumn[]> {
   const { rows } = await openCsv(decoded(bytes, encoding));

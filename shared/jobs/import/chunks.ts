@@ -1,4 +1,4 @@
-/** The index rows of an import until it is published: sorted chunks in the bucket, each small enough for the memory. */
+/** The rows of an import for the company index, until they are published: sorted chunks in the bucket, each small enough for the memory. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -6,10 +6,10 @@ import { encodeSegment, type Group, groups, type RowWithNotes } from "#shared/co
 import { cutIntoSegments, decodedRows, mergeSorted, sortedByGeohash } from "#shared/company-index/write/order.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 
-/** A chunk is full when its search texts have this many characters, so that it fits in memory. */
+/** A chunk is full when its search texts have this many characters. */
 const CHUNK_TEXT = 8_000_000;
 
-/** Collects the index rows of a chunk. */
+/** Collects the rows of a chunk. */
 export class Chunk {
   readonly #objects: Objects;
   readonly #job: JobId;
@@ -34,10 +34,7 @@ export class Chunk {
     }
   }
 
-  /**
-   * Stores the chunk, unless it is empty, and returns the number of chunks. Call it before the checkpoint, which must not count a missing
-   * chunk.
-   */
+  /** Stores the chunk, unless it is empty, and returns the number of chunks. Call it before the checkpoint that counts the chunk. */
   async store(): Promise<number> {
     if (this.#rows.length > 0) await storeChunk(this.#objects, this.#job, this.#number++, this.#rows);
     this.#rows = [];
@@ -46,7 +43,7 @@ export class Chunk {
   }
 }
 
-/** Stores a chunk as compressed segments, sorted by geohash. The length of each of the three column groups is stored before it. */
+/** Stores a chunk as compressed segments, sorted by geohash. A segment consists of three groups of columns, each after its length. */
 async function storeChunk(
   objects: Objects,
   { companyId, id }: JobId,

@@ -36,11 +36,11 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** The row of the import contains messages of many rows, and different values cannot be compressed. */
+/** Maximum bytes of different messages with values in the row of the import. Different values compress badly. */
 const VALUES_BYTES = 100_000;
 
 /**
- * The errors of a file: the first ones for the row of the import, and the report of all. The report is uploaded in parts, because the errors
+ * The first errors of a file, for the row of the import, and the report of all errors. The report is uploaded in parts, because the errors
  * of a large file may not fit into memory.
  */
 export class ErrorReport {

@@ -39,8 +39,8 @@ const CLEAR_RESERVE_MS = 1_000;
 
 /**
  * Imports the file before the deadline of the request. After `payload_too_large` or `validation_failed`, nothing was written. After another
- * error, existing prospects may have changed, but no new prospect becomes visible, except perhaps if the outcome is unknown. Commits its last
- * transaction by `commit`, because the list of parts of the company index may change before, and is then read again.
+ * error, existing prospects may have changed, but no new prospect becomes visible, except perhaps if the outcome is unknown. Commits the
+ * last transaction by `commit`, again if the parts of the company index have changed meanwhile.
  */
 export async function importFile(
   context: RequestContext,
@@ -110,8 +110,8 @@ async function finish(context: InMemory, caller: Caller, { file, job }: Opened, 
     });
     // The last transaction succeeded although it seemed to fail.
     if (isCompleted) return resultOf(job.stored);
-    // If the deadline has passed, a write of this import may still reach the table after a deletion. So its rows are not deleted here. They
-    // stay invisible until the company's next import or the sweeper deletes them.
+    // If the deadline has passed, a write of this import may still reach the table after a deletion. Its rows are then not deleted here.
+    // They stay invisible until the company's next import or the sweeper deletes them.
     if (!(error instanceof DeadlinePassed)) {
       await stoppedBefore(CLEAR_RESERVE_MS, () => clearFailed(context, job.stored)).catch(() => undefined);
     }

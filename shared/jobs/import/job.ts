@@ -64,7 +64,7 @@ export const importJob: JobKind<StoredImport> = {
   },
 };
 
-/** Returns undefined if the job needs no work now. The records of a failed or cancelled import are deleted. */
+/** Returns undefined if the job needs no work now. A failed or cancelled import needs work until its records are deleted. */
 async function beginningFrom(
   { objects, clock }: JobContext,
   { companyId, id, state, upload }: StoredImport,

@@ -26,7 +26,7 @@ export const opening = (stored: StoredImport, dueMs: number): Write[] => {
 
 /**
  * Returns the writes that complete an import, for the transaction that adds the prospects to the company index. They remove the import's id
- * from its id ranges, so that reads no longer skip these.
+ * from its id ranges, so that reads no longer skip these ranges.
  */
 export function completion(
   { stored, isHeld }: Pick<RunningJob<StoredImport>, "stored" | "isHeld">,
@@ -72,7 +72,7 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
   }
 }
 
-/** May be interrupted and repeated, because the remaining rows are invisible. */
+/** An interruption does no harm, because the remaining rows are invisible and a later call deletes them. */
 async function abandon(source: Source, stored: StoredImport): Promise<void> {
   if (!(await failUnlessCompleted(source, stored))) await clearFailed(source, stored);
 }
@@ -136,7 +136,7 @@ const blocksIn = (blocks: Blocks | null): number[] =>
 
 const Keyed = z.object({ pk: z.string(), sk: z.string() });
 
-/** Returns false if there were none. */
+/** Deletes the items that the query finds. Returns false if there were none. */
 async function removeAll(table: Table, partition: QuerySpec): Promise<boolean> {
   const found = await Array.fromAsync(table.query(partition), (item) => Keyed.parse(item));
   await table.batchRemove(found);

@@ -54,8 +54,8 @@ export class Matches {
 }
 
 /**
- * The keys in a file. To save memory, it contains only the first 64 bits of the SHA-1 of each. Among a million keys, the probability that two
- * have the same is below one in ten million.
+ * The keys in a file, of which only the first 64 bits of the SHA-1 are kept to save memory. The probability that two of a million keys have
+ * the same bits is below one in ten million.
  */
 export class FileKeys {
   readonly by: MatchBy;
@@ -190,7 +190,7 @@ async function* readsOfCompany(table: Table, companyId: number, blockLimit: numb
   });
 }
 
-/** A few entries at a time, so that the memory does not grow with their number. */
+/** Reads a few entries at a time, so that the memory does not grow with their number. */
 async function* inTurns<T>(entries: readonly T[], read: (entry: T) => Promise<Item[]>): AsyncGenerator<Item[]> {
   for (let at = 0; at < entries.length; at += BLOCKS_TOGETHER) {
     yield (await mapConcurrently(entries.slice(at, at + BLOCKS_TOGETHER), PARALLEL, read)).flat();

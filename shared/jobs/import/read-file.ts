@@ -164,7 +164,7 @@ export async function keysOfFile(
   let count = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
-    // The import reports the fault when it checks the rows.
+    // The check of the rows reports this fault later.
     else if (++count > rowLimit) break;
     else if (!isTooLong(cells, header)) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));
@@ -174,7 +174,7 @@ export async function keysOfFile(
   return fileKeys;
 }
 
-/** Different faulty names of a file for which a similar one is searched. A hostile file has a million. */
+/** Maximum number of different faulty names for which a similar name is searched. A hostile file has a million. */
 const SEARCHED_NAMES = 200;
 
 function nearestIn({ statuses, users }: Dictionary): NonNullable<Names["nearest"]> {
@@ -190,7 +190,7 @@ function nearestIn({ statuses, users }: Dictionary): NonNullable<Names["nearest"
   };
 }
 
-/** Maps names in a file to ids. Of several statuses or users with the same name, an active one is preferred. */
+/** Maps names in a file to ids. An active status or user is preferred to others with the same name. */
 function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   const chosen = <T extends { isActive: boolean }>(entries: Iterable<T>): T[] =>
     [...entries]
@@ -217,7 +217,7 @@ export class NewTags {
     return [...this.#added.values()];
   }
 
-  /** If they would exceed the company's maximum, it adds none and returns the first one that would. */
+  /** Adds the tags that are new. If they would exceed the company's maximum, adds none and returns the first one that would. */
   take(tags: readonly string[]): string | undefined {
     const fresh = tags.filter((value) => !this.#known.has(folded(value)) && !this.#added.has(folded(value)));
     const refused = fresh[Math.max(0, limits.tagsPerCompany - this.#known.size - this.#added.size)];

@@ -117,11 +117,11 @@ export async function findImport({ table }: Pick<ApiContext, "table">, companyId
 /** Returns undefined for admins and owners, who see all imports of the company. Other users see those that they have begun. */
 const ownerOfSeen = (caller: Caller): number | undefined => (isAdmin(caller) ? undefined : caller.userId);
 
-/** Throws `not_found` if it does not exist or the caller may not see it. */
+/** Throws `not_found` if the import does not exist or the caller may not see it. */
 export async function findVisibleImport(context: Pick<ApiContext, "table">, caller: Caller, id: number) {
   const { companyId } = caller;
   const userId = ownerOfSeen(caller);
-  // The row of an import may be large, so the units of a read of it would show that it exists.
+  // Does not read the row of the import, which may be large: the read units and the time would show that the import exists.
   const isHidden =
     userId !== undefined && (await context.table.get(keys.importEntry(companyId, id, userId))) === undefined;
   if (isHidden) throw notFound("import");
@@ -132,7 +132,7 @@ export async function readImport(context: ApiContext, links: Links, caller: Call
   return presentImport(context, links, caller, await findVisibleImport(context, caller, id));
 }
 
-/** Only the user who began it gets the upload link, because the file is imported with this user's rights. */
+/** Only the user who began the import gets the upload link, because the file is imported with this user's rights. */
 async function presentImport(
   { clock }: Pick<ApiContext, "clock">,
   links: Links,

@@ -69,8 +69,8 @@ const Progress = z.object({
   /** Number of chunks in the bucket. A chunk contains sorted rows for the company index. */
   chunks: z.int(),
   /**
-   * The state of the error report: multipart upload, ETags of its parts, and the S3 key of a file with the lines after these. Absent until
-   * the first checkpoint of the step.
+   * The state of the error report: multipart upload, ETags of its parts, and the S3 key of a file with the later lines. Absent until the
+   * first checkpoint of the step.
    */
   report: z.optional(z.object({ upload: z.nullable(z.string()), tags: z.array(z.string()), rest: z.string() })),
   /** The tags in the rows up to `row` that the company does not have yet. */
@@ -94,14 +94,14 @@ export const StoredImport = z.object({
   state: ImportState,
   processed: z.int(),
   ...importCounts,
-  /** Rows written to the table, the progress that clients see. It may be higher than in the checkpoint. */
+  /** Number of rows written to the table, the progress that clients see. It may be higher than in the checkpoint. */
   written: z.int(),
   warnings: z.int(),
   /** The errors in the rows of the file, compressed. An import by upload has only the first ones (`limits.jobErrors`). */
   errors: z.instanceof(Uint8Array),
   hasReport: z.boolean(),
   ignoredColumns: z.array(z.string()),
-  /** Only of a dry run of a file without a known header. */
+  /** Only for a dry run of a file without a known header. */
   columns: z.optional(z.array(FileColumn)),
   /** Absent until an invocation has read the file. */
   encoding: z.optional(Encoding),
@@ -131,7 +131,7 @@ export const StoredImport = z.object({
   /** The ids that the new records need, and the number of rows that change a prospect. Absent until the whole file is checked. */
   total: z.optional(Counts),
   changes: z.optional(z.int()),
-  /** Absent until the ids are reserved. */
+  /** The first ids. Absent until the ids are reserved. */
   first: z.optional(Counts),
   /** Blocks of 128 ids, needed to delete the rows of a failed import. Null until they are reserved, or if none are needed. */
   prospectBlocks: z.nullable(Blocks),
@@ -177,7 +177,6 @@ export function newImport(
 /** What a client can choose for an import. */
 export interface ImportOptions {
   readonly mapping?: Mapping | undefined;
-  /** If true, the file is only checked and nothing is written. */
   readonly dryRun?: boolean | undefined;
   readonly matchBy?: MatchBy | undefined;
   readonly onMatch?: OnMatch | undefined;

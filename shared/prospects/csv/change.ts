@@ -17,7 +17,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export interface RowChange {
   readonly id: number;
   readonly filled: FilledCells;
-  /** Columns that the file names by synonyms. A value of theirs that the prospect cannot take is left out. */
+  /** Columns that the file names by synonyms. Their values are left out if the prospect cannot take them. */
   readonly lenient: ReadonlySet<Field>;
 }
 
@@ -63,7 +63,7 @@ export async function changeByRow(
 
 const GONE = "the matching prospect was changed or deleted during the import";
 
-/** The import found the prospect by this key, but it may have changed since. */
+/** The import found the prospect by this key, but the prospect may have changed since. */
 const hasKeyOf = (by: MatchBy, current: StoredProspect, { sourceId, emailAddress }: FilledCells): boolean =>
   by === "id" || keyOf(by, current) === keyOf(by, { id: current.id, sourceId, emailAddress });
 

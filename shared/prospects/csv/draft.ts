@@ -11,11 +11,11 @@ import { CustomFields } from "#shared/prospects/custom-fields.ts";
 import { DisplayValue } from "#shared/reference/schema.ts";
 import { degrees, Email, Id, text } from "#shared/schema.ts";
 
-/** A status by its case-folded value, a user by the case-folded e-mail address. */
+/** The ids of statuses by case-folded value, and of users by case-folded e-mail address. */
 export interface Names {
   readonly statuses: ReadonlyMap<string, number>;
   readonly users: ReadonlyMap<string, number>;
-  /** The similar name of an active status or user. */
+  /** Returns the most similar name of an active status or user. */
   readonly nearest?: (kind: "status" | "user", value: string) => string | undefined;
 }
 
@@ -87,7 +87,7 @@ export const draftOf = (cells: readonly string[], header: Header, names: Names):
     return { ...fieldsOf(cell, header, names, report), address };
   });
 
-/** Says which part is missing of an address, or else of coordinates, of which the row has another part. */
+/** Returns a text about the missing parts of an address that the row has partly, or else of such coordinates. */
 function lacking(cell: Cell, { positions }: Header): string {
   const isAbsent = (column: Column): boolean => positions[column] === undefined;
   const isEmpty = (column: Column): boolean => cell(column) === "";
@@ -167,11 +167,11 @@ function read<S extends z.ZodMiniType<object>>(
     ofPlace.push(...faults.filter(({ column }) => placeColumns.some((part) => part === column)));
     const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
     const own = faults.flatMap(({ column }) => column ?? []).filter(isLeft);
-    // An incomplete address is left out, but a synonym can complete one with a faulty part.
+    // If a part of the address is faulty, the parts below synonyms are left empty too. The address is then incomplete, and left out.
     const isOfAddress = faults.every(({ column }) => addressColumns.some((part) => part === column));
     const columns = own.length > 0 || !isOfAddress ? own : addressColumns.filter((it) => isLeft(it) && cell(it) !== "");
     if (columns.length === 0) {
-      // A value that was left empty is a reason only if the row lacks a place without it.
+      // A value that was left empty is a reason only if the row therefore has neither an address nor coordinates.
       const causes = faults.some(({ column }) => column === undefined) ? [...ofPlace, ...faults] : faults;
       return faultIn(causes.map((fault) => withValue(fault, cell)));
     }
@@ -182,7 +182,7 @@ function read<S extends z.ZodMiniType<object>>(
 const textOfFault = ({ column, message }: CellFault): string =>
   column === undefined ? message : `${column}: ${message}`;
 
-/** Characters of a faulty value in a message. */
+/** Maximum number of characters of a faulty value in a message. */
 const SHOWN_VALUE = 40;
 
 function withValue(fault: CellFault, cell: Cell): CellFault {
@@ -206,7 +206,7 @@ function shownFault(fault: CellFault): string {
   return `${text}, but is ${quoted(value)}${nearest === undefined ? "" : ` (the nearest is ${quoted(nearest)})`}`;
 }
 
-/** All faults come first. A value is shown if the message has room for it. */
+/** Names all faults first, and then adds each value for which the message has room. */
 function faultIn(faults: readonly CellFault[]): Fault {
   const distinct = new Map<string, CellFault>();
   for (const fault of faults) {
@@ -264,7 +264,7 @@ function fieldsOf(cell: Cell, { positions, lenient, hasDecimalComma }: Header, n
   };
 }
 
-/** A spreadsheet program shows a long number so, and has lost its last digits. */
+/** A spreadsheet program saves a long number in this form, without its last digits. */
 const exponential = /^\s*[+-]?\d+(?:[.,]\d*)?e[+-]?\d+\s*$/i;
 
 function phoneOf(column: "phone" | "secondaryPhoneNumber", cell: Cell, report: Report): string | null {
@@ -293,7 +293,7 @@ const wholeAddress = addressColumns.filter((column) => column !== "address2");
 const point = ["lat", "lng"] as const;
 const placeColumns = [...addressColumns, ...point] as const;
 
-/** Null if a required field is missing. The row may still be valid, because coordinates are enough. */
+/** Null if a required part is missing. The row may still be valid, because coordinates are enough. */
 function addressOf(cell: Cell): NewAddress | null {
   const [address1, city, state, zip] = [cell("address1"), cell("city"), cell("state"), cell("zip")];
   if (address1 === "" || city === "" || state === "" || zip === "") return null;

@@ -64,13 +64,13 @@ const PIECE_BYTES = 64 * 1024;
  */
 const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
-/** MS-DOS programs write it after the last line. */
+/** MS-DOS programs write this character after the last line. */
 const END_OF_FILE = "\u001A";
 
 export interface FileText extends AsyncIterable<string> {
   /**
-   * Undefined until an invalid byte of UTF-8 is read. Then the number of characters U+FFFD before the first one. The text has this character
-   * for invalid bytes too, so the reader finds their cell.
+   * The number of characters U+FFFD before the first invalid byte of UTF-8. Undefined until such a byte is read. The text has this
+   * character for invalid bytes too, so the reader finds their cell.
    */
   readonly validReplacements?: number | undefined;
 }
@@ -163,7 +163,7 @@ export class Utf8Counts {
   }
 }
 
-/** Returns the length of the character that begins here with a byte above 0x7F, 0 if it is invalid, or undefined if the chunk ends in it. */
+/** Returns the length of the character that begins with `lead`, a byte above 0x7F: 0 if invalid, undefined if the chunk ends in it. */
 function lengthAt(bytes: Uint8Array, at: number, lead: number): number | undefined {
   const length = lead < 0xc2 || lead > 0xf4 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   for (let i = 1; i < length; i++) {

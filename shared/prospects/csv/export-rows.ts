@@ -26,7 +26,7 @@ export interface ExportRow {
   readonly note: ExportedNote | undefined;
 }
 
-/** Sixteen single prospects with their newest notes cost as much as a whole block, so from this number a block is read. */
+/** From this number of prospects on, reading a whole block costs no more than reading them singly with their newest notes. */
 const WORTH_A_BLOCK = 16;
 /** A prospect with more notes is left out of the Query of a block's notes. Only its newest note is read. */
 const FEW_NOTES = 4;

@@ -73,7 +73,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
   return { ids, versions };
 }
 
-/** Each prospect is as it is when its batch is read. Prospects that were deleted, or that the caller may no longer see, are left out. */
+/** A prospect appears as it is when its batch is read. Prospects that were deleted, or that the caller may no longer see, are left out. */
 export async function exportProspects(
   context: ReadContext,
   caller: Caller,

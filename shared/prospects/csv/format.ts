@@ -37,7 +37,7 @@ export const knownColumns = [
 ] as const;
 export type Column = (typeof knownColumns)[number];
 
-/** Absent options are those of a file that is read without settings: the first 19 columns, and no byte order mark. */
+/** Without options, the file has the first 19 columns and no byte order mark. */
 export interface FileForm {
   readonly columns?: "all" | undefined;
   readonly bom?: boolean | undefined;
@@ -51,10 +51,10 @@ const unread: ReadonlySet<Column> = /* @__PURE__ */ new Set<Column>(["id", "crea
 
 export const importColumns: readonly Column[] = /* @__PURE__ */ knownColumns.filter((column) => !unread.has(column));
 
-/** A tag cannot contain it. */
+/** A tag cannot contain this character. */
 export const TAG_SEPARATOR = ";";
 
-/** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs as the ASCII ones. */
+/** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs like ASCII signs. */
 const FORMULA = "[=+\\-@\\t\\r\\n\\0＝＋－＠]";
 const beginsFormula = new RegExp(`^${FORMULA}`);
 /** A cell that looks as if it already had a guard gets another one, so that an import restores it exactly. */
@@ -62,15 +62,15 @@ const isGuarded = new RegExp(`^'+${FORMULA}`);
 /** A plain number or phone number is no formula for a spreadsheet. A guard would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
-/** Puts a quote before a cell that a spreadsheet would run as a formula. */
+/** Puts a quote (the guard) before a cell that a spreadsheet would run as a formula. */
 export const guarded = (text: string): string =>
   (beginsFormula.test(text) && !isPlain.test(text)) || isGuarded.test(text) ? `'${text}` : text;
 
 export const unguarded = (cell: string): string => (isGuarded.test(cell) ? cell.slice(1) : cell);
 
 /**
- * Returns the text of an imported cell, without its guard. Excel keeps the zeros of `="02108"`, a formula whose result is a text, so it is
- * read as this text. A guarded cell is never such a formula.
+ * Returns the text of an imported cell, without its guard. A formula such as `="02108"`, with which Excel keeps the zeros, is read as its
+ * text. A guarded cell is never such a formula.
  */
 export function textOf(cell: string): string {
   if (!cell.startsWith('="')) return unguarded(cell);
@@ -85,7 +85,7 @@ export async function* templateText(): AsyncGenerator<string> {
 
 const delimiters = [",", ";", "\t"] as const;
 
-/** Matches a first line such as `sep=;`, which tells Excel the delimiter. Excel then shows the next line as row 1. */
+/** Matches a first line such as `sep=;`, which names the delimiter for Excel. Excel then shows the next line as row 1. */
 const separatorLine = /^"?sep=([,;\t])"?(?:\r\n|\n|\r|$)/i;
 
 /** Matches `sep=` with an unsupported delimiter. A line with several cells is a header whose first column begins with `sep=`. */

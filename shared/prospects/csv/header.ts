@@ -74,7 +74,7 @@ const essential = [
 ] as const satisfies readonly Column[];
 
 export interface Header {
-  /** A row may have fewer cells, because spreadsheet programs leave out empty cells at its end. */
+  /** Number of cells. A row may have fewer, because spreadsheet programs leave out empty cells at its end. */
   readonly width: number;
   /** The headers without outer blanks. The second header `City` is `City (2)`. */
   readonly titles: readonly string[];
@@ -161,7 +161,7 @@ export function titlesOf(cells: readonly string[]): string[] {
   });
 }
 
-/** A column of the mapping wins over a header, and the first of equal headers over the others. */
+/** A column of the mapping has precedence over a header, and the first of equal headers over the others. */
 function exactColumns(cells: readonly string[], titles: readonly string[], mapping: Mapping) {
   const missing = new Map(Object.entries(mapping).map(([header, column]) => [folded(header), { header, column }]));
   const exact: Partial<Record<Column, readonly number[]>> = {};
@@ -205,7 +205,7 @@ function synonymsIn(cells: readonly string[], exact: Positions, mapped: Readonly
   return found;
 }
 
-/** The columns whose exact headers win over a synonym of the field. */
+/** The columns whose exact headers have precedence over a synonym of the field. */
 function winnersOver(field: Field): readonly Field[] {
   if (isPartOfName(field)) return ["name"];
   // Both columns name the same user.
@@ -215,7 +215,6 @@ function winnersOver(field: Field): readonly Field[] {
 const fieldsOf = (positions: Positions): Field[] => fields.filter((field) => positions[field] !== undefined);
 const fields: readonly Field[] = [...knownColumns, "firstName", "lastName"];
 
-/** A row may have fewer cells than the header. */
 const cellAt = (cells: readonly string[], position: number): string => cells[position] ?? "";
 export const textAt = (cells: readonly string[], position: number): string => textOf(cellAt(cells, position));
 
@@ -227,8 +226,8 @@ export const isTooLong = (cells: readonly string[], { width }: Header): boolean 
   cells.length > width && cells.slice(width).some((cell) => !isBlank(cell));
 
 /**
- * Returns the groups of columns of which a row reads only the first with a value: several synonyms of a column, or headers of the whole name
- * beside those of its parts.
+ * Returns groups of columns from which a row reads only the first with a value: synonyms of one column, or headers of the whole name beside
+ * headers of its parts.
  */
 function alternativesIn({ positions }: Header): readonly (readonly (readonly number[])[])[] {
   const parts = [...(positions.firstName ?? []), ...(positions.lastName ?? [])];

@@ -16,8 +16,8 @@ export interface CsvRow {
 export interface Csv {
   readonly delimiter: string;
   /**
-   * All rows that are not blank, with the header. Throws BadFile for an unended quote, a row that is too long or not CSV, a cell with an
-   * invalid byte, or too many blank rows.
+   * All rows that are not blank, with the header. Throws BadFile for a quote that does not end, a row that is too long or not CSV, a cell
+   * with an invalid byte, or too many blank rows.
    */
   readonly rows: AsyncGenerator<CsvRow>;
 }
@@ -56,7 +56,7 @@ function invalidByte(row: number, header = "", position: number): BadFile {
   return new BadFile(`Row ${row} has a byte in ${column} that is not valid in UTF-8. Save the file as CSV UTF-8.`);
 }
 
-/** A spreadsheet program writes lines with only separators for rows that once contained values. They are skipped. */
+/** Skips lines with only separators, which a spreadsheet program writes for rows that once contained values. */
 async function* filledRows(rows: AsyncIterable<string[]>): AsyncGenerator<CsvRow> {
   let row = 0;
   let blank = 0;

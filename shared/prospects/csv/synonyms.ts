@@ -6,8 +6,8 @@ import type { Column } from "#shared/prospects/csv/format.ts";
 export type Field = Column | "firstName" | "lastName";
 
 /**
- * Without `Owner`, who is the owner of the home. Without headers of tags and notes, because a new tag or note could exceed a limit and fail
- * a row that was imported when the header was ignored.
+ * `Owner` is no synonym, because it means the owner of the home. Tags and notes have no synonyms, because a new tag or note could exceed a
+ * limit and fail a row that was imported when the header was ignored.
  */
 export const synonyms: readonly (readonly [Field, readonly string[]])[] = [
   ["name", ["Full Name", "Contact Name", "Customer Name", "Lead Name", "Prospect Name"]],
@@ -30,7 +30,7 @@ export const synonyms: readonly (readonly [Field, readonly string[]])[] = [
   ["sourceId", ["Source ID", "External ID"]],
 ];
 
-/** `secondaryPhoneNumber` in a file that has a column for `phone`, else `phone`. */
+/** These headers mean `secondaryPhoneNumber` in a file that has a column for `phone`, and otherwise `phone`. */
 export const mobileHeaders = ["Mobile", "Mobile Phone", "Mobile Number", "Cell", "Cell Phone", "Cell Number"];
 
 /** Headers are compared by their letters and digits, so `zip_code` and `ZipCode` are `Zip Code`. */

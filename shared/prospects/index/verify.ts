@@ -1,4 +1,4 @@
-/** Compares a company index with its rows, while other requests read and write. Only a difference that remains is a fault. */
+/** Compares a company index with the company's rows, while other requests read and write. Only a difference that remains is a fault. */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -16,7 +16,7 @@ import type { Table } from "#shared/db/table.ts";
 /** How often differing records are compared again. */
 const RETRIES = 3;
 const PAUSE_MS = 1_000;
-/** The first faults are enough to find the cause. */
+/** Maximum number of records that are compared again. The first faults are enough to find the cause. */
 const MOST_COMPARED_AGAIN = 10_000;
 
 export interface VerifyOptions {
@@ -31,7 +31,7 @@ export interface Verdict {
   readonly parts: number;
   readonly unflushed: number;
   readonly faults: readonly string[];
-  /** Differing records beyond the maximum. */
+  /** Number of differing records beyond `MOST_COMPARED_AGAIN`. */
   readonly unexamined: number;
 }
 
@@ -177,7 +177,7 @@ function faultOf(
 
 class Mismatches {
   readonly prospects = new Set<number>();
-  /** Each with the id of its prospect. */
+  /** The ids of notes, each with the id of its prospect. */
   readonly notes = new Map<number, number>();
 
   get size(): number {

@@ -26,8 +26,8 @@ export interface AddressPage {
 }
 
 /**
- * Reads the blocks that the company has reserved for addresses, so that no list is needed. For a user who sees few addresses, one request
- * reads a limited number of blocks, and the page may be short.
+ * Reads the blocks of ids that the company has reserved for addresses, because the table has no list of addresses. For a user who sees few
+ * addresses, one request reads a limited number of blocks, and the page may be short.
  */
 export async function listAddresses(
   context: ReadContext,

@@ -1,6 +1,6 @@
 /**
- * Finds the prospect that has a given key, for example its id in another system, or creates it. Of concurrent calls by users who see the
- * same prospects, at most one creates it, and the others find it.
+ * Finds the prospect that has a given key, for example its id in another system, or creates it. At most one of several concurrent calls
+ * creates it, and the others find it, if their users see the same prospects.
  */
 import { hash } from "node:crypto";
 import * as z from "zod/mini";
@@ -51,7 +51,7 @@ type FindOrMakeQuery = z.infer<typeof FindOrMakeQuery>;
   },
 }));
 
-/** The answer that `isFound` recognizes. The response has no such field, because its schema does not contain it. */
+/** Marks an answer for `isFound`. The response lacks the mark, because the schema of the response does not contain this field. */
 const marked = (prospect: Prospect): Prospect & { isFound: true } => ({ ...prospect, isFound: true });
 
 export const isFound = (answer: unknown): boolean =>
@@ -123,7 +123,7 @@ async function changeFound(
   return { ...plan, answer: marked(plan.answer) };
 }
 
-/** The caller would not see the prospect, so each repetition of the request would create another one. */
+/** Throws `validation_failed` if the caller would not see the new prospect: each repetition of the request would create another one. */
 function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   const sight = visibleAssignee(caller);
   if (sight === undefined || assignedToUserId == null || assignedToUserId === sight) return;
@@ -152,7 +152,7 @@ async function readFound(
   return prospect !== undefined && keyOf(by, prospect) === key ? prospect : undefined;
 }
 
-/** Without the row, its creation is not visible as a whole yet, so the verb must be called again. Rows of deleted prospects stay. */
+/** Throws ConditionFailed, so that the verb is called again, if the row is not visible yet. Rows of deleted prospects stay. */
 async function requireRow({ table }: ApiContext, { companyId }: Caller, id: number): Promise<void> {
   if ((await table.get(keys.prospect(companyId, id))) === undefined) throw new ConditionFailed([]);
 }
@@ -163,7 +163,7 @@ interface Wanted {
   readonly key: string;
 }
 
-/** Rows that one read of the index returns. A search for an e-mail address also finds longer addresses, and notes that contain it. */
+/** Number of prospects in one read of the index. A search for an e-mail address also finds longer addresses, and notes that contain it. */
 const PAGE = 100;
 
 /** Returns the prospects with this key that the caller sees, newest first, and not more than an error shows. */

@@ -26,7 +26,6 @@ export const ListQuery = z
   .object({
     ...filterParameters,
     page: z._default(PositiveInteger, 1),
-    /** The response contains the page size that was used. */
     pageSize: z._default(PageSize, limits.pageSizeDefault),
   })
   .check(withNear());
@@ -69,7 +68,7 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
   },
 }));
 
-/** Reads of the index for one page. It is read again if a row of the page was written after it. */
+/** Maximum number of reads of the index for one page. The index is read again if a row of the page was written after the read. */
 const SNAPSHOTS = 10;
 
 /**
@@ -98,7 +97,7 @@ export async function listProspects<Current = never>(
     if (isStale(rows)) continue;
     const now = context.clock.now();
     const upcoming = await Promise.all(rows.map((row) => nextAppointment(context.table, row, now)));
-    // The versions of the shown rows, because a row may be newer than the index.
+    // Uses the versions of the shown rows, because a row may be newer than the index.
     validator.tag(fingerprintOf(rows), validUntil(upcoming));
     const items = rows.map((row, i) => listed(presentProspect(row, upcoming[i], names), refs[i]));
     return { items, total: matches.total, page, pageSize };

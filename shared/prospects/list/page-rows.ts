@@ -23,7 +23,7 @@ const WORTH_A_REQUEST = 2;
  */
 const EXACT_READS = 2;
 
-/** The SDK needs processor time for each attribute of each row, and the type and the company are known. */
+/** Reads only these attributes. The type and the company are known, and the SDK needs processor time for each attribute. */
 const read = { type: "prospect", fields: ["id", "assignedToUserId", "version", "deletedAt", "fields"] } as const;
 
 const keysOf = (companyId: number, refs: readonly RowRef[]) => refs.map(({ id }) => keys.prospect(companyId, id));
@@ -67,7 +67,7 @@ const STRONG_READS = 8;
 
 type RowRef = Pick<ProspectRef, "id" | "version">;
 
-/** The row is missing or older than in the index. */
+/** Returns whether the row is missing or older than in the index. */
 const isOlderIn =
   (found: ReadonlyMap<number, ListedRow>) =>
   ({ id, version }: RowRef): boolean =>
@@ -165,7 +165,7 @@ async function readSpan(
 
 /** Maximum memory for the prospects of one company. It is enough for about 1 000 prospects, which are 20 pages of 50. */
 export const COMPANY_BYTES = 2 * 1024 * 1024;
-/** When it is exceeded, the company that was listed least recently loses its prospects first. */
+/** Maximum memory for all companies. Beyond it, the company that was listed least recently loses its prospects first. */
 export const TOTAL_BYTES = 12 * COMPANY_BYTES;
 /** Estimated memory of a prospect without its strings. */
 const BYTES_PER_ROW = 1_000;
@@ -174,7 +174,7 @@ const BYTES_PER_ROW = 1_000;
 export const keptBytes = (textBytes: number): number => BYTES_PER_ROW + 2 * textBytes;
 
 export interface RecentRow {
-  /** The caller must not change it. */
+  /** The caller must not change this object. */
   readonly row: ListedRow;
   /** The length of the stored row's JSON text. */
   readonly textBytes: number;
@@ -193,7 +193,7 @@ const companies = cachePerTable<RecentRows>({
 const newRows = (): RecentRows =>
   new VersionedCache({ maxBytes: COMPANY_BYTES, bytesOf: ({ textBytes }) => keptBytes(textBytes) });
 
-/** `namesVersion` is the version of the dictionary. A change of it empties the memory of the company. */
+/** `namesVersion` is the version of the company's statuses, tags and users. A new version empties the memory of the company. */
 export function recentRows(table: object, companyId: number, namesVersion: number): RecentRows {
   const known = companies(table).get(companyId);
   if (known?.version !== namesVersion) companies(table).delete(companyId);

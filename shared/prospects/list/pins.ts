@@ -1,5 +1,5 @@
 /**
- * Map pins, streamed as JSON text. The numbers are written digit by digit, because with a million pins, each microsecond a pin is a second.
+ * Map pins, streamed as JSON text. The numbers are written digit by digit, because a microsecond for each of a million pins is a second.
  */
 
 import * as z from "zod/mini";
@@ -122,8 +122,8 @@ const [ID, LAT, LNG] = [Buffer.from('{"id":'), Buffer.from(',"lat":'), Buffer.fr
 export const pinEnd = (color: string): Buffer => Buffer.from(`,"statusColor":${color}}`, "latin1");
 
 /**
- * `begin`, then `add` for each pin, then `finish`. With a new buffer for each piece, V8 would collect garbage in nearly every request,
- * which takes as long as writing the text.
+ * Call `begin`, then `add` for each pin, and then `finish`. With a new buffer for each piece, V8 would collect garbage in nearly every
+ * request, which takes as long as writing the text.
  */
 export class PinText {
   readonly #bytes = Buffer.allocUnsafe(1 + PIECE_PINS * PIN_BYTES);
@@ -134,7 +134,7 @@ export class PinText {
     return this;
   }
 
-  /** Finite coordinates. A piece has space for 4 096 pins. */
+  /** The coordinates must be finite. A piece has space for 4 096 pins. */
   add(id: number, lat: number, lng: number, end: Buffer): void {
     const into = this.#bytes;
     let at = this.#length;
@@ -155,7 +155,7 @@ export class PinText {
   }
 }
 
-/** Returns the position after the last byte, like the other writers. */
+/** Returns the position after the last byte, as the other functions do that write. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = byteAt(bytes, i);
   return from + bytes.length;

@@ -1,6 +1,6 @@
 /**
- * Holds deliveries back: in the paused backlog of a paused webhook, or in the throttled backlog, which waits for a slot. Both are partitions
- * of the due index. `drain.ts` sends what they contain.
+ * Holds deliveries back: in the paused backlog of a paused webhook, or in the throttled backlog, which waits for a slot. Both are
+ * partitions of the due index, which `drain.ts` empties.
  */
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
@@ -44,9 +44,9 @@ export async function resumeDelivery(context: EventContext, delivery: StoredDeli
 }
 
 /**
- * Moves refused deliveries into the throttled backlog. They keep their due time and lose no attempt. The mark is set first, so that the
- * deliveries are found even if this sender is killed. It is checked again at the end, because a step that finds the backlog empty may
- * remove it meanwhile.
+ * Moves refused deliveries into the throttled backlog. They keep their due time and lose no attempt. The limiter's row gets the mark
+ * (`dueShard`) before the deliveries are moved, so that a drain finds them even if this sender is killed. The mark is checked again at the
+ * end, because a step that finds the backlog empty may remove it meanwhile.
  */
 export async function addToThrottledBacklog(
   context: EventContext,
@@ -72,7 +72,7 @@ export async function addToThrottledBacklog(
   await queue.send([{ message, delaySeconds: delaySecondsUntil(atMs, clock.now()) }]);
 }
 
-/** Sets the mark if it is missing, or if a step is about to remove it (`emptySince`). Returns true if this call has written it. */
+/** Sets the mark if it is missing, or if a step of the drain is about to remove it (`emptySince`). Returns true if this call has set it. */
 async function mark(context: EventContext, { companyId, webhookId, dueShard, emptySince }: Limiter): Promise<boolean> {
   if (dueShard !== undefined && emptySince === undefined) return false;
   const marked = await updateIf(context, {

@@ -82,7 +82,7 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // The function that recorded this attempt may have been killed before it queued the next one. It is therefore queued here.
+  // A repeated message of an earlier attempt: the sender that recorded the attempt may have been killed before it queued the next one.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -125,7 +125,7 @@ function askedBy(
     return [];
   }
   try {
-    // Not `safeParse`, which would throw the error of a body that cannot be unpacked.
+    // The schema throws an error of its own if a body cannot be unpacked, which `safeParse` would not catch.
     const delivery = StoredDelivery.parse(item);
     return delivery.state === "waiting" ? [{ delivery, attempt, isRepeat }] : [];
   } catch (error) {
@@ -232,8 +232,8 @@ async function retryOrRefuse(
     return left;
   }
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // The drain sends a delivery in the throttled backlog without a message, if the limiter's row has the mark. A killed sender may have left
-  // no mark, so it is set here if it is missing.
+  // Deliveries that are already in the throttled backlog need no message, but the mark in the limiter's row. A killed sender may have left
+  // no mark.
   const inBacklog = deliveries.filter(({ companyId, webhookId, dueShard }) =>
     keys.isThrottledBacklog(companyId, webhookId, dueShard),
   );

@@ -1,6 +1,6 @@
 /**
- * Sends what waits for a webhook, in steps of one page: its paused backlog, its throttled backlog, or a replay. A lease allows only one step
- * at a time, so that a large backlog occupies only one function. A step sends the message for the next step.
+ * Sends what waits for a webhook, in steps of one page: its paused backlog, its throttled backlog, or a replay. A lease allows one step at
+ * a time, so a large backlog occupies only one function. A step sends the message for the next step.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -30,7 +30,7 @@ import { type DrainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** A message may be this early, because SQS delays messages by whole seconds and the clocks of functions differ. */
+/** A step may begin this much too early, because SQS delays messages by whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
 /** Upper bound for the lag of the due index. Only an index that stays empty for this time proves that the backlog is empty. */
 const INDEX_LAG_MS = 10_000;
@@ -44,7 +44,7 @@ const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / 
 type Step =
   /** `position` is stored before the next step runs at `nextMs`. */
   | { readonly nextMs: number; readonly position?: Change }
-  /** Nothing waits any more: `end` is the last change. If `when` fails, a delivery has joined, and the next step is made now. */
+  /** Nothing waits any more: `end` is the last change of the row. If `when` fails, a delivery has joined, and the next step is made now. */
   | { readonly end: Change; readonly when?: Condition };
 
 /** Makes one step, unless another function holds the lease. */
@@ -83,7 +83,7 @@ function makeStep<Row>(
   });
 }
 
-/** A webhook that is paused again has no lease to acquire, so its drain stops. */
+/** If the webhook is paused again, the condition of the lease fails, and the drain stops. */
 async function drainPaused(context: EventContext, webhook: StoredWebhook, startMs: number): Promise<Step> {
   const [ordinary, bulk] = keys.pausedBacklogShards(webhook.companyId, webhook.id);
   const page = (await oldestIn(context.table, [ordinary])) ?? (await oldestIn(context.table, [bulk]));
@@ -94,7 +94,7 @@ async function drainPaused(context: EventContext, webhook: StoredWebhook, startM
   return { nextMs: pacedMs(startMs, PAGE) };
 }
 
-/** Makes deliveries due before the position is stored. After a crash, a step skips deliveries that already have this replay's id. */
+/** Deliveries become due before the position is stored. A step repeated after a crash skips deliveries with this replay's id. */
 async function drainReplay(context: EventContext, replay: StoredReplay, startMs: number): Promise<Step> {
   const { count, cursor } = await replayPage(context, replay, PAGE, (n) => pacedMs(startMs, n));
   if (cursor === undefined) return { end: { remove: ["dueShard"] } };
@@ -102,8 +102,9 @@ async function drainReplay(context: EventContext, replay: StoredReplay, startMs:
 }
 
 /**
- * Sends one page of the throttled backlog, except while the limiter allows no sending. May use all free slots of the webhook. Moves the page
- * to the paused backlog if the webhook is paused. If the webhook is deleted, cancels all its waiting deliveries, page by page.
+ * Sends one page of the throttled backlog, unless the limiter forbids it for now (`openUntil`). It may use all free slots of the webhook.
+ * If the webhook is paused, moves the page to the paused backlog. If the webhook is deleted, cancels all its waiting deliveries, page by
+ * page.
  */
 async function drainThrottled(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -114,7 +115,7 @@ async function drainThrottled(context: EventContext, limiter: StoredLimiter, sta
   }
   const page = await throttledPage(context, limiter, status === "deleted");
   if (page === undefined) return endAfterLag(context, limiter);
-  // The due index lags behind the rows: its entries may be of deliveries that have left the backlog. The next step reads it again.
+  // The due index lags behind the rows: its entries may belong to deliveries that have left the backlog. The next step reads it again.
   if (page.length === 0) return { nextMs: startMs + FULL_MS };
   if (status === "active") return { nextMs: await sendPage(context, limiter, page) };
   if (status === "deleted") await cancel(context, page);
@@ -150,8 +151,8 @@ const TOGETHER = 10;
 const BEGIN_WITHIN_MS = 3_000;
 
 /**
- * Sends until the page ends, the limiter refuses, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. Throws the error of
- * an attempt that failed because of a fault of the service.
+ * Sends until the page ends, the limiter refuses, or `BEGIN_WITHIN_MS` has passed. Returns the time of the next step. If a fault of the
+ * service prevents an attempt, it throws the error.
  */
 async function sendPage(
   context: EventContext,

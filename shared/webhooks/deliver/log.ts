@@ -96,7 +96,7 @@ async function currentLimiter({ table, clock }: ReadContext, companyId: number, 
   return limiterOf({ companyId, webhookId });
 }
 
-/** Returns a delivery as the API shows it. A throttled delivery has no `nextAttemptAt` before the circuit breaker closes. */
+/** Returns a delivery as the API shows it. The `nextAttemptAt` of a throttled delivery is not before the circuit breaker closes. */
 function presentDelivery(delivery: StoredDelivery, isWanted: boolean, limiter: Limiter): Delivery {
   const { openUntil, slots } = limiter;
   const { state, attempt, dueAt } = delivery;

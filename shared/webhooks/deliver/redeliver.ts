@@ -51,7 +51,7 @@ export async function redeliver(
   };
 }
 
-/** Returns the delivery that is due again, and its write, which fails if it has changed. Earlier attempts keep their numbers. */
+/** Returns the delivery as due again, and its write, which fails if the delivery has changed. Earlier attempts keep their numbers. */
 export function dueAgain(delivery: StoredDelivery, dueAt: string, now: string, replayId?: string) {
   const { id, companyId, webhookId } = delivery;
   const isOver = delivery.state === "delivered" || delivery.state === "exhausted";

@@ -21,7 +21,6 @@ import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { updateIf } from "#shared/webhooks/settle.ts";
 import { findWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 
-/** `undelivered`: deliveries that wait for a retry and exhausted ones. `all`: also the delivered ones. */
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
 const MS_PER_DAY = 86_400_000;
@@ -104,8 +103,8 @@ const Candidate = z.pick(StoredDelivery, {
 const candidateFields = ["type", ...Object.keys(Candidate.shape)];
 
 /**
- * Returns true if the replay sends this delivery again. It skips deliveries that will be sent without it, cancelled deliveries, and those
- * of a deleted registration.
+ * Returns true if the replay sends this delivery again. The replay skips deliveries that will be sent without it, cancelled deliveries, and
+ * those of a deleted registration.
  */
 function isTaken(
   { id, registrationId, state, attempt, planFrom, dueShard }: z.infer<typeof Candidate>,
@@ -218,7 +217,7 @@ interface Page {
   readonly cursor: string | undefined;
 }
 
-/** Makes the next deliveries of the replay due again, at most `size`, number n at `dueMs(n)`, and queues their messages. */
+/** Makes the next deliveries of the replay, at most `size`, due again, the n-th one at `dueMs(n)`. Queues their messages. */
 export async function replayPage(
   context: EventContext,
   replay: StoredReplay,

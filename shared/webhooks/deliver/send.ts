@@ -137,7 +137,7 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // A failed condition would lose a short success, which is stored only with the update. It therefore gets a separate row.
+  // If its update fails, a short success is stored nowhere, so it gets a separate row.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   return enqueue(
     context,
@@ -224,7 +224,7 @@ function resultOf({ status, isUnsent }: Exchange): string {
 const GONE = 410;
 
 /**
- * Pauses a webhook whose receiver has answered 410 Gone, or has had no success for five days. Of several exchanges, only one is evaluated:
+ * Pauses a webhook whose receiver has answered 410 Gone, or has had no success for five days. Only one of several exchanges is evaluated:
  * the first 410, otherwise the first success, otherwise the first exchange.
  */
 async function noteHealth(

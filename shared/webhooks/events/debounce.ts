@@ -155,7 +155,7 @@ function joining(match: Match, row: StoredWindowEvent, bytes: number, open: Stor
   const writes: Write[] = [{ put: { ...windowKeyOf(match), ...next }, when: unchanged(open) }];
   const joined = { ...row, deliveryId, expiresAt };
   if (!open.isBulk || event.isBulk) return { row: joined, writes, opened: undefined };
-  // The delivery's message is in the message group of bulk jobs and may wait there. An ordinary event must not wait. The delivery therefore
+  // The delivery's message may wait in the message group of bulk jobs, and an ordinary event must not wait there. The delivery therefore
   // loses `isBulk`, and gets a message in the ordinary group.
   const { companyId, webhookId } = subscriber;
   writes.push({
@@ -224,7 +224,7 @@ const isRepeated = (error: unknown): boolean =>
   error instanceof ConditionFailed &&
   error.failed.some(({ item }) => item?.type === "windowEvent" || item?.type === "delivery");
 
-/** Returns the delivery if its first attempt has not begun: the function that created it may have been killed before it queued it. */
+/** Returns the delivery if it waits for its first attempt. Its creator may have been killed before it queued the message. */
 function needingMessage(item: unknown): StoredDelivery | undefined {
   const delivery = item === undefined ? undefined : StoredDelivery.parse(item);
   return delivery?.state === "waiting" && delivery.attempt === 1 ? delivery : undefined;
@@ -260,7 +260,7 @@ export async function bodyToSend(table: Table, delivery: StoredDelivery): Promis
   return bodyOf(table, delivery, events);
 }
 
-/** Returns the body for the API. Of an open debounce window, it contains the events that have joined until now. */
+/** Returns the body for the API. For an open debounce window, it contains the events that have joined until now. */
 export async function bodySoFar(table: Reads, delivery: StoredDelivery): Promise<string> {
   if (delivery.body !== undefined) return delivery.body;
   if (delivery.sharedData) return sharedBody(table, delivery);

@@ -1,7 +1,7 @@
 /**
  * Handles fan-outs: events with many matches, and the events of bulk jobs. The publisher stores their matches in rows, and consumers of the
- * delivery queue create the deliveries in parts and at a limited rate. A company has one lease for its fan-outs, and one for the events of
- * its bulk jobs.
+ * delivery queue create the deliveries in parts and at a limited rate. A company has two lanes of fan-outs, one for ordinary events and one
+ * for events of bulk jobs. A lease allows one function to work on a lane.
  */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
@@ -54,7 +54,7 @@ export const StoredFanOut = z.object({
 });
 export type StoredFanOut = z.infer<typeof StoredFanOut>;
 
-/** A company's lease for creating the deliveries of its fan-outs, and the progress of this work. */
+/** The lease of a lane, and the progress of the work on its fan-outs. */
 export const StoredProgress = z.object({
   type: z.literal("fanOutProgress"),
   companyId: Id,
@@ -80,8 +80,8 @@ const MATCH_BYTES = 60;
 const EVENT_BYTES = 300;
 
 /**
- * Stores the matches of events, many events in a row. A row's id is made from the ids of its events, and a repeated row keeps its first
- * matches. Repeated events may be in two rows, but the ids of their deliveries make no second delivery.
+ * Stores the matches of events, many events in a row. The id of a row is made from the ids of its events, and a repeated row keeps its
+ * first matches. A repeated event may be in two rows, but it makes no second delivery, because the ids of its deliveries are the same.
  */
 export async function startFanOuts(
   { table, clock }: EventContext,
@@ -151,13 +151,13 @@ const keyOf = (fanOut: StoredFanOut): Key => fanOutKeys.fanOut(fanOut, fanOut.cr
 
 const PART = 100;
 /**
- * Limits for one queue message, so that a large event does not occupy a function for long: deliveries, bytes of their data, and the
- * milliseconds after which no further part is begun.
+ * The work for one queue message is limited, so that a large event does not occupy a function for long: deliveries, bytes of their data,
+ * and the milliseconds after which no further part is begun.
  */
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
-/** The pause between two messages of a company. Deliveries are therefore not created faster than they are sent. */
+/** The pause between two messages of a lane. Deliveries are therefore not created faster than they are sent. */
 const PAUSE_SECONDS = 1;
 /** Tolerated difference between the clocks of functions. */
 const EARLY_MS = 100;
@@ -165,8 +165,8 @@ const EARLY_MS = 100;
 const LEASE_MS = 20_000;
 
 /**
- * Creates the next deliveries of the company's fan-outs, and queues another message if some are left. Does nothing while another function
- * holds the lease, or during the pause between two messages.
+ * Creates the next deliveries of a lane, and queues another message if some are left. Does nothing while another function holds the lease,
+ * or during the pause between two messages.
  */
 export function expand(context: EventContext, { companyId, isBulk }: FanOutMessage): Promise<void> {
   const { table, clock, queue } = context;

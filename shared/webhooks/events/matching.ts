@@ -46,7 +46,7 @@ export function matchingSubscriptions(event: DomainEvent, subscriptions: Subscri
   return Array.from({ length: longest }, (_, i) => byWebhook.flatMap((own) => own[i] ?? [])).flat();
 }
 
-/** Manual registrations are no subscriptions, because no event triggers them. */
+/** Leaves out manual registrations, because no event triggers them. */
 export function subscriptionsOf(webhooks: readonly WebhookRows[]): Subscriptions {
   const byEvent = new Map<string, Subscription[][]>();
   for (const { registrations } of webhooks) {

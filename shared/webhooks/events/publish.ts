@@ -75,8 +75,8 @@ async function publishOne(context: EventContext, reads: BatchReads, record: Dyna
   try {
     await publishChanges(context, reads, [changeOf(record)]);
   } catch (error) {
-    // Before a rollback, a newer release may have written a row that this release cannot read. The row must not block the stream. Operators
-    // can publish its record when the newer release runs again.
+    // Before a rollback, a newer release may have written a row that this release cannot read. The row must not block the stream, and
+    // operators can publish its record when the newer release runs again.
     const isNewer = error instanceof NewerShape;
     if (!isNewer && (isTransient(error) || error instanceof ConditionFailed)) throw error;
     log.error("poison record stored", errorFields(error));
@@ -90,8 +90,8 @@ const changeOf = ({ dynamodb }: DynamoDBRecord): RowChange => ({
 });
 
 /**
- * Read once for each batch and company, after the batch has arrived. It therefore contains every registration that is older than the
- * events.
+ * Reads rows once for each batch and company, after the batch has arrived. The rows therefore include every registration that is older than
+ * the events.
  */
 interface BatchReads {
   readonly dictionary: (companyId: number) => Promise<Dictionary>;
@@ -182,7 +182,7 @@ async function withStoredData(
 const isRestored = ({ before, after }: RowChange): boolean =>
   after?.[RESTORED_AT] !== undefined && after[RESTORED_AT] !== before?.[RESTORED_AT];
 
-/** A key ring has a text as its id. */
+/** A key ring, the row with the API keys of a service account, has a text as its id. */
 const Owned = z.object({ companyId: Id, id: z.union([Id, z.string()]) });
 
 async function matchedEvents(context: EventContext, reads: BatchReads, change: RowChange): Promise<Matched[]> {

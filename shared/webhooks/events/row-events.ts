@@ -30,7 +30,7 @@ import {
   type ProspectEvent,
 } from "#shared/webhooks/catalogue.ts";
 
-/** The attribute with the time of a restore. A write that sets it makes no event, because no user has changed the record. */
+/** The time at which the row was restored from a backup. A write that sets it makes no event, because no user has changed the record. */
 export const RESTORED_AT = "restoredAt";
 
 /** `before` is undefined for a new row, `after` for a deleted row. */
@@ -70,10 +70,6 @@ export const eventsOf: Record<PublishedType, Derive> = {
   keyRing: (_, { before, after }, dictionary) => keyEvents(before, after, dictionary),
 };
 
-/**
- * An event shows the next appointment. Appointments are read from the table only if all copied ones have begun and the prospect may have
- * others.
- */
 async function prospectEvents(
   table: Table,
   change: RowChange,
@@ -82,14 +78,14 @@ async function prospectEvents(
   const before = change.before === undefined ? undefined : storedProspect(change.before);
   const after = storedProspect(change.after);
   const job = bulkJobOf(after);
-  // A job without events for single records makes none. A later write that does not raise the version leaves the job in the row, but it
-  // changes no field that an event shows.
+  // The job makes no events for single records. A later write that does not raise the version keeps the job in the row, but it changes no
+  // field that an event shows.
   if (job !== undefined && job.events !== "each") return [];
   const upcoming = await nextAppointment(table, after, Date.parse(after.updatedAt));
   return prospectEventsBetween(before, after, upcoming, await dictionary());
 }
 
-/** Creating a prospect by an import makes no event, because the import makes one event for the whole file. */
+/** A prospect that an import creates makes no event, because the import makes one event for the whole file. */
 function prospectEventsBetween(
   before: StoredProspect | undefined,
   after: StoredProspect,
@@ -107,7 +103,7 @@ function prospectEventsBetween(
   if (after.deletedAt !== undefined) {
     return before.deletedAt === undefined ? [event("prospect.deleted", { prospect })] : [];
   }
-  // Only the undo of a bulk job restores a prospect. To subscribers, it is new.
+  // Only the undo of a bulk job restores a deleted prospect. For subscribers, the prospect is new.
   if (before.deletedAt !== undefined) return [event("prospect.created", { prospect })];
   const changedFields = prospectFields
     .filter(([, field]) => JSON.stringify(before[field]) !== JSON.stringify(after[field]))

@@ -1,4 +1,4 @@
-/** Samples of events: the request for one, sample records, sample data for each event, for the OpenAPI document too, and test deliveries. */
+/** Sample data of all events, for the OpenAPI document and for test deliveries. */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -52,7 +52,7 @@ export const StoredLimiter = z.object({
   /** Present while throttled deliveries are waiting ("the mark"). It puts the row into the due index. */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
-  /** The end of a step's lease during a step of the drain (drain.ts), and the time of the next step between two steps. */
+  /** During a step of the drain (drain.ts), the end of its lease. Between two steps, the time of the next one. */
   lookUntil: z.optional(Timestamp),
   emptySince: z.optional(Timestamp),
 });
@@ -64,7 +64,7 @@ export interface Slot {
   readonly until: string;
 }
 
-/** The row with its slots. Each delivery in a slot has an attribute with the slot's name, which begins with the end of its lease. */
+/** For each delivery in a slot, the row has an attribute with the slot's name, which begins with the end of the lease. */
 export interface Limiter extends StoredLimiter {
   readonly slots: readonly Slot[];
 }
@@ -168,7 +168,7 @@ function isFree(ids: readonly string[], now: number, limitIf: (slow: boolean) =>
   return all(...areIdle, isClosed, any(hasSlowSlot, hasQuickSlot));
 }
 
-/** The receiver must be quick, and its last exchange must have succeeded. */
+/** True if a slot may have several deliveries: the receiver is quick, and its last exchange has succeeded. */
 export const takesBatches = ({ slow, fails, openUntil }: StoredLimiter): boolean =>
   !slow && fails === 0 && openUntil === undefined;
 
@@ -184,7 +184,7 @@ function inFlight({ slots }: Limiter, ids: readonly string[]): Acquisition | und
   return other && { kind: "inFlight", ids: ids.filter((id) => other.ids.includes(id)), until: other.until };
 }
 
-/** Returns why the limiter refuses a slot, if it does. */
+/** Returns why the limiter refuses a slot. */
 export function refusalOf({ openUntil, slow, slots }: Limiter, now: number): Refusal {
   if (openUntil !== undefined) {
     const probes = slots.map(({ until }) => until).toSorted();
@@ -250,7 +250,7 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Applies `change` in the same write. Returns the limiter afterwards, or undefined if the slot was already free. */
+/** Frees the slot and makes the given change in one write. Returns the limiter afterwards, or undefined if the slot was already free. */
 export async function freeSlot(
   context: EventContext,
   claim: SlotClaim,

@@ -1,4 +1,4 @@
-/** Counts overdue deliveries with the due index, and logs once a minute how late they are. Only counts and times are kept in memory. */
+/** Counts overdue deliveries with the due index, and logs once a minute how late they are. */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -45,7 +45,7 @@ export interface Overdue {
   readonly fanOuts: number;
   /** Webhooks with a throttled backlog from which deliveries should be sent now. */
   readonly throttled: readonly { readonly companyId: number; readonly webhookId: number }[];
-  /** Returns the entries of a partition again. Up to `CACHED_ENTRIES` entries come from memory. */
+  /** Returns the entries of a partition again: from memory if all partitions have at most `CACHED_ENTRIES`, otherwise from the index. */
   readonly again: (shard: string) => AsyncIterable<Item> | Iterable<Item>;
 }
 

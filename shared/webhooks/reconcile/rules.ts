@@ -137,8 +137,8 @@ function waitingFaults(
         : ["waits for a deleted registration"];
     case pausedShard:
     case pausedBulkShard:
-      // The drain of a deleted webhook's throttled backlog also cancels its paused backlog. Before its end (`dueShard`), a paused delivery
-      // is no fault.
+      // The drain of a deleted webhook's throttled backlog also cancels its paused backlog. Until its end, the limiter's row has
+      // `dueShard`.
       if (webhook === undefined) return limiter.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined
         ? []
@@ -151,7 +151,7 @@ function waitingFaults(
   }
 }
 
-/** The schema is without the event's data, so the check does not read it. */
+/** Lacks the event's data, because the check does not need it. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 

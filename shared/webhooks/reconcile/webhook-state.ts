@@ -15,7 +15,7 @@ export interface DueEntry {
   readonly dueAt: string;
 }
 
-/** Reads a company's rows in the due index, grouped by webhook, without paused and throttled backlogs. */
+/** Reads a company's deliveries in the due index, grouped by webhook, without paused and throttled backlogs. */
 export async function readDue(table: Reads, companyId: number): Promise<Map<number, Item[]>> {
   const own = new RegExp(`^C#${companyId}#D#(\\d+)#\\d+$`);
   const found: { readonly webhookId: number; readonly item: Item }[] = [];
@@ -62,7 +62,7 @@ export interface WebhookState extends Rows {
   readonly now: number;
 }
 
-/** `due` has the rows of the webhook in the due index, without its backlogs. */
+/** `due` has the deliveries of the webhook in the due index, without its backlogs. */
 export async function readWebhookState(
   table: Reads,
   { companyId, webhookId }: Pick<WebhookState, "companyId" | "webhookId">,

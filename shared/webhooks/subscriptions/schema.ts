@@ -10,7 +10,7 @@ import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 /** The prefix of a secret of Standard Webhooks. The rest of such a secret is a key in base64. */
 export const STANDARD_PREFIX = "whsec_";
 
-/** Standard Webhooks: base64 of a key of 24 to 64 bytes. */
+/** Standard Webhooks requires the base64 of a key of 24 to 64 bytes. */
 const isStandardKey = (secret: string): boolean => {
   const encoded = secret.slice(STANDARD_PREFIX.length);
   const key = Buffer.from(encoded, "base64");
@@ -49,7 +49,7 @@ const input = {
   filter: z.nullable(EventFilter),
   delayMinutes: z.int().check(z.minimum(0), z.maximum(limits.delayMinutesMax)),
   triggerMode: TriggerMode,
-  // The OpenAPI document would lack the default of a value that is transformed (`orNull`).
+  // Not `orNull`, because the OpenAPI document would lack the default of a transformed value.
   manualTriggerButtonText: z
     .nullable(text(limits.buttonText))
     .check(z.overwrite((value) => (value !== null && isBlank(value) ? null : value))),
@@ -107,7 +107,7 @@ export const Webhook = named(
     id: Id,
     name: z.string(),
     url: z.string(),
-    /** The secret. Only the answer that creates the secret shows it completely. All other answers show a mask. */
+    /** Only the answer that creates the secret shows it completely. All other answers show a mask. */
     secretKey: z.string(),
     status: z.enum(["active", "paused"]),
     companyId: Id,

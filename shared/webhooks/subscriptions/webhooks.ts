@@ -80,7 +80,7 @@ export async function findWebhook(table: Reads, companyId: number, id: number): 
 
 /**
  * Deletes the webhook with its registrations. Deliveries in a backlog have no message that could cancel them. The transaction therefore
- * sets the mark in the limiter's row, so that a step cancels both backlogs.
+ * sets the mark in the limiter's row, so that a step of the drain cancels both backlogs.
  */
 export async function deleteWebhook(context: ApiContext, companyId: number, id: number): Promise<Plan<{ id: number }>> {
   const { webhook, registrations } = await readWebhook(context, companyId, id);
