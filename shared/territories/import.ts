@@ -238,15 +238,19 @@ const result = (index: number, outcome: PolygonResult["outcome"], more: Partial<
   ...more,
 });
 
-/** A territory to create, with the position of its feature in the file. */
+/** A territory to create, with the position of its feature in the file, and the position of its polygon in the group. */
 interface Wanted {
   readonly index: number;
+  readonly at: number;
   readonly territory: StoredTerritory;
 }
 
-const inOrder = (results: readonly PolygonResult[]): PolygonResult[] => results.toSorted((a, b) => a.index - b.index);
+/** Results of polygons, by their positions in the group. */
+type Results = ReadonlyMap<number, PolygonResult>;
 
-/** Writes the territories of one group in one transaction. Returns the results of its features. */
+const inOrder = (results: Results): PolygonResult[] => [...results].toSorted(([a], [b]) => a - b).map(([, one]) => one);
+
+/** Writes the territories of one group in one transaction. Returns the results of its polygons, in their order. */
 async function importGroup(
   context: ApiContext,
   caller: Caller,
@@ -255,24 +259,24 @@ async function importGroup(
   known: ReadonlyMap<string, number>,
 ): Promise<readonly PolygonResult[]> {
   const seen = new Map(known);
-  const results: PolygonResult[] = [];
+  const results = new Map<number, PolygonResult>();
   const wanted: Wanted[] = [];
   const now = iso(context.clock.now());
-  for (const { index, input, fault } of group) {
+  for (const [at, { index, input, fault }] of group.entries()) {
     if (input === undefined) {
-      results.push(result(index, "failed", fault ?? {}));
+      results.set(at, result(index, "failed", fault ?? {}));
       continue;
     }
     const sign = signOf(input);
     const id = seen.get(sign);
     if (id !== undefined) {
       const detail = `The company has a territory with this name and this polygon: ${id}.`;
-      results.push(result(index, "skipped", { id, code: "duplicate", detail }));
+      results.set(at, result(index, "skipped", { id, code: "duplicate", detail }));
       continue;
     }
     const territory = newTerritory(await context.ids.next(), caller, input, now);
     seen.set(sign, territory.id);
-    wanted.push({ index, territory });
+    wanted.push({ index, at, territory });
   }
   const plan = async () => groupPlan(context, caller, number, wanted, results);
   return (await carryOut(plan, commitTo(context.table))).answer;
@@ -284,12 +288,12 @@ function groupPlan(
   caller: Caller,
   number: number,
   wanted: readonly Wanted[],
-  results: readonly PolygonResult[],
+  results: Results,
 ): Plan<readonly PolygonResult[]> {
   if (wanted.length === 0) return unchanged(inOrder(results));
   const { companyId } = caller;
-  const made = wanted.map(({ index, territory }) => result(index, "created", { id: territory.id }));
-  const answer = inOrder([...results, ...made]);
+  const made = wanted.map(({ index, at, territory }) => [at, result(index, "created", { id: territory.id })] as const);
+  const answer = inOrder(new Map([...results, ...made]));
   const territories = wanted.map(({ territory }) => territory);
   const bytes = territories.reduce((sum, { polygonBytes }) => sum + polygonBytes, 0);
   const receipt = receiptWrites(context, caller, number, answer);
@@ -310,12 +314,12 @@ function groupPlan(
       const fitting = thatFit(full.item, wanted);
       const refused = new Set(wanted.filter((one) => !fitting.includes(one)).map(({ territory }) => territory.id));
       // A later feature of the group may have been skipped as a duplicate of a refused territory. It is then refused too.
-      const others = [...results, ...made.filter(({ id }) => id !== null && refused.has(id))].map((one) =>
-        one.id === null || !refused.has(one.id)
-          ? one
-          : result(one.index, "failed", { code: "conflict", detail: tooManyTerritories().message }),
+      const isRefused = ({ id }: PolygonResult): boolean => id !== null && refused.has(id);
+      const detail = tooManyTerritories().message;
+      const others = [...results, ...made.filter(([, one]) => isRefused(one))].map(
+        ([at, one]) => [at, isRefused(one) ? result(one.index, "failed", { code: "conflict", detail }) : one] as const,
       );
-      return Promise.resolve(groupPlan(context, caller, number, fitting, others));
+      return Promise.resolve(groupPlan(context, caller, number, fitting, new Map(others)));
     },
   };
 }

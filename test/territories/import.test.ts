@@ -11,7 +11,13 @@ import { once } from "#shared/http/idempotency.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { featureOf } from "#shared/territories/geojson.ts";
-import { importTerritories, NewTerritories, signOf, TerritoryImport } from "#shared/territories/import.ts";
+import {
+  IMPORT_GROUP,
+  importTerritories,
+  NewTerritories,
+  signOf,
+  TerritoryImport,
+} from "#shared/territories/import.ts";
 import { listTerritories, type Territory } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
@@ -118,6 +124,19 @@ test("a file is imported feature by feature, and a wrong feature does not stop t
   const untitled = territories.filter(({ name }) => name === "Untitled Territory").map(({ polygon }) => polygon);
   expect(untitled.toSorted((a, b) => a.length - b.length)).toEqual([[], ring(20)]);
   expect(byName.get("staff")).toMatchObject({ assignedToUserId: repId, totalProperties: 9 });
+});
+
+test("the ids of a MultiPolygon have the order of its polygons, also for a duplicate in a later group", async () => {
+  const { caller } = await newCompany(direct());
+  await importTerritories(direct(), caller, collection(feature("north (2)", [ring(5)])));
+  const [old] = await listed(caller.companyId);
+  const others = Array.from({ length: IMPORT_GROUP }, (_, i) => feature(`other ${i}`));
+  const both = feature("north", [[ring(9)], [ring(5)]], "MultiPolygon");
+  const file = collection(both, ...others, feature("north (1)", [ring(9)]));
+  const { results } = await importTerritories(direct(), caller, file);
+  const made = (await listed(caller.companyId)).find(({ name }) => name === "north (1)");
+  expect(results[0]).toMatchObject({ outcome: "created", ids: [made?.id, old?.id] });
+  expect(results.at(-1)).toMatchObject({ outcome: "skipped", ids: [made?.id] });
 });
 
 test("each polygon of a MultiPolygon becomes a territory, and one that is cut at the 180th meridian becomes one", async () => {
