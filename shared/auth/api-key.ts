@@ -30,10 +30,13 @@ function checksumOf(text: string): string {
   return checksum;
 }
 
-/** Returns a new id for a key of the ring. `isTaken` says whether an id is in use. */
-export function newKeyId(ring: string, isTaken: (id: string) => boolean): string {
-  for (;;) {
-    const id = ring + randomText(ID - RING_ID);
+/**
+ * Returns a new id for a key of the ring. `isTaken` says whether an id is in use; at most ten are. `changes` counts the changes of the ring. An
+ * id that has become free is not used again by the next four changes, because functions refuse the id of a revoked key for a minute.
+ */
+export function newKeyId(ring: string, changes: number, isTaken: (id: string) => boolean): string {
+  for (let next = 11 * changes; ; next++) {
+    const id = ring + ALPHABET.charAt(next % ALPHABET.length);
     if (!isTaken(id)) return id;
   }
 }

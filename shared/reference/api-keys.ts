@@ -128,8 +128,8 @@ async function added(
   });
 }
 
-const freshId = ({ id, keys: taken }: StoredKeyRing): string =>
-  newKeyId(id, (other) => taken.some((key) => key.id === other));
+const freshId = ({ id, version, keys: taken }: StoredKeyRing): string =>
+  newKeyId(id, version, (other) => taken.some((key) => key.id === other));
 
 export async function createKey(
   context: ApiContext,

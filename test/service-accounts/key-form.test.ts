@@ -74,11 +74,16 @@ test("two exchanged characters make a key wrong", () => {
   );
 });
 
-test("the ids of a ring begin with the id of the ring, and an id that is in use is not made again", () => {
+test("the ids of a ring begin with the id of the ring, and an id that is in use, or was until shortly before, is not made again", () => {
+  const used = fc.array(fc.subarray(DIGITS, { maxLength: 10 }), { minLength: 5, maxLength: 5 });
   fc.assert(
-    fc.property(text(7), fc.subarray(DIGITS, { maxLength: 61 }), (ring, used) => {
-      const id = newKeyId(ring, (other) => used.includes(other.slice(7)));
-      expect([ringOf(id), id.length, used.includes(id.slice(7))]).toEqual([ring, 8, false]);
+    fc.property(text(7), fc.nat(10_000), used, (ring, changes, usedAt) => {
+      const ids = usedAt.map((letters, i) => {
+        const id = newKeyId(ring, changes + i, (other) => letters.includes(other.slice(7)));
+        expect([ringOf(id), id.length, letters.includes(id.slice(7))]).toEqual([ring, 8, false]);
+        return id;
+      });
+      expect(new Set(ids).size).toBe(ids.length);
     }),
   );
 });
