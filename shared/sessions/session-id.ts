@@ -1,4 +1,4 @@
-/** The id of a console session. It is random, and only the browser knows it: the table contains its hash. */
+/** The id of a console session. It is random. The browser stores the id, and the table its hash. */
 import { createHash, randomBytes } from "node:crypto";
 import { KEY_PATTERN } from "#shared/auth/api-key.ts";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
@@ -8,8 +8,8 @@ const ID_BYTES = 32;
 const ID = "[A-Za-z0-9_-]{43}";
 
 /**
- * CloudFront makes this header from the session's cookie (infra/edge/api-request.js), because an authorizer of API Gateway reads only the
- * Authorization header.
+ * The pattern of the Authorization header that CloudFront makes from the session's cookie (infra/edge/api-request.js). An authorizer of API
+ * Gateway reads no other header.
  */
 const SESSION_PATTERN = `^Session ${ID}$`;
 
