@@ -73,7 +73,7 @@ export async function readRing({ table }: Pick<ReadContext, "table">, { sub }: S
 /** Maximum keys in a ring, together with ended ones. Ended keys stay while there is room, because the API shows when they were used. */
 export const KEPT = 10;
 
-/** Changes the keys or rights of a ring, if it has not changed since `before` was read. Admins get the mail with the notices at `mailAt`. */
+/** Changes the keys or rights of a ring, if it has not changed since `before` was read. The notices are mailed to admins at `mailAt`. */
 export function ringWrite(
   before: StoredKeyRing,
   { rights, ...after }: Pick<StoredKeyRing, "keys" | "rights">,

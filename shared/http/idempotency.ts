@@ -40,7 +40,7 @@ export const StoredClaim = z.object({
   expiresAt: z.int(),
 });
 
-/** Commits the writes of a plan and stores its answer in one transaction. Throws `internal` and writes nothing if the answer is too large. */
+/** Commits the writes of a plan and its answer in one transaction. Throws `internal` and writes nothing if the answer is too large. */
 export type Commit = (plan: Pick<Plan<unknown>, "writes" | "answer">) => Promise<void>;
 
 interface Once {

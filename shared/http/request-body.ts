@@ -81,7 +81,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     }
     const file = await fileIn(bodyBytes(event), type, upload);
     event.payload = { file };
-    // Idempotency compares `body` with that of an earlier attempt. Each attempt has other form boundaries, so a hash of the file replaces it.
+    // Idempotency compares `body` with that of an earlier attempt. Form boundaries differ each time, so a hash of the file replaces it.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),

@@ -1,6 +1,6 @@
 /**
- * Validates the path, query and body of a request. Each fault names the value and the reason. An unknown query parameter is refused, because
- * a misspelt filter would select all records.
+ * Validates the path, query and body of a request. Each fault names the value and the reason. An unknown query parameter is refused,
+ * because a misspelt filter would select all records.
  */
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";

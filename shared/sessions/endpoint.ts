@@ -45,7 +45,7 @@ export interface SessionDocument {
   readonly problems: readonly number[];
 }
 
-/** The stage variables, which every request contains. The values are no environment variables: functions are deployed before the console. */
+/** The stage variables, which every request contains. A deployment creates the functions, and later learns the console's address. */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {
