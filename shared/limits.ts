@@ -165,8 +165,8 @@ export const authorizationCacheSeconds = 60;
 export const dictionaryCacheMs = 60_000;
 
 /**
- * A transaction may commit later than `subscriptionsSettleMs` after the time that it stores. The publisher may then cache a mixture of old and
- * new registrations, and reads them again after this time.
+ * The publisher caches registrations for this time. The cache may have a mixture of old and new ones, if a transaction commits later than
+ * `subscriptionsSettleMs` after the time that it stores.
  */
 export const subscriptionsCacheMs = 60_000;
 /** Shortly after a change, a Query may return a mixture of old and new registrations, so the publisher caches none. */
