@@ -69,7 +69,7 @@ export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Bo
 const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
-/** Returns true if `map` includes all values of `zone`. Otherwise, reads could skip a segment with this `zone` although rows match. */
+/** `zone` is that of a segment's rows. Returns false if the stored zone map `map` lacks a value of it: reads may then skip matching rows. */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
     (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&

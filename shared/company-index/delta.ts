@@ -107,7 +107,7 @@ export const DeltaItem = z.object({
   source: z.optional(z.string()),
   /** Number of appointments of the prospect. Undefined if it has none. */
   appointments: z.optional(z.int()),
-  /** JSON text. Undefined if no appointment was upcoming. */
+  /** The upcoming appointments (see `Ahead`) as JSON text. Undefined if there was none. */
   ahead: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),

@@ -46,7 +46,7 @@ export interface ImportedFacts {
 }
 
 export interface FactFields {
-  /** Undefined in an entry without a fact. */
+  /** The user of the fact. Undefined in an entry without a fact. */
   readonly by?: number | undefined;
   /** The time of the fact in milliseconds since 1970. Undefined if this is the creation time of the record. */
   readonly at?: number | undefined;

@@ -38,7 +38,7 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Returns true if the table has a newer version than `version`, or the same version in a newer part than the one at `age`. */
+  /** Returns true if a newer version than `version` was added, or the same version with a higher age than `age`. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, doubleAt(this.#versions, slot), uint32At(this.#ages, slot));

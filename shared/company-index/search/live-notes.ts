@@ -6,7 +6,7 @@ import { NewestVersions, type Versioned } from "#shared/company-index/versions.t
 
 export interface LiveNotes {
   count(): number;
-  /** Returns the notes of the first `count` prospects that have notes and an id from `from` to `upTo`, both included. */
+  /** Returns the notes of the first `count` prospects (by id) that have notes and an id from `from` to `upTo`, both included. */
   byProspect(from: number, upTo: number, count: number): Map<number, Versioned[]>;
 }
 
