@@ -60,7 +60,7 @@ export const transactAny = async (table: Pick<Table, "transact">, writes: readon
   if (writes.length > 0) await table.transact(writes);
 };
 
-/** Commits a plan whose answer need not be stored. */
+/** Commits a plan, but does not store its answer for a repeated request. */
 export const commitTo =
   (table: Pick<Table, "transact">) =>
   ({ writes }: Pick<Plan<unknown>, "writes">): Promise<void> =>

@@ -1,16 +1,15 @@
-/** The deadline of the current work. Requests to DynamoDB, waits for a busy service, and long computations end at this time. */
+/** The deadline of the current work. Code that waits for a busy service reads it. Requests to DynamoDB and long computations check it. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DeadlinePassed } from "#shared/errors.ts";
 
 interface Deadline {
   readonly remainingMs: () => number;
-  /** `withDeadline` sets no signal, so its work is never stopped. */
   readonly signal?: AbortSignal;
 }
 
 const current = new AsyncLocalStorage<Deadline>();
 
-/** `remainingMs` returns the milliseconds until the deadline, like `getRemainingTimeInMillis` of Lambda. */
+/** Sets the deadline of `work`, but never stops it. `remainingMs` returns milliseconds, like `getRemainingTimeInMillis` of Lambda. */
 export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> =>
   current.run({ remainingMs }, work);
 

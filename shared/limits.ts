@@ -85,7 +85,7 @@ export const factAgeMs = 60 * 24 * 3_600_000;
 export const clockAheadMs = 5 * 60_000;
 /** A prospect keeps past assignments for this time, because a past assignee may send a fact. One day is added, because clocks differ. */
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
-/** A prospect that gets a different assignee each day has only 61. */
+/** Enough even for a prospect that gets a different assignee each day, which has 61. */
 export const pastAssignments = 100;
 /** This number of past assignments, the newest ones, always keep their user ids. */
 export const newestAssignments = 5;

@@ -101,8 +101,8 @@ export function codePoints(value: string): number {
 export const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
 /**
- * A dot-atom (RFC 5322), `@`, and a host name with at least one dot. No quoted local parts and IP addresses. No label begins or ends with a
- * hyphen. The last label has only letters, or is a Punycode label (RFC 5890).
+ * A dot-atom (RFC 5322), `@`, and a host name with at least one dot. Quoted local parts and IP addresses are not accepted. No label begins
+ * or ends with a hyphen. The last label has only letters, or is a Punycode label (RFC 5890).
  */
 const mailbox =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+(?:[A-Za-z]{2,}|[Xx][Nn]--[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*)$/;

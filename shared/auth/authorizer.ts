@@ -68,8 +68,8 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * Unlike an error, a policy can pass the reason to the client. API Gateway caches it, so the reason must be a property of the token alone.
- * A disabled user therefore gets an error: an admin may enable the user again.
+ * Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so the reason must be a property of the token
+ * alone. A disabled user therefore gets an error: an admin may enable the user again.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",

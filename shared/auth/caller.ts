@@ -5,8 +5,8 @@ import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { PathId } from "#shared/schema.ts";
 
 /**
- * A person, or a service account with the API key of the request. A service account has here only the rights that the key's creator has
- * too.
+ * A person, or a service account with the API key of the request. `role` and `permissions` of a service account are limited to those of the
+ * key's creator.
  */
 export interface Caller {
   readonly companyId: number;

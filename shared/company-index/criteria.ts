@@ -69,7 +69,7 @@ export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Bo
 const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
-/** `zone` is that of a segment's rows. Returns false if the stored zone map `map` lacks a value of it: reads may then skip matching rows. */
+/** Returns false if the stored zone map `map` lacks a value in `zone`, that of the rows. Reads may then skip rows that match. */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
     (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&

@@ -11,7 +11,7 @@ export const loggedFacts = (companyId: number, version: number, part: number): K
   pk: logPartition(companyId),
   sk: `A#${padded(version)}#${String(part).padStart(3, "0")}`,
 });
-/** Says which facts the sums of days already contain. */
+/** The state row: it says which facts the sums of days contain. */
 export const factState = (companyId: number): Key => ({ pk: logPartition(companyId), sk: "STATE" });
 
 /** The sums and facts of all days. */

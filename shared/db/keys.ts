@@ -42,7 +42,7 @@ export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${p
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
-/** All keys of a service account. */
+/** All API keys of a service account. */
 export const keyRing = (id: string): Key => ({ pk: `K#${id}`, sk: "KEYS" });
 /** A session of the console. `digest` is the SHA-256 hash of the session's id. The table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
@@ -56,7 +56,7 @@ export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,
 });
-/** The day is `YYYY-MM-DD`, UTC. */
+/** The number of invitations or mails of a company on one day (`YYYY-MM-DD`, UTC). */
 export const quota = (companyId: number, name: "INVITATIONS" | "MAILS", day: string): Key => ({
   pk: `C#${companyId}#Q`,
   sk: `${name}#${day}`,
@@ -74,7 +74,7 @@ export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: st
   sk: `UNIQUE#${kind}#${value}`,
 });
 
-/** All callers who see every prospect share a claim. `userId` is undefined for them. */
+/** The prospect that was last created with `matchBy`, by the key's hash. `userId` is undefined for all callers who see every prospect. */
 export const matchClaim = (companyId: number, userId: number | undefined, digest: string): Key => ({
   pk: `C#${companyId}#MC#${userId ?? "all"}`,
   sk: `M#${digest}`,
@@ -269,7 +269,7 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The delivery `id` and all older ones with their attempts, or all deliveries if undefined. */
+/** The delivery `id` and all older ones, with their attempts. All deliveries if `id` is undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),

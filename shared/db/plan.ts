@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
-/** A record that a plan creates or changes. Its version grows with each write. */
+/** A record that a plan creates or changes. The version of a record grows with each write. */
 export interface Written {
   readonly id: number;
   readonly version: number;
@@ -13,7 +13,7 @@ export interface Plan<Answer> {
   /** The writes of one transaction. If there are none, the transaction stores only the answer or a receipt. */
   readonly writes: readonly Write[];
   readonly answer: Answer;
-  /** The receipt of an operation (offline sync) contains its id and version. */
+  /** The record whose id and version the receipt of an operation contains. */
   readonly written?: Written;
   /**
    * Called if a condition fails. Returns the plan to commit instead, or undefined for what `carryOut` usually does. If `refused` throws

@@ -120,7 +120,7 @@ const CHARACTER_BYTES = 3;
 /** Returns the number of bytes of the body in the JSON that Lambda returns, where the body is an escaped string. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
-/** Throws `internal` if the body is too large. Without it, API Gateway would answer 502 without a problem body. */
+/** Throws `internal` if the body is too large. Without this check, API Gateway would answer 502 without a problem body. */
 export function assertAnswerFits(body: string): void {
   const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
   if (body.length * CHARACTER_BYTES <= room) return;

@@ -57,7 +57,7 @@ function readableText({ request, ...event }: ApiEvent, other: string | undefined
     throw new ApiError("unsupported_media_type", `Send the body as ${JSON_MEDIA_TYPE}.`);
   }
   if (!isUtf8(bytes)) throw new ApiError("malformed_json", "The body is not UTF-8.");
-  // Map programs write a byte order mark.
+  // Map programs write a byte order mark at the beginning of GeoJSON.
   const text = other === undefined ? body : body.replace(/^\uFEFF/, "");
   return text === "" ? "{}" : text;
 }

@@ -221,7 +221,7 @@ export async function writeAnswer(
   const awaitReader = (): void => {
     timer = setTimeout(() => body.destroy(new Error("the reader takes no bytes")), limits.readerMs);
   };
-  /** The time that a piece takes to be made does not count. */
+  /** Only the time in which the client reads counts, and not the time in which a piece is made. */
   async function* watched(pieces: AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
     for await (const piece of pieces) {
       for (const part of partsOf(typeof piece === "string" ? Buffer.from(piece) : piece)) {

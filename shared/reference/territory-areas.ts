@@ -41,7 +41,7 @@ export interface CompanyTerritories {
 
 const keyOf = ({ companyId, head }: CompanyTerritories, id: number): string => `${companyId} ${head.logId} ${id}`;
 
-/** Returns the area of a territory row. If its polygon is cached, this is the area of earlier requests, which is faster to test. */
+/** Returns the area of a territory row. If the same polygon is cached, its area is faster, because it has the results of earlier tests. */
 export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon): PolygonArea {
   const cache = areas(company.table);
   const known = cache.get(keyOf(company, id))?.value;

@@ -13,7 +13,7 @@ const ID = "[A-Za-z0-9_-]{43}";
  */
 const SESSION_PATTERN = `^Session ${ID}$`;
 
-/** Each alternative describes the whole header. */
+/** The pattern of the Authorization header that API Gateway checks. Each alternative describes the whole header. */
 export const AUTHORIZATION_PATTERN = `${BEARER_PATTERN}|${KEY_PATTERN}|${SESSION_PATTERN}`;
 
 const header = new RegExp(SESSION_PATTERN);

@@ -51,7 +51,7 @@ interface EndOfLog {
    * missing and appear in the log later, because DynamoDB does not isolate a Query from transactions.
    */
   readonly since: number;
-  /** The prospects of which a change, even one that the client has, may have shown or hidden the notes and appointments. */
+  /** The prospects whose notes and appointments a change may have made visible or hidden, even if the client has the change. */
   readonly moved: ReadonlySet<number>;
 }
 

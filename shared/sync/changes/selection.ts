@@ -147,7 +147,7 @@ export class Selection {
   readonly #interest: Interest;
   readonly #isSuperseded: (change: Change) => boolean;
   readonly #records = new Map<number, Selected>();
-  /** The prospects whose notes and appointments may have been shown or hidden by any change that was read. */
+  /** The prospects whose notes and appointments any change that was read may have made visible or hidden. */
   readonly moved = new Set<number>();
   isFull = false;
   position: Position;
