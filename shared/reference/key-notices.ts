@@ -83,7 +83,7 @@ function sentenceOf({ what, key }: KeyNotice): string {
   const end = iso(endOf(key));
   if (what === "revoked") return `${name} was revoked.`;
   if (what === "expiring") return `${name} ends at ${end}. Rotate it before.`;
-  return `${name} has lost the user who answers for it. It ends at ${end}, unless an admin takes it over.`;
+  return `${name} ends at ${end}: a user who is responsible for it was disabled or got a lower role. An admin can take it over.`;
 }
 
 /** Returns false if the company has used its mails of this day. SES has one limit for all companies. Failed mails count too. */
