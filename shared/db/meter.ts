@@ -7,7 +7,7 @@ export interface Usage {
   requests: number;
   readUnits: number;
   writeUnits: number;
-  /** The requests in the longest chain in which each waits for the one before. The number approximates the latency. */
+  /** Number of requests in the longest chain in which each waits for the one before. It approximates the latency. */
   rounds: number;
 }
 

@@ -39,7 +39,7 @@ export interface Validator<Current = NotModified> {
    * milliseconds since 1970.
    */
   check(current: string, now: number): Current | undefined;
-  /** Sets the tag. If the response changes at a known time without a write, `validUntil` is the last millisecond before. */
+  /** Sets the tag. If the response changes at a known time without a write, `validUntil` is the last millisecond before the change. */
   tag(current: string, validUntil?: number): void;
 }
 

@@ -102,7 +102,7 @@ const Request = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 /** Maximum number of requests that one sweep releases, because a shard of the stream flushes one company after the other. */
 const REQUESTS_PER_SWEEP = 50;
 
-/** Releases due requests, the oldest first. The stream record of a release starts the flush, which sees each entry from before. */
+/** Releases due requests, the oldest first. The stream record of a release starts a flush, which sees all entries written before. */
 export async function sweepFlushRequests({ table, clock }: IndexContext): Promise<number> {
   const due: z.infer<typeof Request>[] = [];
   const query = { pk: keys.flushShard, index: "due", upTo: iso(clock.now()), limit: REQUESTS_PER_SWEEP } as const;
