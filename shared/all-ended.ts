@@ -1,6 +1,6 @@
 /**
- * Waits for several promises. Each function settles only after all its promises have settled, so that nothing still runs when a caller
- * handles a failure.
+ * Waits for several promises. Each function settles only after all its promises have settled. When a caller handles a failure, no work is
+ * still running.
  */
 
 /** If both fail, throws the error of `a`. */
@@ -10,8 +10,8 @@ export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A,
 }
 
 /**
- * Returns the results in the order of the list, with at most `parallel` calls at the same time. After a failure no further call starts, and
- * the failure is thrown when the running calls have ended.
+ * Runs at most `parallel` calls at the same time, and returns the results in the order of `entries`. After a failure, no further call
+ * starts. The failure is thrown when the running calls have ended.
  */
 export async function mapConcurrently<T, R>(
   entries: readonly T[],
@@ -37,7 +37,7 @@ export async function mapConcurrently<T, R>(
   return results;
 }
 
-/** If several fail, throws the error of the one that is first in the list. */
+/** If several promises fail, throws the error of the first of them in the list. */
 export async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return (await Promise.allSettled(work)).map((end) => {
     if (end.status === "rejected") throw end.reason;

@@ -1,4 +1,4 @@
-/** Caches of warm functions. Each holds data of many companies up to a number of bytes, and knows the version of each entry. */
+/** Caches of warm functions. A cache holds data of many companies, up to a number of bytes, and the version of each entry. */
 import { LRUCache } from "lru-cache";
 
 export interface CacheRules<Value> {
@@ -8,14 +8,14 @@ export interface CacheRules<Value> {
   /** True if values grow while they are used. Each new value then makes the cache measure all others again. */
   readonly grows?: boolean;
   /**
-   * Frees the part of a value that is easy to read again, and returns its bytes. If a growing cache is full, it first reduces values, the
-   * least recently used one first, before it removes one.
+   * Frees the part of a value that can easily be read again, and returns the freed bytes. A full cache with `grows` reduces values before
+   * it evicts one. It begins with the least recently used value.
    */
   readonly reduce?: (value: Value) => number;
 }
 
 interface Entry<Value> {
-  /** Of two versions of the same data, the newer one has the higher number. */
+  /** Newer data has a higher number. */
   readonly version: number;
   readonly value: Value;
 }
@@ -27,7 +27,7 @@ export class VersionedCache<Value> {
   constructor(rules: CacheRules<Value>) {
     this.#rules = rules;
     const maxSize = Math.max(1, Math.floor(rules.maxBytes));
-    // A value that alone is too large counts as the maximum. It evicts all others, but stays until the next one is added.
+    // A value larger than the cache counts as `maxSize`, because LRUCache would reject it. It evicts all others.
     const sizeCalculation = ({ value }: Entry<Value>): number =>
       Math.max(1, Math.min(maxSize, Math.ceil(rules.bytesOf(value))));
     this.#entries = new LRUCache({ maxSize, sizeCalculation });
@@ -42,7 +42,7 @@ export class VersionedCache<Value> {
     return this.#entries.get(key);
   }
 
-  /** Does nothing if the cache has a newer version, because a slow read may end after a later one. */
+  /** Does nothing if the cache has a newer version: a slow read of old data may end after a read of newer data. */
   set(key: number | string, version: number, value: Value): void {
     const known = this.#entries.peek(key);
     if (known !== undefined && known.version > version) return;

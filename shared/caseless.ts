@@ -3,14 +3,14 @@ import { singleSpaced, wordsIn } from "#shared/blank.ts";
 
 /**
  * Two strings have the same result if they differ only in case, in ß and SS, in the two lower-case sigmas, or in composed and decomposed
- * accents. The value is decomposed first, because the upper case of a composed letter can differ.
+ * accents. The value is decomposed first, because a composed and a decomposed letter can have different upper cases.
  */
 export const caseless = (value: string): string => value.normalize("NFD").toLowerCase().toUpperCase().normalize("NFC");
 
 /** The form in which names of statuses, tags, cities and users are compared and are part of rows and keys: in lower case, single-spaced. */
 export const folded = (value: string): string => caseless(singleSpaced(value)).toLowerCase();
 
-/** A folded text has at most this many times the maximum length of the text. One ligature can become 18 letters. */
+/** A search form is cut at this many times the maximum length of its text, because one ligature can become 18 letters. */
 const LONGEST_FOLD = 3;
 
 /**
@@ -19,7 +19,7 @@ const LONGEST_FOLD = 3;
  * `limit` is the maximum length of the text, in code points.
  */
 export function searchable(text: string, limit: number): string {
-  // Most texts are ASCII, and the shortcut needs a tenth of the time.
+  // This shortcut for ASCII, which most texts are, needs a tenth of the time.
   if (/^[\x21-\x7E]+(?: [\x21-\x7E]+)*$/.test(text)) return text.toUpperCase();
   const form = wordsIn(wordsIn(text).map(decomposed).join("\n")).join(" ").toLowerCase().toUpperCase();
   const longest = LONGEST_FOLD * limit;

@@ -15,7 +15,7 @@ const List = z.pipe(
 /** A URL. The schema is not `z.url()`, because that would add 2 KB to every bundle. */
 const Url = z.string().check(z.refine((value) => URL.canParse(value)));
 
-/** A function reads a setting only when it needs it, so all other settings may be missing. */
+/** A function may lack the settings that it never reads. */
 const settings = {
   TABLE_NAME: z.string().check(z.minLength(1)),
   BUCKET_NAME: z.string().check(z.minLength(1)),
@@ -26,7 +26,7 @@ const settings = {
   BULK_QUEUE_URL: Url,
   /** Must equal the `iss` claim of the tokens. */
   ISSUER: Url,
-  /** The URL of the issuer's key set (JWKS). The default is in the issuer's discovery document, which costs a request at a cold start. */
+  /** The URL of the issuer's key set (JWKS). If it is not set, a cold start reads the URL from the issuer's discovery document. */
   JWKS_URI: z.optional(Url),
   /** Client ids or audiences that an access token may have. */
   AUDIENCE: List.check(z.minLength(1)),
@@ -35,8 +35,8 @@ const settings = {
   /** Scopes that the console requests in addition to `openid`, separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
   /**
-   * API Gateway limits the requests of companies by API key: this prefix and a number from a hash of the company's id. Several companies
-   * may share a key.
+   * The prefix of the API keys of API Gateway, by which it limits the requests of a company. A hash of the company's id gives the rest of
+   * the key, so several companies may share one.
    */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */
@@ -49,9 +49,9 @@ const settings = {
   WEBHOOK_URL_POLICY: z.enum(["public", "local"]),
   /** Maximum concurrent executions of the deliverer. The minimum is 2, because one webhook may never use all of them. */
   DELIVERY_SENDERS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(2))),
-  /** See shared/jobs/job.ts. */
+  /** Maximum number of changes that a job writes at the same time. */
   CHANGES_AT_ONCE: z.optional(z.pipe(z.pipe(z.string(), z.transform(Number)), z.int().check(z.minimum(1)))),
-  /** Delivery delays and retry gaps are divided by this factor, which is greater than 1 only in tests. */
+  /** Delays of deliveries, and the times between retries, are divided by this factor. It is greater than 1 only in tests. */
   TIME_SCALE: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.positive())),
 } as const;
 

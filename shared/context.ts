@@ -1,4 +1,4 @@
-/** The services that domain code uses, as one object, which each function instance creates once. Tests replace it. */
+/** The object with the services that domain code uses. Each instance of a function creates it once, and tests replace it. */
 import type { DynamoDBRecord } from "aws-lambda";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { DeliveryQueue, JobQueue } from "#shared/aws/sqs.ts";
@@ -60,18 +60,17 @@ export const transactAny = async (table: Pick<Table, "transact">, writes: readon
   if (writes.length > 0) await table.transact(writes);
 };
 
-/** Commits a plan whose answer need not be stored. */
+/** Commits a plan, but does not store its answer for a repeated request. */
 export const commitTo =
   (table: Pick<Table, "transact">) =>
   ({ writes }: Pick<Plan<unknown>, "writes">): Promise<void> =>
     transactAny(table, writes);
 
-/** Opens no connection, so that importing the module costs nothing. */
 export const apiContext = /* @__PURE__ */ oncePerInstance(
   (): ApiContext => contextOn(openTable(setting("TABLE_NAME"))),
 );
 
-/** Endpoints that only read use it, so that their bundles contain no code for writes. */
+/** For endpoints that only read. Their bundles then contain no code for writes. */
 export const readContext = /* @__PURE__ */ oncePerInstance(
   (): ReadContext => ({ table: openReads(setting("TABLE_NAME")), clock: systemClock }),
 );

@@ -1,16 +1,15 @@
-/** The deadline of the current work. Code that waits for a busy service reads it. Each request to DynamoDB and long computations check it. */
+/** The deadline of the current work. Code that waits for a busy service reads it. Requests to DynamoDB and long computations check it. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { DeadlinePassed } from "#shared/errors.ts";
 
 interface Deadline {
   readonly remainingMs: () => number;
-  /** `withDeadline` sets no signal, so its work is never stopped. */
   readonly signal?: AbortSignal;
 }
 
 const current = new AsyncLocalStorage<Deadline>();
 
-/** `remainingMs` returns the milliseconds until the deadline, like `getRemainingTimeInMillis` of Lambda. */
+/** Sets the deadline of `work`, but never stops it. `remainingMs` returns milliseconds, like `getRemainingTimeInMillis` of Lambda. */
 export const withDeadline = <T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> =>
   current.run({ remainingMs }, work);
 
@@ -55,10 +54,10 @@ export function stopSignal(): AbortSignal | undefined {
   return current.getStore()?.signal;
 }
 
-/** The milliseconds until a streamed response must have begun. It stops no request to DynamoDB, because the rest of the response needs them. */
+/** The milliseconds until a streamed response must begin. This deadline stops only computing: the rest of the response needs DynamoDB. */
 const firstByte = new AsyncLocalStorage<() => number>();
 
-/** Computing in `work` stops at the deadline (`requireTime`). Computing that still runs when `work` settles has no deadline. */
+/** `requireTime` throws in `work` after the deadline. Computing that continues after `work` has settled has no deadline. */
 export async function beginningBefore<T>(remainingMs: () => number, work: () => Promise<T>): Promise<T> {
   let hasBegun = false;
   try {

@@ -18,7 +18,7 @@ type FieldOf<S> = S extends z.ZodMiniType ? Extract<keyof z.input<S>, string> : 
 
 const texts = /* @__PURE__ */ z.registry<{ readonly read: () => SchemaText }>();
 
-/** Call it as a statement beside the schema, marked `@__PURE__`: esbuild then removes the call and its strings from the bundles. */
+/** Adds texts to schemas. Call it as a statement marked `@__PURE__`: esbuild then removes the call and its texts from bundles. */
 export function explain<const S extends readonly z.ZodMiniType[]>(
   schemas: S,
   read: () => SchemaText<FieldOf<S[number]>>,
@@ -37,7 +37,7 @@ const merged = (before: SchemaText, added: SchemaText): SchemaText => ({
 
 export const textOf = (schema: z.core.$ZodType): SchemaText => texts.get(schema)?.read() ?? {};
 
-/** The text of the parameter with the size of a page. `more` begins with a blank. */
+/** The text of the parameter with the size of a page. `more` is a further sentence and begins with a space. */
 export const pageSizeText = (more = "", size: number = limits.pageSizeDefault): ParameterText => ({
   description: `A larger value counts as ${limits.pageSizeMax}.${more}`,
   example: 100,

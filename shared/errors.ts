@@ -1,4 +1,4 @@
-/** The errors of the service: ApiError for the codes of the API, their status and body, and classes for other failures. */
+/** The errors of the service: ApiError for error responses, their status and body, and classes for other failures. */
 import type { Fault, Problem, ProblemCode, ProblemMembers } from "#shared/problem.ts";
 
 export class ApiError extends Error {
@@ -9,7 +9,7 @@ export class ApiError extends Error {
   readonly members: ProblemMembers;
   /** True if the response shows `detail` in spite of a 5xx status. */
   readonly showsDetail: boolean;
-  /** The target of the `Location` header, for example the unfinished job because of which a request gets `conflict`. */
+  /** The target of the `Location` header, for example the unfinished job that causes a `conflict`. */
   readonly location: string | undefined;
 
   constructor(
@@ -65,7 +65,7 @@ export const notFound = (what: string): ApiError => new ApiError("not_found", `T
 
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === "not_found";
 
-/** Does not say whether the record is missing, inactive or hidden, so that a caller does not learn which hidden records exist. */
+/** The same error for a missing, an inactive and a hidden record. A caller therefore does not learn which hidden records exist. */
 export function badReference(
   record: "an active status" | "an active user" | "a user" | "an address" | "a tag",
   ...fields: readonly string[]
@@ -76,7 +76,7 @@ export function badReference(
   });
 }
 
-/** `failed`: for each failed condition, the index of the write in the transaction, and the stored item, if it exists. */
+/** `failed` has an entry for each failed condition: the index of the write in the transaction, and the stored item, if it exists. */
 export class ConditionFailed extends Error {
   override readonly name = "ConditionFailed";
   readonly failed: ReadonlyArray<{ readonly index: number; readonly item: Record<string, unknown> | undefined }>;
@@ -116,7 +116,7 @@ export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed";
 }
 
-/** A later release has written this row in a shape that this release does not know. The row is not changed. */
+/** A later release has written this row in a shape that this release does not know. A shape is a version of the row's fields. */
 export class NewerShape extends Error {
   override readonly name = "NewerShape";
 }
@@ -135,11 +135,11 @@ export class InvalidSetting extends Error {
   override readonly name = "InvalidSetting";
 }
 
-/** The names of errors after which a retry may succeed: those of this file, and those of AWS and of Node.js. */
+/** The names of errors of this file, of AWS and of Node.js after which a retry may succeed. */
 const transient =
   /Busy|Unavailable|DeadlinePassed|NewerShape|Throttl|Timeout|RequestLimitExceeded|ProvisionedThroughput|TransactionInProgress|InternalServer/;
 
-/** Returns true if a retry may succeed. For NewerShape, it may run in the later release. */
+/** Returns true if a retry may succeed. After NewerShape, the retry may run in the later release. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (transient.test(error.name)) return true;
@@ -150,9 +150,9 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** AWS refuses credentials, a permission or a KMS key, or does not know the table or the queue. */
+/** The names of errors of a wrong deployment: AWS refuses credentials, a permission or a KMS key, or finds no table or queue. */
 const deployment =
   /AccessDenied|NotAuthorized|ExpiredToken|RequestExpired|UnrecognizedClient|InvalidClientToken|InvalidSecurity|MissingAuthentication|Credentials|Signature|OptInRequired|KMS|Kms|ResourceNotFound|QueueDoesNotExist|NonExistentQueue|InvalidSetting/;
 
-/** Returns true if the deployment is at fault. The same request succeeds as soon as an operator has repaired it. */
+/** Returns true if the deployment is at fault. The same request succeeds as soon as an operator has repaired the deployment. */
 export const isDeploymentFault = (error: unknown): boolean => error instanceof Error && deployment.test(error.name);

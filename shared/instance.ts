@@ -1,10 +1,10 @@
 /**
- * Creates an object once for each instance of a function. Lambda runs one instance in a process. The tests run all functions in one
- * process, and there each instance still has its own contexts and caches.
+ * Creates an object once for each instance of a function. Lambda runs one instance in a process. Tests run all functions in one process,
+ * in which each instance has its own contexts and caches.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** The instance in which a call runs. It is not set in Lambda. */
+/** The instance in which a call runs. Only tests set it. */
 export const instances = new AsyncLocalStorage<object>();
 const only = {};
 

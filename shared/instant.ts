@@ -6,8 +6,8 @@ import type { Timestamp } from "#shared/schema.ts";
 const [day, time] = [z.iso.date(), z.iso.time()].map(({ def }) => def.pattern?.source.slice(1, -1));
 
 /**
- * ISO 8601. Seconds and the colon of an offset are optional. Without an offset it is UTC. Days that do not exist, the hour 24 and leap
- * seconds are rejected.
+ * A time in ISO 8601. Seconds and the colon of an offset are optional. A time without an offset is UTC. Days that do not exist, the hour 24
+ * and leap seconds are rejected.
  */
 export const IsoTime = z
   .string()
@@ -32,7 +32,7 @@ export const InstantInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // The conversion to UTC can lead to the year -1 or 10000.
+    // The conversion to UTC can give the year -1 or 10000.
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
   ),
 );

@@ -5,15 +5,15 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * For objects that `readJson` has made: the keys and texts of integers beyond 2^53 - 1, most of which a double does not represent exactly.
+ * For each object that `readJson` has made: the keys and texts of integers beyond 2^53 - 1. A double represents few of them exactly.
  */
 const inexact = new WeakMap<object, Map<string, string>>();
 
 const Source = z.object({ source: z.string() });
 
 /**
- * JSON.parse, after which `exactIntegers` finds integers beyond 2^53 - 1. The parsed number does not show whether it was sent with a
- * fraction or an exponent, with which it is accepted.
+ * Parses JSON, and notes the text of each integer beyond 2^53 - 1, so that `exactNumbers` can reject it. Such a number with a fraction or
+ * an exponent is accepted, and the parsed number does not show how it was written.
  */
 export function readJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
@@ -32,7 +32,7 @@ interface Entry {
   readonly source?: string | undefined;
 }
 
-/** Only for values of limited size and depth. The parameter `found` of an issue is the number, as it was sent if it is inexact. */
+/** Only for values of limited size and depth. The parameter `found` of an issue is the number, or its text if the number is inexact. */
 const numbers = (faultOf: (value: number, isInexact: boolean) => string | undefined) =>
   z.check<Record<string, unknown>>(({ value: object, issues }) => {
     const entries: Entry[] = [{ value: object, path: [] }];

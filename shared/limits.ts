@@ -14,7 +14,7 @@ export const subject = 255;
 export const source = 100;
 export const sourceId = 255;
 export const note = 10_000;
-/** A note that an import creates together with the prospect does not count. */
+/** Notes that an import creates together with the prospect do not count. */
 export const notesPerProspect = 5_000;
 /** GET of a prospect returns all of them. */
 export const statusChangesPerProspect = 5_000;
@@ -60,7 +60,7 @@ export const secretKeyMin = 16;
 /** Bytes of the key in a `whsec_` secret (Standard Webhooks, "Signature scheme"). */
 export const standardKeyMin = 24;
 export const standardKey = 64;
-/** A warm function caches a data key for this time. A data key encrypts the secrets of one company and one purpose. */
+/** A warm function caches a data key for this time. Each company has a data key for each purpose. */
 export const dataKeyKeptMs = 3_600_000;
 export const customFieldBytes = 32 * 1024;
 export const customFieldKeys = 200;
@@ -73,7 +73,7 @@ export const queryParameter = 4_000;
 
 export const idempotencyKey = 255;
 export const idempotencyKeptMs = 24 * 3_600_000;
-/** An unfinished request with an idempotency key has failed after this time, which is longer than the time-out of a function. */
+/** An unfinished request with an idempotency key counts as failed after this time, which is longer than the time-out of an API function. */
 export const idempotentRunMs = 30_000;
 export const operationsAtOnce = 200;
 export const deviceId = 100;
@@ -85,7 +85,7 @@ export const factAgeMs = 60 * 24 * 3_600_000;
 export const clockAheadMs = 5 * 60_000;
 /** A prospect keeps past assignments for this time, because a past assignee may send a fact. One day is added, because clocks differ. */
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
-/** Rarely reached: a prospect that gets a different assignee each day has 61. */
+/** Enough even for a prospect that gets a different assignee each day, which has 61. */
 export const pastAssignments = 100;
 /** This number of past assignments, the newest ones, always keep their user ids. */
 export const newestAssignments = 5;
@@ -97,7 +97,7 @@ export const operationResultBytes = 4_000_000;
 export const bufferedAnswerBytes = 6 * 1024 * 1024;
 /** A streamed body may take this time in addition to the time-out of an API function, so that a slow phone can load a large map. */
 export const streamBodyMs = 275_000;
-/** A reader that takes no bytes of a streamed body for so long is dropped, because it keeps an environment of the function. */
+/** A streamed response ends if its client reads no bytes for this time, because the response occupies an instance of the function. */
 export const readerMs = 10_000;
 
 /** A CSV file that is imported within one request. A larger file needs an import job. */
@@ -115,12 +115,12 @@ export const rowFault = 250;
 export const bulkRecords = 1_000_000;
 export const bulkIds = 10_000;
 export const bulkSamples = 20;
-/** Waiting or paused. In addition, one job may be running. */
+/** Waiting and paused bulk jobs of a company. In addition, one job may be running. */
 export const bulkWaiting = 20;
 /** After its end, a job can be undone and its results can be read. A job that is paused for this time is cancelled. */
 export const bulkKeptMs = 30 * 24 * 3_600_000;
 export const openJobs = 100;
-/** The report file lists all faulty rows. */
+/** Faulty rows that the answer about an import job lists. The job's report file lists all. */
 export const jobErrors = 100;
 /** Seconds for which a presigned URL is valid. An upload must begin within this time. */
 export const fileLinkSeconds = 3_600;
@@ -139,13 +139,13 @@ export const csvRow = 1_000_000;
 /** Blank rows beyond the number of other rows. Reading a blank row takes as long as reading any other row. */
 export const csvBlankLines = 100_000;
 
-/** A company can invite 200 reps on one day (UTC), and an abuser can send only few mails. */
+/** Invitations of a company on one day (UTC). The limit bounds the mails that an abuser can send. */
 export const invitationsPerDay = 200;
 /** An invitation expires after this time. The e-mail address can then be invited again. */
 export const invitationMs = 30 * 24 * 3_600_000;
 
 export const serviceAccounts = 50;
-/** Deleted ones count too, because records still show them as their authors. */
+/** Deleted service accounts count too, because records still show them as authors. */
 export const serviceAccountsEver = 1_000;
 export const keysPerAccount = 5;
 /** The default and the maximum lifetime of an API key. */
@@ -161,12 +161,12 @@ export const keyMailsPerDay = 10;
 export const keyUseMs = 15 * 60_000;
 /** A disabled user or a changed role takes effect at the latest after this time. */
 export const authorizationCacheSeconds = 60;
-/** Caches keep dictionaries for this time. */
+/** A cache keeps the statuses, tags and users of a company for this time. */
 export const dictionaryCacheMs = 60_000;
 
 /**
- * A transaction may commit later than `subscriptionsSettleMs` after the time that it stores. The publisher may then cache a mixture of old and
- * new registrations, and reads them again after this time.
+ * The publisher caches registrations for this time. The cache may have a mixture of old and new ones, if a transaction commits later than
+ * `subscriptionsSettleMs` after the time that it stores.
  */
 export const subscriptionsCacheMs = 60_000;
 /** Shortly after a change, a Query may return a mixture of old and new registrations, so the publisher caches none. */
@@ -192,7 +192,7 @@ export const directMatchesTogether = 200;
 export const filterDepth = 5;
 export const filterKeys = 50;
 export const filterBytes = 4 * 1024;
-/** DNS look-up of a receiver. It also counts towards `exchangeMs`. */
+/** Maximum time of the DNS look-up of a receiver. The look-up also counts towards `exchangeMs`. */
 export const lookupMs = 3_000;
 /** Concurrent DNS look-ups of one function. Five companies with 40 webhooks each can use it at once. */
 export const lookupsAtOnce = 200;
@@ -208,7 +208,7 @@ export const answerBytes = 16 * 1024;
 /** Bytes of a response that are stored with the attempt. The service reads up to `answerBytes`. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
-/** The request that creates the replay counts all of them before its deadline. */
+/** The request that creates a replay counts its deliveries, and must do this before its deadline. */
 export const replayedDeliveries = 100_000;
 /** The maximum delay of SQS. */
 export const queueDelaySeconds = 900;

@@ -9,8 +9,8 @@ const MOST_LETTERS = 64;
 /**
  * Returns the first of the most similar names, without regard to case, or undefined if none is similar.
  *
- * @param farthest maximum number of characters to insert, remove or replace. By default, a third of the name and at most 3, and for a name
- * of one character 0.
+ * @param farthest maximum number of characters to insert, remove or replace. The default is a third of the name's length, but at most 3,
+ * and 0 for a name of one character.
  */
 export function nearestOf(name: string, known: Iterable<string>, farthest?: number): string | undefined {
   const given = folded(name.slice(0, MOST_LETTERS));

@@ -26,7 +26,7 @@ export function namingValues({ [KNOWN_VALUES]: values }: Readonly<Schema>, descr
   return [text, `Known values: ${names.join(", ")}.`].filter(Boolean).join(" ");
 }
 
-/** Removes the pattern of a time. From it, generators for Python and C# make code that compares a time with a text. */
+/** Removes the pattern of a time, because generators for Python and C# turn it into code that compares a time with a text. */
 export function withoutTimePattern(schema: Schema): void {
   if (schema.format === "date-time") delete schema.pattern;
 }

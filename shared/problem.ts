@@ -26,7 +26,6 @@ export const ProblemCode = z.enum([
 ]);
 export type ProblemCode = z.infer<typeof ProblemCode>;
 
-/** `pointer` is a JSON pointer to a field of the body. `parameter` is the name of a path, query or header parameter. */
 export const Fault = named(
   "Fault",
   z.object({

@@ -12,7 +12,7 @@ export interface Received<Message> {
 
 export type Ends = readonly PromiseSettledResult<unknown>[];
 
-/** Without this, a failed message would become visible only at the end of the queue's visibility timeout. */
+/** The seconds until a failed message is visible again. By default, it would wait for the end of the queue's visibility timeout. */
 const returnSeconds = (receiveCount: number): number => Math.min(60, 2 ** receiveCount);
 
 /** `work` returns one result for each message, in the same order. `returnIn` makes a failed message visible again after some seconds. */
@@ -26,7 +26,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
 
   async function returnMessage(record: SQSRecord, error: unknown): Promise<{ itemIdentifier: string }> {
     log.error("message failed", { messageId: record.messageId, ...errorFields(error) });
-    // The message only becomes visible later, after the queue's visibility timeout.
+    // If this call fails, the message is visible again after the queue's visibility timeout.
     await returnIn(record.receiptHandle, returnSeconds(receiveCount(record))).catch(() => undefined);
     return { itemIdentifier: record.messageId };
   }
@@ -36,7 +36,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
     const readable: { record: SQSRecord; received: Received<z.output<S>> }[] = [];
     for (const record of Records) {
       const parsed = z.safeParse(schema, jsonOf(record.body));
-      // SQS finally moves an invalid message to the dead-letter queue.
+      // After the last attempt, SQS moves an invalid message to the dead-letter queue.
       if (!parsed.success) failed.push(returnMessage(record, parsed.error));
       else {
         const received = {
@@ -73,7 +73,7 @@ export const eachAlone =
 
 const receiveCount = ({ attributes }: SQSRecord): number => Number(attributes.ApproximateReceiveCount);
 
-/** No schema accepts undefined. */
+/** Returns undefined, which no schema accepts, if the text is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

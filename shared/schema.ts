@@ -1,4 +1,4 @@
-/** Schemas of single values, for requests, stored rows and the API's description. */
+/** Schemas of single values, for requests, stored rows and the OpenAPI document. */
 import * as z from "zod/mini";
 import { isBlank } from "#shared/blank.ts";
 import * as limits from "#shared/limits.ts";
@@ -13,7 +13,7 @@ export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array
 /** Unique in the whole service. */
 export const Id = z.int().check(z.minimum(1));
 
-/** A value for the option `error` of a zod schema: a wrong format gets this message. Other faults, such as a wrong type, keep zod's. */
+/** A value for the option `error` of a zod schema: a wrong format gets this message. Other faults keep the message of zod. */
 export const malformed =
   (message: string) =>
   ({ code }: { readonly code: string }): string | undefined =>
@@ -101,8 +101,8 @@ export function codePoints(value: string): number {
 export const atMost = (max: number) => z.maxLength(max, `must have at most ${max} characters`);
 
 /**
- * A dot-atom (RFC 5322), `@`, and a host name with at least one dot. No quoted local parts and IP addresses. No label begins or ends with a
- * hyphen. The last label has only letters, or is a Punycode label (RFC 5890).
+ * A dot-atom (RFC 5322), `@`, and a host name with at least one dot. Quoted local parts and IP addresses are not accepted. No label begins
+ * or ends with a hyphen. The last label has only letters, or is a Punycode label (RFC 5890).
  */
 const mailbox =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*\.)+(?:[A-Za-z]{2,}|[Xx][Nn]--[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*)$/;
@@ -124,7 +124,7 @@ export const degrees = (limit: 90 | 180, shown?: "withoutValue") =>
     z.transform((value) => (Math.abs(value) < 1e-9 ? 0 : value)),
   );
 
-/** Usual faults are exchanged coordinates, and those of a map projection. A CSV row shows the value itself. */
+/** The message names two usual faults: exchanged coordinates, and metres. `withoutValue` is for CSV rows, whose messages add the value. */
 export function coordinate(limit: 90 | 180, shown?: "withoutValue") {
   const name = limit === 90 ? "a latitude from -90 to 90 degrees" : "a longitude from -180 to 180 degrees";
   const error = ({ input }: { readonly input?: unknown }): string => {

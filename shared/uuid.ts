@@ -1,7 +1,7 @@
-/** UUIDs that clients make. In a separate file, so that only bundles that need it contain it. */
+/** The schema of UUIDs that clients make. It has a separate file, so that other bundles do not contain it. */
 import * as z from "zod/mini";
 
-/** Compare and store them in lower case. `z.uuid` would add the patterns of all UUID versions to the bundles. */
+/** Compare and store UUIDs in lower case. `z.uuid` would add the patterns of all UUID versions to the bundles. */
 export const Uuid = z
   .string()
   .check(

@@ -1,6 +1,6 @@
 /**
- * The text of an API key: `pck_<id>_<secret><checksum>`. The id finds the key's row. The checksum lets the service refuse a misspelt key
- * without a read, and lets scanners of source code recognize a lost key.
+ * The text of an API key: `pck_<id>_<secret><checksum>`. The id finds the key's row. With the checksum, the service refuses a misspelt key
+ * without a read, and scanners of source code recognize a lost key.
  */
 import { createHash, randomInt, timingSafeEqual } from "node:crypto";
 import { crc32 } from "node:zlib";
@@ -13,7 +13,7 @@ const SECRET = 32;
 const CHECKSUM = 6;
 const FORM = `pck_[0-9A-Za-z]{${ID}}_[0-9A-Za-z]{${SECRET + CHECKSUM}}`;
 
-/** An Authorization header with an API key. Each alternative of the gateway's pattern describes the whole header. */
+/** The pattern of a whole Authorization header with an API key. It is one alternative of the pattern that API Gateway checks. */
 export const KEY_PATTERN = `^[Bb][Ee][Aa][Rr][Ee][Rr] +${FORM}$`;
 const header = new RegExp(KEY_PATTERN);
 
@@ -46,7 +46,7 @@ export function newKey(id: string): string {
   return text + checksumOf(text);
 }
 
-/** Undefined if the header contains no text of the form of a key. The checksum may be wrong. */
+/** Undefined if the header has no text in the form of a key. The checksum may be wrong. */
 export const keyIn = (authorization: string): string | undefined =>
   header.test(authorization) ? authorization.slice(authorization.lastIndexOf(" ") + 1) : undefined;
 
@@ -58,6 +58,6 @@ export const ringOf = (keyId: string): string => keyId.slice(0, RING_ID);
 /** The table contains only this hash. A secret is random and long, so it needs no slow hash. */
 export const digestOf = (key: string): string => createHash("sha256").update(key).digest("base64url");
 
-/** Takes the same time for all digests. */
+/** Takes the same time for all digests, so that the time of a refusal tells an attacker nothing. */
 export const isSame = (digest: string, other: string): boolean =>
   timingSafeEqual(Buffer.from(digest, "base64url"), Buffer.from(other, "base64url"));

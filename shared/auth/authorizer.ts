@@ -1,6 +1,6 @@
 /**
- * The Lambda authorizer of API Gateway: verifies the Authorization header and returns a policy with the caller's identity and rights, which
- * API Gateway caches.
+ * The Lambda authorizer of API Gateway. It verifies the Authorization header, and returns a policy with the caller's identity and rights.
+ * API Gateway caches the policy.
  */
 import type { Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -46,7 +46,7 @@ export const authorizer =
       const { authorizationToken, methodArn } = TokenEvent.parse(event);
       try {
         const { result: caller, usage } = await metered(() => authenticate(apiContext(), authorizationToken));
-        // This line has the level debug, because it would be a tenth of all log bytes, and the access log also contains the caller.
+        // The level is debug, because this line would be a tenth of all log bytes, and the access log contains the caller too.
         log.debug("authorized", { companyId: caller.companyId, userId: caller.userId, ...usage });
         return authorization(caller, methodArn);
       } catch (error) {
@@ -68,8 +68,8 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
 });
 
 /**
- * Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so the token itself must be the reason. A
- * disabled user gets an error, because an admin may enable the user again.
+ * Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so the reason must be a property of the token
+ * alone. A disabled user therefore gets an error: an admin may enable the user again.
  */
 const refusal = (reason: Refusal, methodArn: string): Authorization => ({
   principalId: "refused",

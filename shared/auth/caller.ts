@@ -5,8 +5,8 @@ import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { PathId } from "#shared/schema.ts";
 
 /**
- * A person, or a service account with the key of the request. `role` and `permissions` of a key are those that the account and the key's
- * creator both have.
+ * A person, or a service account with the API key of the request. `role` and `permissions` of a service account are limited to those of the
+ * key's creator.
  */
 export interface Caller {
   readonly companyId: number;
@@ -47,7 +47,7 @@ export const visibleAssignee = (caller: Caller): number | undefined =>
 
 /**
  * Converts the caller to the authorizer's context, whose values are strings and never empty. Do not rename or redefine fields: API Gateway
- * caches contexts for a minute, so a new deployment receives those of the previous one.
+ * caches contexts for a minute, so a new release receives contexts of the previous one.
  */
 export const contextOf = ({ companyId, userId, role, permissions, key }: Caller) => ({
   companyId: `${companyId}`,

@@ -13,8 +13,8 @@ import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
 /**
- * The row of a token subject (the `sub` of a user's tokens). It contains a copy of the user's rights, so that authentication reads only one
- * row.
+ * The row of a token subject (the `sub` of a user's tokens). It contains a copy of the user's rights. Authentication therefore reads only
+ * one row.
  */
 export const Identity = z.object({
   type: z.literal("identity"),
@@ -53,8 +53,8 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
 const USER = 1;
 
 /**
- * Removes the expiry times from the identity, the user and the reserved address. Returns false if the invitation has expired or was
- * withdrawn. It may be called repeatedly and concurrently.
+ * Removes the time of expiry from the rows of the identity, the user and the reserved address. Returns false if the invitation has expired
+ * or was withdrawn. It may be called repeatedly and concurrently.
  */
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,

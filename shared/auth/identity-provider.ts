@@ -15,11 +15,11 @@ import { oncePerInstance } from "#shared/instance.ts";
 export interface IdentityProvider {
   /** The inviter may choose the token subject if another system manages the users. */
   readonly takesSubjects: boolean;
-  /** Minimum milliseconds of an invitation request. Without it, a shorter time would reveal that another company has the e-mail address. */
+  /** Minimum milliseconds of an invitation request. A shorter time would reveal that another company has the e-mail address. */
   readonly answersAfterMs: number;
   /**
-   * Registers the e-mail address and returns the token subject. A repeated call resumes an interrupted registration. `known` is the earlier
-   * subject.
+   * Registers the e-mail address and returns the token subject. A repeated call resumes an interrupted registration. `known` is the subject
+   * of an earlier call.
    */
   invite(email: string, known?: string): Promise<{ readonly sub: string }>;
   /** Does nothing if the user is unknown or has already signed in. */
@@ -37,7 +37,7 @@ export const directoryOnly: IdentityProvider = {
   withdraw: async () => undefined,
 };
 
-/** A user pool usually creates a user and sends the mail in less time. */
+/** A user pool usually needs less time to create a user and send the mail. */
 const ANSWERS_AFTER_MS = 2_000;
 
 export function userPool(id: string, client: CognitoIdentityProviderClient = cognitoClient()): IdentityProvider {

@@ -12,7 +12,7 @@ import { ConditionFailed } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** A request does not wait longer than this for the write of its key's use. */
+/** A request waits at most this long for the write of the time at which its key was used. */
 const USE_MS = 500;
 
 type Context = Pick<ApiContext, "table" | "clock">;
@@ -21,12 +21,15 @@ interface Refused {
   readonly ring: StoredKeyRing | undefined;
   readonly at: number;
 }
-/** Guesses of an id cost one read a minute. A key that is accepted is always read, because it may have been revoked. */
+/**
+ * The last refusal of each key id. Guesses of the secret of an id therefore cost one read a minute. An accepted key is read each time,
+ * because it may have been revoked.
+ */
 const refusals = new LRUCache<string, Refused>({ max: 10_000 });
 
 /**
- * Returns the caller. A refusal is the same for a key that is unknown, wrong, expired or revoked, and after the same number of reads. A
- * misspelt key, whose checksum is wrong, costs no read.
+ * Returns the caller. A refusal, and its number of reads, are the same for an unknown, a wrong, an expired and a revoked key. A key with a
+ * wrong checksum is refused without a read.
  */
 export async function callerOfKey(context: Context, text: string): Promise<Caller> {
   if (!hasChecksum(text)) throw refused();
@@ -47,20 +50,20 @@ export async function callerOfKey(context: Context, text: string): Promise<Calle
   return { companyId, userId, ...common(rights, key.creatorRights), key: { id, scopes: scopesOf(key) } };
 }
 
-/** A key without a creator who answers for it must not give rights to others. */
+/** An orphaned key, of which a sponsor got a lower role or was disabled, must not give rights to others. */
 const scopesOf = ({ scopes, orphanedAt }: StoredKey): StoredKey["scopes"] =>
   orphanedAt === undefined ? scopes : scopes.filter((scope) => scope !== "keys:manage" && scope !== "users:manage");
 
 const refused = (): TokenRefused => new TokenRefused("unknown, expired or revoked key", "The API key is not valid.");
 
-/** The key of the ring with this text, if it can be used now. */
+/** Returns the key of the ring with this text. Undefined if there is none, or if it cannot be used now. */
 function matching(ring: StoredKeyRing | undefined, text: string, nowMs: number): StoredKey | undefined {
   if (ring === undefined || !ring.rights.isActive || ring.suspendedAt !== undefined) return undefined;
   const digest = digestOf(text);
   return ring.keys.find((key) => isSame(key.digest, digest) && isLive(key, nowMs));
 }
 
-/** A failure only leaves an older time. So does a concurrent change of the ring, or a use of another of its keys. */
+/** Stores the time of the use. After a failure or a concurrent write of the ring, an older time stays. */
 async function noteUse({ table }: Context, ring: StoredKeyRing, { id }: StoredKey, nowMs: number): Promise<void> {
   const known = ring.lastUsed?.[id];
   if (known !== undefined && nowMs - Date.parse(known) < limits.keyUseMs) return;

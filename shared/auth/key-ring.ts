@@ -1,6 +1,6 @@
 /**
- * The stored row of a key ring, which holds all keys of a service account. Authentication reads only this row, so it contains copies of the
- * rights of the account and of the creators of the keys. One transaction changes a right and all its copies.
+ * The stored row of a key ring, which holds all API keys of a service account. It contains copies of the rights of the account and of the
+ * creators of the keys, so authentication reads only this row. One transaction changes a right and all its copies.
  */
 import * as z from "zod/mini";
 import { Scope } from "#shared/auth/scopes.ts";
@@ -20,17 +20,17 @@ export const StoredKey = z.object({
   last4: z.string(),
   scopes: z.array(Scope),
   createdBy: Id,
-  /** The users who answer for the key: its creator, and if a key has created it, also those who answer for that key. */
+  /** The users who are responsible for the key: its creator, and, if an API key has created it, the sponsors of that key. */
   sponsors: z.array(Id),
-  /** The rights of the creator at the creation of the key, or lower ones since. */
+  /** The rights of the creator when the key was created, without those that the creator or a sponsor has lost since. */
   creatorRights: z.object({ role: Role, permissions: z.array(Permission) }),
   createdAt: Timestamp,
   expiresAt: Timestamp,
-  /** The time at which a sponsor lost the role or was disabled. */
+  /** The time at which a sponsor got a lower role or was disabled. */
   orphanedAt: z.optional(Timestamp),
   /** The key that replaces this one after a rotation. */
   replacedBy: z.optional(z.string()),
-  /** The last reminder of the expiry, in days before it. */
+  /** The last reminder of the expiry that was sent: how many days before the expiry it was due. */
   daysLeft: z.optional(z.int()),
 });
 export type StoredKey = z.infer<typeof StoredKey>;
@@ -49,7 +49,7 @@ export const StoredKeyRing = z.object({
   /** The time at which an operator suspended the company. */
   suspendedAt: z.optional(z.string()),
   keys: z.array(StoredKey),
-  /** When the keys were used, by the id of the key. At most every 15 minutes, a use writes its time. */
+  /** The times at which the keys were used, by key id. A use writes its time at most every 15 minutes. */
   lastUsed: z.optional(z.record(z.string(), Timestamp)),
   /** The notices that the next mail to the admins contains. */
   unsent: z.optional(z.array(KeyNotice)),
@@ -58,7 +58,7 @@ export const StoredKeyRing = z.object({
 });
 export type StoredKeyRing = z.infer<typeof StoredKeyRing>;
 
-/** A key without a creator who answers for it ends early. */
+/** Returns the time at which a key ends, in milliseconds since 1970. An orphaned key ends early. */
 export const endOf = ({ expiresAt, orphanedAt }: Pick<StoredKey, "expiresAt" | "orphanedAt">): number => {
   const end = Date.parse(expiresAt);
   return orphanedAt === undefined ? end : Math.min(end, Date.parse(orphanedAt) + limits.orphanedKeyMs);
@@ -70,10 +70,10 @@ export async function readRing({ table }: Pick<ReadContext, "table">, { sub }: S
   return StoredKeyRing.parse(await table.get(keys.keyRing(sub)));
 }
 
-/** Ended keys stay in the list, which shows when they were used, up to this number together with the others. */
+/** Maximum keys in a ring, together with ended ones. Ended keys stay while there is room, because the API shows when they were used. */
 export const KEPT = 10;
 
-/** Changes the keys or the rights of a ring. The admins get a mail about it at `mailAt`. The condition is that it has not changed since `before` was read. */
+/** Changes the keys or rights of a ring, if it has not changed since `before` was read. The notices are mailed to admins at `mailAt`. */
 export function ringWrite(
   before: StoredKeyRing,
   { rights, ...after }: Pick<StoredKeyRing, "keys" | "rights">,
@@ -97,7 +97,7 @@ export function ringWrite(
 
 const DAY_MS = 24 * 3_600_000;
 
-/** The reminders of the expiry of a key that are left, each with its time. A key that lives shorter than this has none. */
+/** The reminders of a key's expiry that were not sent, each with its time. A key gets no reminder for a time before its creation. */
 function remindersOf(key: StoredKey): { readonly days: number; readonly at: number }[] {
   if (key.replacedBy !== undefined) return [];
   return [14, 3, 1]
@@ -105,7 +105,7 @@ function remindersOf(key: StoredKey): { readonly days: number; readonly at: numb
     .filter(({ days, at }) => days < (key.daysLeft ?? Number.POSITIVE_INFINITY) && at > Date.parse(key.createdAt));
 }
 
-/** The key after the reminders that are due. The same key if none is. */
+/** Returns the key with the due reminders marked as sent. Returns the same object if none is due. */
 export function reminded(key: StoredKey, nowMs: number): StoredKey {
   const due = isLive(key, nowMs) ? remindersOf(key).filter(({ at }) => at <= nowMs) : [];
   return due.length === 0 ? key : { ...key, daysLeft: Math.min(...due.map(({ days }) => days)) };

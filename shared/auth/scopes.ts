@@ -1,4 +1,4 @@
-/** The scopes of API keys: what a key may do. Persons have no scopes, and only their role and permissions limit them. */
+/** The scopes of API keys: what a key may do. Persons have no scopes: only their role and permissions limit them. */
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
 import { named } from "#shared/schema.ts";
@@ -23,16 +23,15 @@ export const Scope = named(
 );
 export type Scope = z.infer<typeof Scope>;
 
-/** The scope that a key needs for an endpoint. If there are several, one of them is enough. */
+/** The scope that a key needs for an endpoint. Of several scopes, one is enough. */
 export type NeededScope = Scope | readonly Scope[] | "none";
 
-/** One of them is enough. Undefined if the endpoint needs no scope. */
+/** Returns the scopes as a list. Undefined if the endpoint needs no scope. */
 export const scopesOf = (needed: NeededScope): readonly Scope[] | undefined => {
   if (needed === "none") return undefined;
   return typeof needed === "string" ? [needed] : needed;
 };
 
-/** `key` is that of the caller. Undefined for a person. */
 interface KeyHolder {
   readonly key?: { readonly scopes: readonly Scope[] } | undefined;
 }

@@ -3,10 +3,10 @@
 /** Number of throttle keys for companies. Several companies may share a key: for two given companies, the probability is 1 / 32. */
 export const THROTTLE_KEYS = 32;
 
-/** The key of requests with refused tokens. No company has it, so they never use up the limit of a company. */
+/** The key of requests with refused tokens. No company has this key, so these requests do not use up the limit of a company. */
 export const REFUSED = 0;
 
-/** Returns a number from 1 to THROTTLE_KEYS by a hash: the modulo of company ids, which are not consecutive, could be uneven. */
+/** Returns a number from 1 to THROTTLE_KEYS by a hash. Company ids are not consecutive, so a modulo of the ids could be uneven. */
 export function throttleSlot(companyId: number): number {
   let hash = companyId ^ Math.floor(companyId / 2 ** 32);
   // The last steps of MurmurHash3: each bit of the result depends on each bit of the id.

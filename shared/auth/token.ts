@@ -1,4 +1,4 @@
-/** Verifies access tokens of the configured OpenID Connect issuer. The signing keys never come from an address in a token. */
+/** Verifies access tokens of the configured OpenID Connect issuer. Signing keys are never fetched from an address in a token. */
 import {
   FetchError,
   JwtBaseError,
@@ -19,8 +19,8 @@ import * as limits from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 2_000;
 
 /**
- * An Authorization header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. API Gateway uses the same
- * pattern, and its documentation does not say whether it matches the whole header.
+ * The pattern of an Authorization header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. The
+ * documentation of API Gateway, which checks this pattern, does not say whether it must match the whole header, so it has `^` and `$`.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
@@ -28,7 +28,7 @@ export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za
 const LEEWAY_SECONDS = 60;
 
 /**
- * The reason in the `WWW-Authenticate` header of the 401 (RFC 6750). It is a property of the token alone, so it reveals nothing about
+ * The reason in the `WWW-Authenticate` header of the 401 (RFC 6750). The reason is a property of the token alone. It reveals nothing about
  * users, and API Gateway may cache it. All refusals of API keys have the same reason.
  */
 export type Refusal =
@@ -76,7 +76,6 @@ export function subjectOfToken(token: string, audience: readonly string[]): Prom
   return own(token, audience);
 }
 
-/** Returns the token's subject. */
 export async function verifiedSubject(authorization: string): Promise<string> {
   return subjectOfToken(tokenOf(authorization), setting("AUDIENCE"));
 }
@@ -87,12 +86,12 @@ function tokenOf(authorization: string): string {
   return token;
 }
 
-/** Client ids or audiences, of which a token needs one. */
+/** `audience` lists client ids or audiences. The token needs one of them. */
 type SubjectOfToken = (token: string, audience: readonly string[]) => Promise<string>;
 
 /**
- * The result throws `unauthenticated` for an invalid token, and `unavailable` if the issuer's keys cannot be fetched. The keys are cached,
- * and fetched again for an unknown key id.
+ * The returned function throws `unauthenticated` for an invalid token, and `unavailable` if the issuer's signing keys cannot be fetched. It
+ * caches these keys, and fetches them again for an unknown key id.
  */
 export function tokenSubjects(issuer: Issuer): SubjectOfToken {
   let verifier: Promise<Verify> | undefined;
@@ -119,8 +118,8 @@ export function tokenSubjects(issuer: Issuer): SubjectOfToken {
 function refused(error: unknown): ApiError {
   const cause = error instanceof JwtBaseError ? error : undefined;
   const detail = "The access token is not valid.";
-  // The library waits some seconds before it fetches the keys again. A later fetch may find the key, so API Gateway must not cache this
-  // refusal, as it does after a TokenRefused.
+  // The library waits some seconds before it fetches the keys again, and may then find the key. API Gateway caches a TokenRefused, so this
+  // refusal must be another error.
   if (error instanceof WaitPeriodNotYetEndedJwkError) return unauthenticated(detail, cause);
   return new TokenRefused(refusalOf(error), detail, cause);
 }
@@ -184,7 +183,7 @@ function assertAudience(payload: JwtPayload, audience: readonly string[]): void 
   }
 }
 
-/** Without this check, the library would report an invalid token, although the fault is the issuer's. */
+/** Checks the form of the keys. Without the check, the library would report an invalid token for a fault of the issuer. */
 async function fetchKeys(url: string): Promise<ArrayBuffer> {
   const bytes = await fetchBytes(url);
   try {
@@ -196,8 +195,8 @@ async function fetchKeys(url: string): Promise<ArrayBuffer> {
 }
 
 /**
- * The library's own function refuses a local issuer without TLS. Redirects are not followed. A request that fails is sent once more: the
- * issuer may have closed an idle connection, and a function that Lambda has paused does not notice this.
+ * The library's own function would refuse a local issuer without TLS. Redirects are not followed. A failed request is sent once more: the
+ * issuer may have closed an idle connection, which a function that Lambda has paused does not notice.
  */
 async function fetchBytes(url: string): Promise<ArrayBuffer> {
   const read = async (): Promise<ArrayBuffer> => {

@@ -14,7 +14,6 @@ export const Permission = named(
 );
 export type Permission = z.infer<typeof Permission>;
 
-/** Absent for a person. */
 export const UserType = named("UserType", z.enum(["service"]), "The kind of a user who is not a person.");
 
 export const UserSummary = named(
@@ -38,7 +37,7 @@ export const PERMISSIONS_TEXT =
 export const ASSIGNEE_TEXT = "An active user of the company, or null for nobody.";
 /* @__PURE__ */ explain([UserSummary], () => ({ fields: { email: EMAIL_TEXT, type: TYPE_TEXT } }));
 
-/** Rows may have an e-mail address that the rule for new addresses refuses. */
+/** A stored user may have an e-mail address that the rule for new addresses refuses. */
 const KnownEmail = z.email({ pattern: /@/ }).check(atMost(limits.email));
 
 /** The fields of a user that are the same in the API and in the stored row. */
@@ -54,11 +53,11 @@ export const userFields = {
   updatedAt: Timestamp,
 };
 
-/** The user's row and the row of the token subject both contain them, and one transaction writes both. */
+/** The row of the user and the row of the token subject both contain these fields. One transaction writes both rows. */
 export const UserRights = z.object({ role: Role, permissions: z.array(Permission), isActive: z.boolean() });
 export type UserRights = z.infer<typeof UserRights>;
 
-/** The number of changes of the fields that other records show. Undefined if there were none. */
+/** How often a field changed that other records show, such as a name. Undefined if there was no such change. */
 export const Renames = z.optional(z.int());
 
 /** `sub` is the subject of the user's tokens, or the id of the key ring of a service account. */

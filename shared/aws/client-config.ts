@@ -12,7 +12,7 @@ export interface ClientSettings {
   readonly endpoint?: string | undefined;
   /** The default is AWS_REGION. */
   readonly region?: string | undefined;
-  /** By default, the SDK finds credentials itself, for example those of the role of the function. */
+  /** The default is what the SDK finds, for example the credentials of the function's role. */
   readonly credentials?: Credentials | (() => Promise<Credentials>) | undefined;
   readonly connectMs?: number;
   /** A request fails if no byte arrives for this time. */
@@ -20,13 +20,13 @@ export interface ClientSettings {
   readonly attempts?: number;
 }
 
-/** The time-outs are short, so that an API function can still answer within 25 seconds when an AWS service hangs. */
+/** The time-outs are short: an API function must answer within 25 seconds even if an AWS service does not respond. */
 const CONNECT_MS = 1_000;
 const ANSWER_MS = 3_000;
 /** Maximum number of attempts for one call of an AWS service. */
 export const ATTEMPTS = 3;
 
-/** Maximum number of connections of one client. They stay open between requests. */
+/** Maximum number of connections of one client. A connection stays open between requests. */
 const CONNECTIONS = 50;
 
 interface FailedCall {
@@ -34,7 +34,7 @@ interface FailedCall {
   readonly error: unknown;
 }
 
-/** Passes the messages of the SDK to the log. Without `info`, which is only declared, the SDK does not copy each request and response. */
+/** Passes messages of the SDK to the log. `info` is only declared: if it existed, the SDK would copy each request and response for it. */
 class SdkLog {
   declare readonly info: () => void;
 
@@ -52,7 +52,7 @@ class SdkLog {
 
 const sdkLog = new SdkLog();
 
-/** The retry mode is not `adaptive`: it slows down all requests after one throttled key, and ignores the unprocessed keys of a batch. */
+/** The retry mode is not `adaptive`, which slows down all requests after one throttled key and ignores the unprocessed keys of a batch. */
 export function clientConfig(settings: ClientSettings = {}) {
   const { endpoint, region, credentials, connectMs = CONNECT_MS, answerMs = ANSWER_MS, attempts = ATTEMPTS } = settings;
   const agent = { keepAlive: true, maxSockets: CONNECTIONS };

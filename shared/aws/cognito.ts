@@ -14,7 +14,7 @@ import {
 } from "@aws-sdk/client-cognito-identity-provider";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** This is more than the default, because Cognito sends the invitation mail before it responds. */
+/** Longer than the default, because Cognito sends the invitation mail before it responds. */
 const ANSWER_MS = 5_000;
 
 export const cognitoClient = (settings: ClientSettings = {}): CognitoIdentityProviderClient =>
@@ -28,7 +28,7 @@ export interface UserPool {
 export interface PoolUser {
   /** The subject of the user's tokens. */
   readonly sub: string | undefined;
-  /** The user has not accepted the invitation yet. */
+  /** True until the user accepts the invitation. */
   readonly isInvited: boolean;
 }
 
@@ -82,13 +82,13 @@ export async function removePoolUser({ id, client }: UserPool, email: string): P
   }
 }
 
-/** The user need not change it at the first sign-in. */
+/** The user need not change the password at the first sign-in. */
 export async function setPassword({ id, client }: UserPool, email: string, password: string): Promise<void> {
   const user = { UserPoolId: id, Username: email };
   await client.send(new AdminSetUserPasswordCommand({ ...user, Password: password, Permanent: true }));
 }
 
-/** Needs the right `cognito-idp:AdminInitiateAuth`. Undefined if the pool requires something else, for example a second factor. */
+/** Returns an access token, or undefined if the pool requires more, for example a second factor. Needs `cognito-idp:AdminInitiateAuth`. */
 export async function signInByPassword(
   { id, client }: UserPool,
   { clientId, user, password }: { readonly clientId: string; readonly user: string; readonly password: string },
@@ -104,7 +104,7 @@ export async function signInByPassword(
   return AuthenticationResult?.AccessToken;
 }
 
-/** Undefined if the pool returns none. */
+/** Returns an access token, or undefined if the pool returns none. */
 export async function signInByRefreshToken(
   client: CognitoIdentityProviderClient,
   { clientId, refreshToken }: { readonly clientId: string; readonly refreshToken: string },

@@ -1,4 +1,4 @@
-/** The DynamoDB clients. The usual one converts sets to `Set`, and binary values to `Uint8Array`. */
+/** The DynamoDB clients. Most code uses `dynamoClient`, which converts sets to `Set`, and binary values to `Uint8Array`. */
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";

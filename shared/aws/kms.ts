@@ -1,7 +1,7 @@
-/** The KMS client for data keys. It loads the SDK at its first request, because most functions have their keys in the cache. */
+/** The KMS client for data keys. It loads the SDK at its first request, because most requests find their data key in the cache. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
-/** Names and values that are not secret. KMS decrypts a key only with the same context, and CloudTrail logs it. */
+/** The encryption context of KMS. KMS decrypts a key only with the same context. It must have no secret, because CloudTrail logs it. */
 export type KeyContext = Readonly<Record<string, string>>;
 
 export interface Kms {

@@ -10,10 +10,10 @@ export interface Link {
   readonly expiresAt: string;
 }
 
-/** S3 refuses an upload with other values, with other bytes, or if the file already exists. */
+/** S3 refuses an upload with other headers, with other bytes, or to an existing file. */
 export interface UploadHeaders {
   readonly "content-type": string;
-  /** Must be `*`: S3 refuses to replace a file. */
+  /** Must be `*`, with which S3 refuses to replace a file. */
   readonly "if-none-match": string;
   readonly "content-length"?: string | undefined;
   readonly "x-amz-checksum-sha256"?: string | undefined;
@@ -50,8 +50,8 @@ export function openLinks(): Links {
         ...(length !== undefined && { ContentLength: Number(length) }),
         ...(sha256 !== undefined && { ChecksumSHA256: sha256 }),
       });
-      // Signed, so that the client cannot change them. Otherwise the signer would omit the media type, and move `x-amz-` headers into the
-      // query.
+      // All headers are signed, so that the client cannot change them. By default, the signer would omit the media type and move `x-amz-`
+      // headers into the query.
       const names = new Set(Object.keys(headers));
       const url = await getSignedUrl(s3(), command, { expiresIn, signableHeaders: names, unhoistableHeaders: names });
       return expiring(url, expiresIn, nowMs);

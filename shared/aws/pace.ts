@@ -5,13 +5,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { msUntilDeadline } from "#shared/deadline.ts";
 
-/** Maximum number of concurrent batches of one `send`. With more, batches could wait for a connection. */
+/** Maximum number of concurrent batches of one `send`. More batches could have to wait for a connection. */
 const SLOTS = 12;
-/** Maximum pause in milliseconds before the next attempt, or 25 ms after an attempt with some success. */
+/** The pause before an attempt is random. Its maximum is 25 ms, and doubles after each attempt without progress up to this value. */
 const PAUSE_MS = 2_000;
-/** If the caller has no deadline, `send` gives up when no entry was processed for this many milliseconds. */
+/** If there is no deadline, `send` gives up when no entry was processed for this many milliseconds. */
 const PATIENCE_MS = 5_000;
-/** If the caller has a deadline, `send` gives up this many milliseconds before it, so that the caller can still respond to its client. */
+/** `send` gives up this many milliseconds before the deadline, so that the caller can still respond to its client. */
 const RESERVE_MS = 2_000;
 
 /** Returns the entries that the service has not processed. */
@@ -22,8 +22,8 @@ const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttl
 const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
 /**
- * Adapts the number of concurrent batches to the rate that the service accepts. It grows slowly, and falls by up to a half for unprocessed
- * entries. The next `send` begins with it.
+ * Adapts the number of concurrent batches to the rate that the service accepts. The number grows slowly, and falls by up to a half when
+ * entries stay unprocessed. The next `send` begins with the last number.
  */
 export class Pace {
   #slots = SLOTS;
@@ -37,8 +37,8 @@ export class Pace {
   }
 
   /**
-   * Sends batches of at most `size` entries. Throws a `Busy` error shortly before the deadline, or without one when no entry was processed
-   * for PATIENCE_MS. When it returns or throws, no batch is running any more.
+   * Sends batches of at most `size` entries. Throws a `Busy` error RESERVE_MS before the deadline, or, if there is none, when no entry was
+   * processed for PATIENCE_MS. No batch is running any more when `send` returns or throws.
    */
   async send<T>(entries: readonly T[], size: number, sendChunk: SendChunk<T>): Promise<void> {
     const progress = { atMs: Date.now() };
@@ -91,7 +91,7 @@ export class Pace {
 
 const msUntilReserve = (): number => Math.max(0, (msUntilDeadline() ?? Number.POSITIVE_INFINITY) - RESERVE_MS + 1);
 
-/** If the service throttles the whole batch, all entries are unprocessed. */
+/** Returns all entries if the service throttles the whole batch. */
 async function unprocessed<T>(pending: readonly T[], sendChunk: SendChunk<T>): Promise<readonly T[]> {
   try {
     return await sendChunk(pending);

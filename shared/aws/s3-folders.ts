@@ -1,4 +1,4 @@
-/** Handles files below any prefix of a bucket. Only operators' commands use this. */
+/** Lists, reads, writes and removes files below a prefix of a bucket, for the commands of operators. */
 import {
   CopyObjectCommand,
   DeleteObjectsCommand,
@@ -22,7 +22,7 @@ export interface StoredFile {
 
 const FILES_TOGETHER = 1_000;
 
-/** Yields the files below the prefix whose keys follow `after`, in the order of their keys, in pages of at most 1 000 files. */
+/** Yields pages of at most 1 000 files below the prefix, sorted by key. The first key is the one after `after`. */
 export async function* filesAt(
   { s3, bucket }: FileStore,
   prefix: string,

@@ -1,4 +1,4 @@
-/** The files in the bucket. A download continues after a broken connection. Large files are multipart uploads. */
+/** Reads and writes the files in the bucket. A download continues after a broken connection. Large files are uploaded in parts. */
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -17,9 +17,8 @@ import { setting } from "#shared/config.ts";
 import { BucketUnavailable, FileGone } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** A request fails if no byte arrives for this time. */
 const ANSWER_MS = 6_000;
-/** The time-out in milliseconds of `openObjects`. It is long enough to send a part of 8 MB over a slow connection. */
+/** Long enough to send a part of 8 MB over a slow connection. */
 const PART_TIMEOUT_MS = 30_000;
 const READ_TRIES = 6;
 
@@ -28,9 +27,9 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
     (settings.endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL) !== undefined;
   return new S3Client({
     ...clientConfig({ answerMs: ANSWER_MS, ...settings }),
-    // A host name that begins with the bucket's name would not resolve to the local substitute for S3.
+    // By default, the bucket's name is a part of the host name. Such a host name would not resolve to the local substitute for S3.
     forcePathStyle: isStandIn,
-    // The SDK's checksum of a presigned upload would be that of an empty body. TLS already detects corrupted bytes.
+    // By default, the SDK would add the checksum of an empty body to a presigned upload. TLS already detects corrupted bytes.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
   });
@@ -43,8 +42,8 @@ const statusOf = (error: unknown): number | undefined =>
 const GONE = /^(NoSuchKey|NoSuchUpload|PreconditionFailed)$/;
 
 /**
- * Any 404 besides `gone` is a fault of the deployment: a missing bucket, or an endpoint that is not S3. Without the permission
- * `s3:ListBucket`, S3 would answer 403 for a missing file.
+ * A 404 whose error name does not match `gone` is a fault of the deployment: a missing bucket, or an endpoint that is not S3. The functions
+ * need the permission `s3:ListBucket`, because S3 would otherwise answer 403 for a missing file.
  */
 function bucketError(error: unknown, gone: RegExp): FileGone | BucketUnavailable {
   const status = statusOf(error);
@@ -67,16 +66,16 @@ export interface FileHeaders {
 
 export interface Objects {
   put(key: string, bytes: Uint8Array, contentType: string): Promise<void>;
-  /** Throws FileGone if it does not exist. */
+  /** Throws FileGone if the file does not exist. */
   get(key: string): Promise<Uint8Array>;
-  /** Throws FileGone if it does not exist, has a different ETag, or has a content encoding. */
+  /** Throws FileGone if the file does not exist, has a different ETag, or has a content encoding. */
   read(key: string, etag: string): AsyncGenerator<Uint8Array, void, undefined>;
   /** Undefined if the file does not exist. Throws BucketUnavailable if the bucket does not exist. */
   info(key: string): Promise<FileInfo | undefined>;
   remove(key: string): Promise<void>;
-  /** Returns the id. The file does not exist until the upload completes. */
+  /** Begins a multipart upload and returns its id. The file does not exist until the upload completes. */
   beginParts(key: string, headers: FileHeaders): Promise<string>;
-  /** Returns the ETag. Numbers begin at 1. Every part except the last one needs 5 MB. Uploading a part again replaces it. */
+  /** Returns the ETag of the part. Numbers begin at 1. Every part except the last one needs 5 MB. A repetition replaces the part. */
   putPart(key: string, upload: string, number: number, bytes: Uint8Array): Promise<string>;
   completeParts(key: string, upload: string, tags: readonly string[]): Promise<void>;
   /** Does nothing if the upload does not exist, so it may be repeated. */
@@ -101,7 +100,7 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
       return s3.send(new GetObjectCommand({ Bucket, Key: key, IfMatch: etag, ...Range }));
     });
 
-  /** Does not read the file. */
+  /** Returns the headers of a GET without reading the body. */
   async function opened(Key: string): Promise<Pick<GetObjectCommandOutput, "ContentLength" | "ETag">> {
     const { Body, ...headers } = await call((s3, Bucket) => s3.send(new GetObjectCommand({ Bucket, Key })));
     await Body?.transformToWebStream().cancel();
@@ -120,7 +119,7 @@ export function openObjects(open: () => S3Client = () => s3Client({ answerMs: PA
     read: (key, etag) => readThrough(ranged, key, etag),
     info: async (Key) => {
       const head = () => call((s3, Bucket) => s3.send(new HeadObjectCommand({ Bucket, Key })), /^NotFound$/);
-      // A 404 to HEAD has no body, so only a GET says whether the file or the whole bucket is missing.
+      // A 404 to HEAD has no body. Only the answer to a GET says whether the file or the whole bucket is missing.
       const file = (await unlessGone(head)) ?? (await unlessGone(() => opened(Key)));
       return file && { bytes: file.ContentLength ?? unreadable("no length"), etag: file.ETag ?? unreadable("no tag") };
     },
@@ -185,7 +184,7 @@ async function* readThrough(
   let at = 0;
   for (let fruitless = 0; fruitless < READ_TRIES; ) {
     const { ContentLength = 0, ContentEncoding, Body } = await ranged(key, etag, at);
-    // The bytes of such a file are compressed, and no caller decompresses them.
+    // No caller decompresses the bytes of a file with a content encoding.
     if (ContentEncoding !== undefined && ContentEncoding !== "") throw new FileGone("the file is stored compressed");
     const [from, end] = [at, at + ContentLength];
     try {

@@ -12,7 +12,7 @@ export interface Mail {
 
 export type SendMail = (mail: Mail) => Promise<void>;
 
-/** Undefined if the deployment has no sender. The region is that of the verified identity. The caller repeats a failed mail. */
+/** Undefined if the deployment has no sender. The region is that of the sender's SES identity. The caller repeats a failed mail. */
 export function openMail(settings: ClientSettings = {}): SendMail | undefined {
   const [from, identity] = [setting("MAIL_FROM"), setting("SES_IDENTITY")];
   if (from === undefined || identity === undefined) return undefined;

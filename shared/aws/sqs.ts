@@ -23,8 +23,8 @@ interface Grouped {
 }
 
 /**
- * SQS shares the consumers fairly between message groups. A company has a second group for events of single records of bulk jobs, so that
- * thousands of them do not delay its other events.
+ * SQS shares the consumers fairly between message groups. A company has a second group for events about single records of bulk jobs,
+ * because a job can cause thousands of them and must not delay other events.
  */
 export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
   isBulk === true ? `${companyId}-bulk` : String(companyId);
@@ -32,14 +32,14 @@ export const messageGroup = ({ companyId, isBulk }: Grouped): string =>
 export interface Queued<Message extends Grouped = Grouped> {
   /** The message, which is sent as JSON. */
   readonly message: Message;
-  /** Seconds, at most 900, the maximum of SQS. The consumer sends a new message for the rest of a longer delay. */
+  /** More than 900 seconds count as 900, the maximum of SQS. The consumer then sends a new message for the rest of the delay. */
   readonly delaySeconds: number;
 }
 
 export interface DeliveryQueue {
   /**
-   * Throws QueueBusy if SQS has not accepted all messages shortly before the deadline, or another error if a message is invalid. SQS may
-   * have accepted the others.
+   * Throws QueueBusy if SQS has still not accepted all messages shortly before the deadline. Throws another error if a message is invalid.
+   * In both cases, SQS may have accepted other messages.
    */
   send(entries: readonly Queued[]): Promise<void>;
   /** Makes a received message visible again after `seconds`, instead of after the visibility timeout of the queue. */
@@ -65,7 +65,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
         const { Failed = [] } = await sqs.send(
           new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: [...pending] }),
         );
-        // SQS would refuse a message with a fault of the sender each time.
+        // A repetition of a message with a fault of the sender would fail each time.
         refused.push(...Failed.filter(({ SenderFault }) => SenderFault));
         const left = new Set(Failed.flatMap(({ Id, SenderFault }) => (SenderFault ? [] : [Id])));
         return pending.filter(({ Id }) => left.has(Id));
@@ -89,7 +89,7 @@ export async function sendText(QueueUrl: string, MessageBody: string, sqs: SQSCl
   await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/** Rounded up to whole seconds, at most 900, the longest delay of SQS. */
+/** Rounds up to whole seconds, at most 900, the longest delay of SQS. */
 export const delaySecondsUntil = (dueMs: number, nowMs: number): number =>
   Math.min(limits.queueDelaySeconds, Math.max(0, Math.ceil((dueMs - nowMs) / 1_000)));
 
@@ -98,12 +98,12 @@ export interface JobId {
   readonly id: number;
 }
 
-/** The state of the job is in the table. */
+/** Names a job, whose state is in the table. */
 export interface JobMessage extends JobId {
   readonly kind: "import" | "export" | "bulk";
 }
 
-/** Parses a message about one job to a list, because other messages of a job queue may name several jobs or none. */
+/** Parses a message about one job to a list of jobs. S3 sends messages to the import queue that name several jobs or none. */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),

@@ -1,17 +1,17 @@
-/** The areas on the map by which a search index is filtered. */
+/** The areas on the map by which a company index can be filtered. */
 import { type Area, type Box, insideBox, type LatLng, type Places } from "#shared/company-index/criteria.ts";
 import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
 import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 
 export const emptyArea: Area = { box: null, contains: () => false };
 
-/** An area whose `bytes` of memory grow while segments are tested. */
+/** An area that caches the results for each tested segment. `bytes` is its size in memory, which therefore grows. */
 export interface PolygonArea extends Area {
   readonly bytes: number;
   readonly rowsInside: (places: Places) => Uint32Array;
 }
 
-/** Uses the even-odd rule. The boundary is part of the area. A ring without points is an empty area. */
+/** Returns the area of a ring by the even-odd rule. The boundary is a part of the area. A ring without points is an empty area. */
 export function polygonArea(ring: Ring): PolygonArea {
   if (ring.length === 0)
     return { ...emptyArea, bytes: 0, rowsInside: ({ lat }) => new Uint32Array((lat.length + 31) >>> 5) };
@@ -42,5 +42,5 @@ export function circleArea(center: LatLng, meters: number): Area {
   };
 }
 
-/** Returns the inside of a box and its edges. The box crosses the 180th meridian if minLng is greater than maxLng. */
+/** Returns a box with its edges. The box crosses the 180th meridian if minLng is greater than maxLng. */
 export const boxArea = (box: Box): Area => ({ box, contains: (lat, lng) => insideBox(box, lat, lng) });

@@ -1,7 +1,7 @@
 /**
  * The change log of a company, which `GET /api/changes` returns. A flush copies the changes of its entries into a chunk, in the transaction
- * that increases the version of the head row. A client that has all changes up to a version therefore finds each later change either in a
- * later chunk or in an unflushed entry.
+ * that increases the version of the head. A client that has all changes up to a version finds each later change in a later chunk or in an
+ * unflushed entry.
  */
 import * as z from "zod/mini";
 import { compress } from "#shared/company-index/encoding.ts";
@@ -12,7 +12,7 @@ import * as keys from "#shared/db/keys.ts";
 const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(), false) };
 /** The assignee of a prospect before and after a change. `after` is null if the prospect has no assignee or is deleted. */
 const assignees = { before: z.nullable(z.int()), after: z.nullable(z.int()) };
-/** The users whose devices may have a copy of a deleted record. Users who see all prospects may have one without being listed. */
+/** The users whose devices may have a copy of a deleted record. The list lacks users who see all prospects. */
 const holders = {
   /** Undefined if the record was not deleted, or if the users are not known. */
   heldBy: z.optional(z.array(z.int())),
@@ -56,7 +56,7 @@ export const SharedChange = z.object({
   ...common,
   /** True if other records show the changed fields, such as the name of a user. */
   isShownElsewhere: z._default(z.boolean(), false),
-  /** The creation time in milliseconds since 1970. Only changes of territories have it, because it is part of a territory's key. */
+  /** The creation time in milliseconds since 1970. Only changes of territories have it, because a territory's key contains it. */
   createdAt: z.optional(z.int()),
 });
 export type SharedChange = z.infer<typeof SharedChange>;
@@ -73,19 +73,19 @@ export interface IdRange {
 export interface Logged {
   readonly changes?: readonly Change[];
   readonly range?: IdRange | undefined;
-  /** The time of the flush, in milliseconds since 1970. Undefined if another operation executes the transaction. */
+  /** The time of the flush, in milliseconds since 1970. Undefined if the transaction is no flush. */
   readonly flushedAt?: number;
-  /** Returns further writes for the same transaction. `version` is the version that the transaction gives to the head row. */
+  /** Returns further writes for the same transaction. `version` is the version of the head after the transaction. */
   readonly others?: (version: number) => readonly Write[];
 }
 
 export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "range"> {
-  /** The version of the head row after the transaction that has written the chunk. */
+  /** The version of the head after the transaction that has written the chunk. */
   readonly version: number;
   /** Number of this row within the chunk. A large chunk has several rows, numbered from 0. */
   readonly part: number;
   readonly parts: number;
-  /** The version of the chunk before this one. 0 if it is the first chunk. */
+  /** The version of the chunk before this one, or 0 for the first chunk. */
   readonly previous: number;
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -93,7 +93,7 @@ export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "
 
 const MS_PER_DAY = 86_400_000;
 
-/** Time for which a client can continue from its last position in the change log. Later, it must read all records again. */
+/** A client can continue from its last position in the change log for this time. Later, it must read all records again. */
 export const POSITION_MS = 60 * MS_PER_DAY;
 /** A chunk is stored a day longer, because a client that begins at an old position may need several requests. */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
@@ -119,17 +119,17 @@ function rowsOf(changes: readonly Change[]): Change[][] {
   return rows;
 }
 
-/** Most flags of a change are false, so the chunk becomes smaller. */
+/** Omits flags that are false. Most are false, so this makes chunks smaller. */
 const withoutFalse = (_: string, value: unknown): unknown => (value === false ? undefined : value);
 
 type LogOfHead = Pick<Head, "lastChunk">;
 
-/** Returns the attributes of the next version of the head row. `hasChunk` is true if a chunk is written with this version. */
+/** Returns the attributes of the next version of the head. `hasChunk` is true if a chunk is written with this version. */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   lastChunk: hasChunk ? from.version + 1 : from.lastChunk,
 });
 
-/** Returns the writes of a chunk, for the transaction that replaces the head row `from`. The caller must add `Logged.others` itself. */
+/** Returns the writes of a chunk, for the transaction that replaces the head `from`. The caller must add the writes of `logged.others`. */
 export function chunkWrites(companyId: number, from: Head, logged: Logged, nowMs: number): Write[] {
   const { changes = [], range } = logged;
   if (changes.length === 0 && range === undefined) return [];

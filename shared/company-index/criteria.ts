@@ -69,7 +69,7 @@ export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Bo
 const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
-/** Returns true if `map` includes all values of `zone`. If it does not, reads could skip the segment although it has matching rows. */
+/** Returns false if the stored zone map `map` lacks a value in `zone`, that of the rows. Reads may then skip rows that match. */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
     (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&
@@ -88,12 +88,12 @@ const coversSet = (map: readonly (number | null)[] | null, values: readonly (num
 
 /** A prospect matches if a text contains `text`, or `phoneDigits` contains one of `digits`. */
 export interface SearchWord {
-  /** In the form of `searchable`, not empty, and without a space. */
+  /** In the form of `searchable`. It is not empty and contains no space. */
   readonly text: string;
   readonly digits: readonly string[];
 }
 
-/** Omits words that each match of a longer or equal word contains, because a search needs time for each word. */
+/** Omits a word if each match of another word also matches it, because a search needs time for each word. */
 export function withoutImplied(words: readonly SearchWord[]): SearchWord[] {
   const kept: SearchWord[] = [];
   for (const word of words.toSorted((a, b) => b.text.length - a.text.length)) {
@@ -116,7 +116,7 @@ export interface Area {
   /** Null if the area is empty. */
   readonly box: Box | null;
   contains(lat: number, lng: number): boolean;
-  /** Tests all rows of a segment at once, because this is faster. Returns a bit for each row: the lowest bit of the first number is row 0. */
+  /** Tests all rows of a segment at once, which is faster. Returns a bit for each row: the lowest bit of the first number is row 0. */
   readonly rowsInside?: (places: Places) => Uint32Array;
 }
 
@@ -141,7 +141,7 @@ export interface Criteria {
   readonly cities?: ReadonlySet<string> | undefined;
   /** Contains each source id that passes, in upper and lower case as it is stored. */
   readonly sourceIds?: Pick<ReadonlySet<string>, "has"> | undefined;
-  /** A row must be inside each of them. */
+  /** A row must be inside each of these areas. */
   readonly areas?: readonly Area[] | undefined;
   /** If set, rows are sorted by their distance from this point. Set `onMap` too, because rows without coordinates have no distance. */
   readonly near?: LatLng | undefined;
@@ -152,7 +152,7 @@ export interface Criteria {
   readonly words: readonly SearchWord[];
 }
 
-/** Returns false if no row can pass. Words, tags, cities, source ids and `updatedFrom` are ignored, because a zone map does not describe them. */
+/** Returns false if no row can pass. Ignores words, tags, cities, source ids and `updatedFrom`, which a zone map does not describe. */
 export function canMeet(zone: Zone, criteria: Criteria): boolean {
   const { box, areas = [], onMap, createdFrom, createdTo, statusIds, assigneeIds } = criteria;
   const [first, last] = zone.createdAt;

@@ -1,6 +1,6 @@
 /**
- * The unflushed entries of a company's search index. Each write of a prospect or note adds an entry, which never changes. Changes of
- * territories, statuses, tags and users add entries for the change log only.
+ * The unflushed entries of a company index. Each write of a prospect or note adds an entry, which never changes. Changes of territories,
+ * statuses, tags and users add entries that are only for the change log.
  */
 
 import * as z from "zod/mini";
@@ -15,7 +15,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** All unflushed entries and the head row of the index. One Query reads both. */
+/** All unflushed entries and the head. One Query reads both. */
 export interface Unflushed {
   readonly head: Head;
   /** Sum of the weights of the entries (see `weightOf`). */
@@ -29,10 +29,10 @@ export interface Unflushed {
   readonly withLongText: ReadonlySet<string>;
 }
 
-/** The `type` attribute of an entry, by which the event source of the flush function selects stream records. */
+/** The `type` of an entry. The event source of the flush function selects stream records by it. */
 export const DELTA_TYPE = "delta";
 
-/** The fields of a prospect's entry. The tuple has no field names, because every read reads all entries. */
+/** The fields of a prospect's entry. A tuple is short, because it has no field names, and every read reads all entries. */
 export const DeltaFields = z.tuple([
   z.number(),
   z.nullable(z.number()),
@@ -47,7 +47,7 @@ export const DeltaFields = z.tuple([
 
 const AheadFields = z.array(z.tuple([z.number(), z.number(), z.number()]));
 
-/** Deletes flushed entries. A long text is deleted before its entry, because no later flush would find a text without an entry. */
+/** Deletes flushed entries, and before them their long texts. No later flush would find a text without an entry. */
 export async function removeUnflushed(
   table: Table,
   companyId: number,
@@ -63,7 +63,7 @@ type Entries = Pick<Unflushed, "keys" | "withLongText">;
 /** Bytes of the fields and text of an entry that increase its weight by 1. */
 const ENTRY_BYTES = 1_024;
 
-/** Returns 1, plus 1 for each `ENTRY_BYTES` of fields and text. A flush starts at a total weight. */
+/** Returns 1, plus 1 for each `ENTRY_BYTES` of fields and text. A flush starts at a sum of weights (`FLUSH_ENTRIES`). */
 export function weightOf(item: Item): number {
   const { row = "", note = "", ahead = "", aside = 0 } = Weighed.parse(item);
   return 1 + Math.floor((row.length + note.length + ahead.length + aside) / ENTRY_BYTES);
@@ -77,7 +77,7 @@ const Weighed = z.object({
   aside: z.optional(z.number()),
 });
 
-/** Reads the head row and all unflushed entries with one strongly consistent Query. */
+/** Reads the head and all unflushed entries with one strongly consistent Query. */
 export async function readUnflushed(table: Reads, companyId: number): Promise<Unflushed> {
   const kept: Kept = { entries: [], notes: [], changes: [], facts: [] };
   const found: Key[] = [];
@@ -103,15 +103,15 @@ export const DeltaItem = z.object({
   type: z.literal(DELTA_TYPE),
   row: z.optional(z.string()),
   note: z.optional(z.string()),
-  /** The source id, as `markedSource` writes it. It is in the separate row if the text is. */
+  /** The source id, as `markedSource` writes it. If the text is in a separate row, the source id is too. */
   source: z.optional(z.string()),
   /** Number of appointments of the prospect. Undefined if it has none. */
   appointments: z.optional(z.int()),
-  /** JSON text. Undefined if no appointment was upcoming. */
+  /** The upcoming appointments (see `Ahead`) as JSON text. Undefined if there was none. */
   ahead: z.optional(z.string()),
   /** The assignee before the change, or 0 if there was none. Undefined in an entry of a note, territory, status, tag or user. */
   before: z.optional(z.int()),
-  /** Milliseconds from the creation of the prospect to its `updatedAt`. Undefined if they are 0. */
+  /** Milliseconds from the creation of the prospect to its `updatedAt`. Undefined for 0. */
   updated: z.optional(z.int()),
   /** 1 if the change restores a deleted prospect. */
   restored: z.optional(z.int()),
@@ -134,7 +134,7 @@ export const DeltaItem = z.object({
   by: z.optional(z.int()),
   at: z.optional(z.int()),
   past: z.optional(z.int()),
-  /** A flush copies this change to the change log and not to the index. */
+  /** A flush copies this change to the change log, but not to the index. */
   shared: z.optional(SharedChange),
 });
 const prospectKey = /^D#(\d+)#(\d+)$/;
@@ -195,11 +195,11 @@ function fieldsOf(row: string, later = 0) {
 
 export interface Filled {
   readonly delta: Delta;
-  /** Number of entries whose long text was not found. A flush may be deleting the text, or the write of the text may not be visible yet. */
+  /** Number of entries without their long text. A flush may be deleting the text, or the write of the text may not be visible yet. */
   readonly missing: number;
 }
 
-/** The long text of an entry. It has the entry's sort key in another partition, so that only searches read it. */
+/** The long text of an entry. It is in another partition, with the entry's sort key. Only searches read it. */
 interface LongText {
   readonly text: string;
   /** The digits of a prospect's phone numbers. Undefined for a note. */
@@ -217,7 +217,7 @@ const Stored = z.object({
   source: z.optional(z.string()),
 });
 
-/** Reads all long texts with eventual consistency. `withTexts` later reads missing texts by their keys. */
+/** Reads all long texts with eventual consistency. Later, `withTexts` reads missing texts by their keys. */
 export async function readLongTexts(table: Reads, companyId: number): Promise<LongTexts> {
   const texts = new Map<string, LongText>();
   for await (const item of table.query({ ...keys.deltaTexts(companyId), consistency: "eventual" }))
@@ -232,8 +232,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries. If a text is not found and a part already contains this version of the record, a flush has deleted the
- * text, and readers do not need the entry. Otherwise, it is counted in `missing`. In both cases, the result omits the entry.
+ * Adds the long texts to the entries. The result omits an entry whose text is not found. If a part already contains this version of the
+ * record, a flush has deleted the text, and readers do not need the entry. Otherwise, the entry is counted in `missing`.
  */
 export async function withTexts(
   table: Reads,

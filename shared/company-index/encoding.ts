@@ -1,11 +1,11 @@
-/** Binary encoding for a company's search index: integers of variable length, columns, and compression with a checksum. */
+/** The binary encoding of a company index: integers of variable length, columns, and compression with a checksum. */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { at, doubleAt, uint16At } from "#shared/at.ts";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** 2^28. Bit operations support only 32 bits, so smaller numbers are encoded with bit operations and larger ones with divisions. */
+/** 2^28. Smaller numbers are encoded with bit operations, which support only 32 bits, and larger ones with divisions. */
 const SMALL = 0x10000000;
 
 export class ByteWriter {
@@ -43,7 +43,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** The reader must know the length. */
+  /** Does not write the length, so the reader must know it. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);
@@ -125,7 +125,7 @@ export const valueAt = <T>({ values, codes }: Coded<T>, row: number): T => at(va
 /** The index stores 0 for null, because no record has the id 0. */
 export const idOrZero = (id: number | null): number => id ?? 0;
 
-/** Writes differences, because small numbers need fewer bytes. */
+/** Writes the differences between successive values, because small numbers need fewer bytes. */
 export function writeNumbers(into: ByteWriter, values: readonly number[]): void {
   let previous = 0;
   for (const value of values) {
@@ -171,7 +171,7 @@ export function readCoded<T>(from: ByteReader, count: number, readValue: () => T
   return { values, codes };
 }
 
-/** Units of 1e-7 degrees (about a centimetre), because most coordinates have at most seven decimals. */
+/** Coordinates are integers in units of 1e-7 degrees (about a centimetre), because most have at most seven decimals. */
 const SCALE = 1e7;
 
 const scaled = (degrees: number): number | undefined => {
@@ -180,7 +180,7 @@ const scaled = (degrees: number): number | undefined => {
 };
 
 /**
- * Writes coordinates without loss: differences of integers, and then a list of the values with more decimals as doubles and null as NaN.
+ * Writes coordinates without loss: first differences of integers, and then a list of the values that have more decimals or are null (NaN).
  */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];
@@ -212,7 +212,7 @@ const LEVEL = 9;
 /** Bytes of the output buffer. With the default of 16 KB, decompression of texts takes 1.5 times as long. */
 const CHUNK_BYTES = 128 * 1024;
 
-/** A part of the index is missing or damaged. A rebuild of the index restores it from the table's rows. */
+/** Data of the company index is missing or damaged. A rebuild restores the index from the table's rows. */
 export class IndexUnreadable extends Error {
   override name = "IndexUnreadable";
 }

@@ -1,6 +1,6 @@
 /**
- * The facts that activity reports count. Entries of the search index contain them, so a fact needs no write of its own. Imports add no
- * entries, and have `ImportedFacts` instead.
+ * The facts that activity reports count. Delta entries contain them, so a fact needs no separate write. Imports add no entries, and have
+ * `ImportedFacts` instead.
  */
 import { byteAt, doubleAt } from "#shared/at.ts";
 import {
@@ -26,11 +26,10 @@ export interface Fact {
   /** The status of a new prospect, or the status after a change. Null for notes and appointments. */
   readonly statusId: number | null;
   readonly prospectId: number;
-  /** The id of the note or appointment, or the version of the prospect. Together with `kind` and `prospectId` it identifies the fact. */
+  /** The id of the note or appointment, or the version of the prospect. `kind`, `prospectId` and this value identify the fact. */
   readonly record: number;
 }
 
-/** Returns a string that is the same for two facts only if they are the same fact. */
 export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kind} ${prospectId} ${record}`;
 
 /** The prospects have the same creation time. In each bitmap, bit i belongs to the prospect with the id `first` + i. */
@@ -42,14 +41,14 @@ export interface ImportedFacts {
   readonly created: Uint8Array;
   readonly withStatus: Uint8Array;
   readonly withNote: Uint8Array;
-  /** The key null is for prospects without a status. */
+  /** The number of prospects by status. The key null is for prospects without a status. */
   readonly byStatus: ReadonlyMap<number | null, number>;
 }
 
 export interface FactFields {
-  /** Undefined in an entry without a fact. */
+  /** The user of the fact. Undefined in an entry without a fact. */
   readonly by?: number | undefined;
-  /** The time of the fact in milliseconds since 1970. If undefined, it is the creation time of the record. */
+  /** The time of the fact in milliseconds since 1970. Undefined if this is the creation time of the record. */
   readonly at?: number | undefined;
   /** The status of a change that was reported late and is not the current status. 0 means no status. Undefined in other entries. */
   readonly past?: number | undefined;
@@ -78,7 +77,7 @@ export function factsOfProspect(
   return statusId === null ? [creation] : [creation, change];
 }
 
-/** Facts that are sorted by time need the least space. */
+/** Pass the facts sorted by time: they then need the least space. */
 export function encodeFacts(facts: readonly Fact[]): Uint8Array {
   const into = new ByteWriter();
   into.integer(facts.length);

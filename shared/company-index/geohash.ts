@@ -22,7 +22,7 @@ export interface GeohashRange {
   readonly to: number;
 }
 
-/** Maximum number of cells on the edge of a box. With 192 cells, the covered area outside is at most a sixth of the box. */
+/** Maximum number of cells on the edge of a box. With 192 cells, they cover at most a sixth of the box's area outside the box. */
 const EDGE_CELLS = 192;
 
 /** Returns sorted ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */
@@ -74,6 +74,6 @@ function joined(ranges: readonly GeohashRange[]): GeohashRange[] {
   return long;
 }
 
-/** Returns the geohash of a point. Returns -1 for a row without coordinates, which sorts before all geohashes. */
+/** Returns the geohash of a point, or -1 without coordinates. Rows without coordinates therefore sort first. */
 export const geohashAt = (lat: number | null, lng: number | null): number =>
   lat === null || lng === null ? -1 : ngeohash.encode_int(lat, lng, GEOHASH_BITS);

@@ -1,6 +1,6 @@
 /**
- * The manifest and the head row of a company's search index. Parts never change, as in an LSM tree: flushes, merges, imports and rebuilds
- * only add parts and replace them. A part manifest is written once.
+ * The part manifests and the head of a company index. Parts and their manifests never change, as in an LSM tree: flushes, merges, imports
+ * and rebuilds only add parts and replace them.
  */
 import { randomBytes } from "node:crypto";
 import * as z from "zod/mini";
@@ -14,17 +14,17 @@ import type { Consistency, Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Increase it with each incompatible change of the stored data, so that other releases refuse to read the data. */
+/** Increase it with each incompatible change of the stored data. Other releases then refuse to read the data. */
 export const INDEX_FORMAT = 2;
 
-/** Throws IndexUnreadable, because this release would misread the format of another one. */
+/** Throws IndexUnreadable for another format, which this release would misread. */
 function checkFormat(label: string, format: number): void {
   if (format === INDEX_FORMAT) return;
   const cause = format > INDEX_FORMAT ? "a later release has written it" : "an earlier release has written it";
   throw new IndexUnreadable(`${label} has format ${format}, and this release reads format ${INDEX_FORMAT}: ${cause}`);
 }
 
-/** Number of items that store a piece, or 0 if it is empty. DynamoDB limits an item to 400 KB. */
+/** Number of items that store a piece (see pieces.ts), or 0 if it is empty. DynamoDB limits an item to 400 KB. */
 const Count = z.int();
 
 export const SegmentEntry = z.object({
@@ -36,7 +36,7 @@ export const SegmentEntry = z.object({
 export type SegmentEntry = z.infer<typeof SegmentEntry>;
 
 export const PartContent = z.object({
-  /** Includes rows that are outdated because a newer part has a later version. */
+  /** Number of rows, including those of which a newer part has a later version. */
   rows: z.int(),
   overrides: Count,
   looseNotes: Count,
@@ -49,7 +49,7 @@ export interface Part extends z.infer<typeof PartContent> {
   readonly fewOverrides?: Uint8Array | undefined;
 }
 
-/** Sorted from the oldest to the newest part. The position in this list is the part's age, so a higher age means a newer part. */
+/** The parts of an index, from the oldest to the newest. The position in this list is the part's age: a higher age means a newer part. */
 export interface Manifest {
   readonly parts: readonly Part[];
 }
@@ -65,7 +65,6 @@ const PartManifestItem = z.object({
   fewOverrides: z.optional(z.instanceof(Uint8Array)),
 });
 
-/** The item of a part. */
 export interface PartManifest extends Omit<z.infer<typeof PartManifestItem>, "sk"> {
   readonly partId: string;
 }
@@ -110,19 +109,19 @@ export type Head = z.infer<typeof Head>;
 
 const Stored = z.object({ format: z._default(z.int(), INDEX_FORMAT) });
 
-/** Returns an empty head if the row does not exist. Throws IndexUnreadable if its format is different. */
+/** Returns an empty head if the row does not exist. Throws IndexUnreadable for another format. */
 export function readHead(item: Item | undefined): Head {
   checkFormat("the head of the index", Stored.parse(item ?? {}).format);
   return Head.parse(item ?? {});
 }
 
-/** Every change of a status, tag or user includes this write, so that readers notice that their cached names are outdated. */
+/** Add this write to each change of a status, tag or user. Readers then notice that their cached names are outdated. */
 export const namesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { dictionaryVersion: 1 } },
 });
 
-/** Every transaction that changes territories includes this write once, so that readers notice that their cache is outdated. */
+/** Add this write once to each transaction that changes territories. Readers then notice that their cache is outdated. */
 export const territoriesChangeInHead = (companyId: number): Write => ({
   update: keys.indexHead(companyId),
   change: { set: { type: HEAD_TYPE }, add: { territoriesVersion: 1 } },
@@ -134,19 +133,19 @@ export const restartOfLog = (companyId: number): Write => ({
   change: { set: { type: HEAD_TYPE, logId: randomBytes(6).toString("base64url") } },
 });
 
-/** The condition of an optimistic lock on the head row. */
+/** The condition that the head has not changed (optimistic lock). */
 export const isUnmoved = ({ version }: Head): Condition =>
   version === 0 ? missing("version") : equals("version", version);
 
-/** Executes `moves` and maybe other writes in one transaction. `moves` must come first: `moveHead` finds a failed condition at index 0. */
+/** Executes `moves` in one transaction, which may have other writes after them. `moveHead` looks for a failed condition at index 0. */
 export type Commit = (moves: readonly Write[]) => Promise<unknown>;
 
 type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "lastChunk" | "flushedAt">>;
 
 /**
- * Stores the list of parts if the head row has not changed since `from`. Otherwise returns the current head row. The caller must then check
- * whether it already contains the list, because the response to a successful write may have been lost. Other attributes are not set,
- * because other processes change them at the same time.
+ * Stores the list of parts if the head has not changed since `from`. Otherwise returns the current head. The caller must then check whether
+ * it already contains the list, because the response to a successful write may have been lost. Other attributes are not set, because other
+ * processes change them at the same time.
  */
 export async function moveHead(
   table: Table,
@@ -171,13 +170,13 @@ export async function moveHead(
 
 export type PartManifests = ReadonlyMap<string, PartManifest>;
 
-/** These attributes are the same in every format, so garbage collection can also read the manifests of other releases. */
+/** The attributes are the same in each format, so garbage collection can also read the manifests of other releases. */
 function partManifestIn(item: Item): PartManifest {
   const { sk: partId, ...rest } = PartManifestItem.parse(item);
   return { partId, ...rest };
 }
 
-/** Includes the manifests of recently replaced parts and of parts that were never added to the index. */
+/** The result includes manifests of parts that were recently replaced or were never added to the index. */
 export async function readPartManifests(
   table: Reads,
   companyId: number,
@@ -196,7 +195,7 @@ export interface AtHand {
   readonly known?: readonly Part[];
 }
 
-/** Reads only the part manifests that the caller does not have. Throws IndexUnreadable if one is missing, damaged or of unknown format. */
+/** Reads only the part manifests that the caller does not have. Throws IndexUnreadable if one is missing, damaged or has another format. */
 export async function readManifest(
   table: Reads,
   companyId: number,
@@ -205,7 +204,7 @@ export async function readManifest(
 ): Promise<Manifest> {
   const parts = new Map(known.map((part) => [part.id, part]));
   const isAtHand = (id: string): boolean => parts.has(id) || partManifests.has(id);
-  // A damaged head row may contain an id twice, and DynamoDB rejects a batch with equal keys.
+  // A damaged head may contain an id twice, and DynamoDB rejects a batch with equal keys.
   const wanted = [...new Set(partIds.filter((id) => !isAtHand(id)))].map((id) => keys.partManifest(companyId, id));
   const items = wanted.length === 0 ? [] : await table.batchGet(wanted);
   const read = new Map(items.map(partManifestIn).map((partManifest) => [partManifest.partId, partManifest]));

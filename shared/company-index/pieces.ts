@@ -1,6 +1,6 @@
 /**
- * Stores the binary data of a company's search index. A piece is a sequence of bytes that never changes, for example some columns of a
- * segment. It is stored in items.
+ * Stores the binary data of a company index. A piece is a sequence of bytes that never changes, for example some columns of a segment. One
+ * or more items store a piece.
  */
 
 import { randomBytes } from "node:crypto";
@@ -20,7 +20,7 @@ import type { Table } from "#shared/db/table.ts";
 /** DynamoDB limits an item to 400 KB, including its keys. */
 const ITEM_BYTES = 380_000;
 
-/** 72 random bits, so that no piece overwrites another piece. */
+/** Returns an id of 72 random bits, so that no piece overwrites another one. */
 export const newPieceId = (): string => randomBytes(9).toString("base64url");
 
 /** `owner` is the id of a segment or part. `count` is the number of items that store the piece. */
@@ -50,7 +50,7 @@ const keysOf = (companyId: number, { owner, name, count }: Piece): Key[] =>
 
 const PieceItem = z.object({ pk: z.string(), sk: z.string(), bytes: z.instanceof(Uint8Array) });
 
-/** Returns the bytes in the given order. Reads only missing items with strong consistency. Throws IndexUnreadable if one stays missing. */
+/** Returns the bytes of each piece. Reads only missing items with strong consistency. Throws IndexUnreadable if one stays missing. */
 export async function readPieces(table: Reads, companyId: number, pieces: readonly Piece[]): Promise<Uint8Array[]> {
   const wanted = pieces.flatMap((piece) => keysOf(companyId, piece));
   const found = new Map<string, Uint8Array>();
@@ -114,7 +114,7 @@ export async function readPartOverrides(
 export const inlineOverridesOf = ({ id, fewOverrides }: Part): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
-/** Only the compressed bytes stay in memory, so each call of a returned function decodes its segment again. */
+/** Returns a function for each segment. Only the compressed bytes stay in memory, so each call decodes the segment again. */
 export async function readSegments(
   table: Reads,
   companyId: number,

@@ -1,9 +1,9 @@
-/** The records of a company as its search index stores them, and how a rebuild reads them from the table. */
+/** The records of a company as its company index stores them, and the reads by which a rebuild gets them from the table. */
 
-/** An appointment that was upcoming at the last change of an appointment of its prospect. A missing user is 0. */
+/** An appointment that was upcoming when an appointment of its prospect was last changed. A missing user is 0. */
 export type Ahead = readonly [startMs: number, createdBy: number, assignedTo: number];
 
-/** The index may contain several versions of a prospect, and only the highest version is valid. */
+/** A prospect. The index may contain several versions of it, of which only the highest is valid. */
 export interface IndexRow {
   readonly id: number;
   readonly version: number;
@@ -28,7 +28,7 @@ export interface IndexRow {
   readonly phoneDigits: string;
 }
 
-/** Distinguishes an empty source id from a missing one. */
+/** Marks a source id with `=`, which distinguishes an empty source id from a missing one. */
 export const markedSource = (sourceId: string | null): string => (sourceId === null ? "" : `=${sourceId}`);
 export const sourceIn = (marked: string): string | null => (marked === "" ? null : marked.slice(1));
 
@@ -51,7 +51,7 @@ export interface NoteText {
   readonly text: string;
 }
 
-/** `text` is null if the note was deleted. The highest version of a note is valid. */
+/** `text` is null if the note was deleted. Only the highest version of a note is valid. */
 export type NoteEntry = Omit<NoteText, "text"> & { readonly text: string | null };
 
 export interface NoteRef {

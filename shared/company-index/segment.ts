@@ -1,5 +1,5 @@
 /**
- * The binary format of a segment, which never changes. Its columns are in three groups, so that a read loads only what its filters need.
+ * The binary format of a segment. The columns of a segment are in three groups, so that a read loads only what its filters need.
  */
 
 import { doubleAt, uint32At } from "#shared/at.ts";
@@ -41,7 +41,7 @@ export interface MainColumns {
   readonly appointments: Coded<Pick<IndexRow, "appointments" | "ahead">>;
 }
 
-/** Only some filters need these columns. */
+/** The columns that only filters by place or by the time of the last change need. */
 export interface GeoColumns {
   /** Degrees. A missing coordinate is NaN. */
   readonly lat: Float64Array;
@@ -50,10 +50,10 @@ export interface GeoColumns {
   readonly updatedAfter: Float64Array;
 }
 
-/** A line break follows each text. For each row, the text of the prospect comes first, and the texts of its notes follow. */
+/** The texts of prospects and notes. For each row, the text of the prospect comes first, and the texts of its notes follow. */
 export interface TextColumns extends Texts {
   readonly rowOf: Uint16Array;
-  /** 0 if the text belongs to a prospect. */
+  /** The id of the note, or 0 if the text belongs to a prospect. */
   readonly noteIds: Float64Array;
   readonly noteVersions: Float64Array;
   readonly digits: Buffer;
@@ -212,7 +212,7 @@ export const decodeText = (label: string, compressed: Uint8Array): TextColumns =
     return { ...own, digits: digits.bytes, digitStarts: digits.starts };
   });
 
-/** A line break follows each text. Search words contain none, so no match extends over two texts. */
+/** Writes a line break after each text. Search words contain none, so no match extends over two texts. */
 export function writeTexts(into: ByteWriter, texts: readonly string[]): void {
   const encoded = texts.map((text) => Buffer.from(`${text}\n`));
   for (const { length } of encoded) into.integer(length);

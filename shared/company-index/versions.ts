@@ -1,4 +1,4 @@
-/** Finds the newest version of each record in the parts and unflushed entries of a search index. */
+/** Finds the newest version of each record in the parts and unflushed entries of a company index. */
 import { doubleAt, uint32At } from "#shared/at.ts";
 import {
   ByteReader,
@@ -13,7 +13,7 @@ import { column, readTexts, textAt, writeTexts } from "#shared/company-index/seg
 
 const EMPTY = 0;
 
-/** A hash table in typed arrays. With a million records it needs only 42 MB. */
+/** The newest version of each record, in a hash table of typed arrays. A million records need only 42 MB. */
 export class NewestVersions {
   #ids = new Float64Array(64);
   #versions = new Float64Array(64);
@@ -24,7 +24,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** `age` is the position of the version's part in the list of parts. If versions are equal, the higher age is used. */
+  /** `age` is the position of the version's part in the list of parts. Of equal versions, the one with the higher age stays. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);
@@ -38,7 +38,7 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Returns true for a newer version, or for the same version in a newer part. `age` is the position of the part of `version`. */
+  /** Returns true if a newer version than `version` was added, or the same version with a higher age than `age`. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, doubleAt(this.#versions, slot), uint32At(this.#ages, slot));
@@ -88,8 +88,8 @@ export interface Versions {
 }
 
 /**
- * The ids and versions of a part's records, including deleted ones. Readers ignore lower versions of these records in other parts. A part of
- * an import and the oldest part usually have none, because no other part or entry can contain a lower version.
+ * The ids and versions of a part's records, including deleted ones. Readers ignore lower versions of these records in other parts. The part
+ * of an import, and the oldest part, usually need none, because no other part or entry can contain a lower version.
  */
 export interface Overrides {
   readonly prospects: Versions;
@@ -157,7 +157,7 @@ export interface Delta {
   readonly notes: ReadonlyMap<number, NoteEntry>;
 }
 
-/** A note whose prospect is in another part, because the note was flushed separately. */
+/** A note that was flushed without its prospect, whose row is in another part. */
 export interface LooseNote extends NoteText {
   /** The position of the note's part in the list of parts. */
   readonly age: number;

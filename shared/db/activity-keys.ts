@@ -6,12 +6,12 @@ const dayPartition = (companyId: number): string => `C#${companyId}#FD`;
 
 /** The facts that are not yet in the sums of days. One Query reads the facts first and the state row (`factState`) last. */
 export const factLog = (companyId: number): { pk: string } => ({ pk: logPartition(companyId) });
-/** Facts in the log. Their transaction increased the version of the index's head to `version`. */
+/** Facts in the log. The transaction that stored them increased the version of the index's head to `version`. */
 export const loggedFacts = (companyId: number, version: number, part: number): Key => ({
   pk: logPartition(companyId),
   sk: `A#${padded(version)}#${String(part).padStart(3, "0")}`,
 });
-/** Says which facts the sums of days already contain. */
+/** The state row: it says which facts the sums of days contain. */
 export const factState = (companyId: number): Key => ({ pk: logPartition(companyId), sk: "STATE" });
 
 /** The sums and facts of all days. */
@@ -35,7 +35,8 @@ export const dayFacts = (companyId: number, first: string, last: string) => ({
   upTo: `F#${last}$`,
 });
 /**
- * Single facts of one day. Their transaction added them to the sums of the day, and increased the version of the index's head to `version`.
+ * Single facts of one day, which the sums of the day contain. The transaction that stored them increased the version of the index's head to
+ * `version`.
  */
 export const factsOfDay = (companyId: number, day: string, version: number, part: number): Key => ({
   pk: dayPartition(companyId),

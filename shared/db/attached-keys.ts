@@ -1,6 +1,6 @@
 /**
- * Keys of the rows that belong to prospects: notes, status changes, appointments, locators, calendars and agendas. Notes, status changes
- * and appointments are in the partition of their prospect. Their sort keys do not begin with `P#`, so reads of prospects skip them.
+ * Keys of the rows that belong to prospects. Notes, status changes and appointments are in the partition of their prospect. Their sort keys
+ * do not begin with `P#`, so reads of prospects skip them. A locator finds such a row by its id.
  */
 import { blockOf, type Key, padded, prospectBlock } from "#shared/db/keys.ts";
 
@@ -33,7 +33,7 @@ export const notes = (companyId: number, first: number, last = first) => ({
   // `$` sorts directly after `#`.
   upTo: `N#${padded(last)}$`,
 });
-/** The row with the number of the prospect's notes. Notes that an import has created together with the prospect are not counted. */
+/** The row with the number of the prospect's notes, without those that an import has created together with the prospect. */
 export const noteCount = (companyId: number, prospectId: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `NC#${padded(prospectId)}`,
@@ -55,12 +55,12 @@ export const history = (companyId: number, prospectId: number, version: number):
   pk: partitionOf(companyId, prospectId),
   sk: `D#${padded(prospectId)}#H#${padded(version)}`,
 });
-/** No read of the prospect includes this key. The stream record of the new row becomes the event `appointment.cancelled`. */
+/** No read of the prospect includes the row of a deleted appointment. Its stream record becomes the event `appointment.cancelled`. */
 export const deletedAppointment = (companyId: number, prospectId: number, id: number): Key => ({
   pk: partitionOf(companyId, prospectId),
   sk: `X#${padded(prospectId)}#A#${padded(id)}`,
 });
-/** Each locator has its own partition, so that no partition gets too many writes. */
+/** Each locator has its own partition, so no partition gets too many writes. */
 export const noteLocator = (companyId: number, id: number): Key => ({
   pk: locatorPartition(companyId, id),
   sk: "NOTE",
@@ -80,12 +80,12 @@ export const calendarEntry = (companyId: number, startAt: string, id: number): K
   pk: calendarPartition(companyId, startAt.slice(0, 7)),
   sk: `${startAt}#${padded(id)}`,
 });
-/** The agendas of all prospects of a user are in one partition. `until` is not before the start of the last appointment. */
+/** The agendas of all prospects of an assignee share a partition. No appointment of the prospect starts after `until`. */
 export const agenda = (companyId: number, assignee: number | null, until: string, prospectId: number): Key => ({
   pk: agendaPartition(companyId, assignee),
   sk: `${until}#${padded(prospectId)}`,
 });
-/** The agendas that may have appointments at `from` or later. `null` stands for unassigned prospects. */
+/** The agendas that may have appointments at `from` or later. For unassigned prospects, `userId` is null. */
 export const agendas = (companyId: number, userId: number | null, from: string) => ({
   pk: agendaPartition(companyId, userId),
   from,

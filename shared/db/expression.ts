@@ -1,4 +1,4 @@
-/** Compiles conditions, changes and writes to DynamoDB expressions, with placeholders, because a field may have a reserved name. */
+/** Compiles conditions and changes to DynamoDB expressions. Fields get placeholders, because a field may have a reserved name. */
 import type { Key } from "#shared/db/keys.ts";
 
 export type Condition =
@@ -38,8 +38,8 @@ export type Write = (
   | { readonly check: Key; readonly when: Condition }
 ) & {
   /**
-   * The error of a request whose plan has this write, if only conditions with such errors fail. It receives the stored item, which is
-   * undefined if there is none, and always for a `check`.
+   * Makes the error of the request if the condition of this write fails, and each other failed write also has `orThrow`. `stored` is
+   * undefined for a `check`, and if there is no item.
    */
   readonly orThrow?: (stored: Item | undefined) => Error;
 };

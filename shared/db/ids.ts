@@ -29,12 +29,12 @@ interface Lease {
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/** A company has separate blocks of these kinds. A row for each range of blocks tells a reader all partitions. */
+/** A company has separate blocks for each of these kinds. One row for each range of blocks tells a reader the partitions. */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 
 export function leaseIds(table: Table): Ids {
-  /** Returns the number of the first block. If the response is lost, the blocks stay unused, but no id is used twice. */
+  /** Returns the number of the first block. If the response is lost, the blocks stay unused. No id is used twice. */
   async function leaseBlocks(blocks: number): Promise<number> {
     const counter = await table.write({ update: keys.idCounter(), change: { add: { nextBlock: blocks } } });
     return Counter.parse(counter).nextBlock - blocks + 1;
@@ -80,7 +80,7 @@ interface Pool {
   take(): Promise<number>;
 }
 
-/** Concurrent callers share a block. */
+/** Gives ids of one block at a time. Concurrent callers share the block. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 

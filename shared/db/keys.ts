@@ -8,7 +8,7 @@ export interface Key {
   readonly sk: string;
 }
 
-/** The records of a block share a partition. A small number keeps the load of each partition low. */
+/** Ids in a block. The records of a block share a partition, so a small number keeps the load of each partition low. */
 export const IDS_PER_PARTITION = 128;
 
 /** Several partitions divide the load of a busy webhook. */
@@ -17,7 +17,7 @@ export const DELIVERY_SHARDS = 8;
 /** Several partitions of the due index divide the load of its writes. */
 const DUE_SHARDS = 8;
 
-/** Sorts like the numbers. 2^53 has 16 digits. */
+/** Returns a text that sorts like the number. 2^53 has 16 digits. */
 export const padded = (id: number): string => String(id).padStart(16, "0");
 
 export const blockOf = (id: number): number => Math.floor(id / IDS_PER_PARTITION);
@@ -37,14 +37,14 @@ const webhookPartition = (companyId: number): string => `C#${companyId}#W`;
 
 export const idCounter = (): Key => ({ pk: "IDS", sk: "IDS" });
 
-/** Records that a company was erased, outside of its data. After a restore from an older backup, it must be erased again. */
+/** Records that a company was erased. After a restore from an older backup, the company must be erased again. */
 export const erasure = (companyId: number): Key => ({ pk: "ERASURES", sk: `E#${padded(companyId)}` });
 export const erasures = (): { pk: string } => ({ pk: "ERASURES" });
 
 export const identity = (sub: string): Key => ({ pk: `S#${sub}`, sk: "IDENTITY" });
-/** All keys of a service account. */
+/** All API keys of a service account. */
 export const keyRing = (id: string): Key => ({ pk: `K#${id}`, sk: "KEYS" });
-/** A session of the console. `digest` is the SHA-256 hash of the session's id, so that the table does not contain the id itself. */
+/** A session of the console. `digest` is the SHA-256 hash of the session's id. The table does not contain the id itself. */
 export const session = (digest: string): Key => ({ pk: `SE#${digest}`, sk: "SESSION" });
 /**
  * The owner of an e-mail address (in lower case) in the whole service. An invited user becomes the owner only if no user of another company
@@ -56,7 +56,7 @@ export const companyEmail = (companyId: number, email: string): Key => ({
   pk: `E#${email}`,
   sk: `COMPANY#${companyId}`,
 });
-/** The day is `YYYY-MM-DD`, UTC. */
+/** The number of invitations or mails of a company on one day (`YYYY-MM-DD`, UTC). */
 export const quota = (companyId: number, name: "INVITATIONS" | "MAILS", day: string): Key => ({
   pk: `C#${companyId}#Q`,
   sk: `${name}#${day}`,
@@ -68,19 +68,19 @@ export const company = (companyId: number): Key => ({ pk: referencePartition(com
 export const user = (companyId: number, id: number): Key => referenceRow(companyId, "USER", id);
 export const status = (companyId: number, id: number): Key => referenceRow(companyId, "STATUS", id);
 export const tag = (companyId: number, id: number): Key => referenceRow(companyId, "TAG", id);
-/** Reserves the case-folded `value`, so that no two statuses or tags of a company have the same. */
+/** Reserves the case-folded `value`, so that no two statuses, and no two tags, of a company have the same value. */
 export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: string): Key => ({
   pk: referencePartition(companyId),
   sk: `UNIQUE#${kind}#${value}`,
 });
 
-/** `userId` is undefined for all callers who see all prospects. */
+/** The prospect that was last created with `matchBy`, by the key's hash. `userId` is undefined for all callers who see every prospect. */
 export const matchClaim = (companyId: number, userId: number | undefined, digest: string): Key => ({
   pk: `C#${companyId}#MC#${userId ?? "all"}`,
   sk: `M#${digest}`,
 });
 
-/** The ranges tell which partitions can contain prospects. */
+/** One row for each range of id blocks that is reserved for prospects. A reader learns from these rows which partitions to read. */
 export const prospectRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#PR` });
 export const prospectRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#PR`,
@@ -110,24 +110,21 @@ export const requestPart = (companyId: number, userId: number, digest: string, p
   sk: `P#${digest}#${String(part).padStart(4, "0")}`,
 });
 
-/** The receipt of an operation (a change that a device of the user has sent for offline sync). It shows that the operation was applied. */
+/** The receipt of an operation of a device. It shows that the operation was applied. */
 export const receipt = (companyId: number, userId: number, opId: string): Key => ({
   pk: `C#${companyId}#OP#${userId}`,
   sk: `O#${opId}`,
 });
 /**
- * Records which prospect a user created with the id `clientRecordId`, which the client chose itself. A repeated create finds this row and
- * makes no second prospect. The row therefore never expires.
+ * The prospect that a user created with `clientRecordId`, an id that the client has chosen. A repeated create finds this row and makes no
+ * second prospect. The row never expires.
  */
 export const clientRecord = (companyId: number, userId: number, clientRecordId: string): Key => ({
   pk: `C#${companyId}#CR#${userId}`,
   sk: `R#${clientRecordId}`,
 });
 
-/**
- * One row for each range of id blocks that is reserved for the company's addresses. These rows tell a reader which partitions can contain
- * addresses.
- */
+/** The same as `prospectRanges`, for addresses. */
 export const addressRanges = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#AR` });
 export const addressRange = (companyId: number, from: number): Key => ({
   pk: `C#${companyId}#AR`,
@@ -141,12 +138,12 @@ export const addressBlock = (companyId: number, blockNumber: number): { pk: stri
 const importRow = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#M#${id}`, sk: "IMPORT" });
 export const importList = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#ML` });
 const importsOf = (userId: number | undefined): string => (userId === undefined ? "M#" : `U#${padded(userId)}#`);
-/** The list has each import twice: among all imports of the company (`userId` is undefined), and among those that this user has begun. */
+/** Each import has two entries: one among all imports of the company (`userId` is undefined), one among those that its user has begun. */
 export const importEntry = (companyId: number, id: number, userId?: number): Key => ({
   pk: `C#${companyId}#ML`,
   sk: `${importsOf(userId)}${padded(id)}`,
 });
-/** Sort keys below `id`, or all if undefined. */
+/** The sort keys of the imports before `id`, or of all imports if `id` is undefined. */
 export const importsBefore = (id: number | undefined, userId?: number) => ({
   from: importsOf(userId),
   upTo: `${importsOf(userId)}${id === undefined ? "~" : padded(id - 1)}`,
@@ -169,7 +166,7 @@ export const jobAt = ({
   const kind = jobKinds[letter];
   return kind === undefined ? undefined : { kind, companyId: Number(companyId), id: Number(id) };
 };
-/** A failed or cancelled import leaves this list when its rows are deleted. */
+/** The imports that are not completed. A failed or cancelled import is listed until the rows that it has written are deleted. */
 export const openImports = (companyId: number): { pk: string } => ({ pk: `C#${companyId}#MO` });
 export const openImport = (companyId: number, id: number): Key => ({ pk: `C#${companyId}#MO`, sk: `M#${padded(id)}` });
 
@@ -192,14 +189,14 @@ export const territory = (companyId: number, createdAt: string, id: number): Key
   pk: territoryPartition(companyId),
   sk: `T#${createdAt}#${padded(id)}`,
 });
-/** The number of territories and the size of their polygons. Conditions on this row enforce the maxima. */
+/** The number of territories and the bytes of their polygons. Conditions on this row enforce the maxima. */
 export const territoryCount = (companyId: number): Key => ({ pk: territoryPartition(companyId), sk: "COUNT" });
-/** Contains the creation time, which is a part of the territory's key. */
+/** Finds a territory by its id: the row contains the creation time, which is a part of the territory's key. */
 export const territoryLocator = (companyId: number, id: number): Key => ({
   pk: `C#${companyId}#I#${id}`,
   sk: "TERRITORY",
 });
-/** Lists do not read this partition. */
+/** The row of a deleted territory. Lists do not read this partition. */
 export const deletedTerritory = (companyId: number, id: number): Key => ({
   pk: `C#${companyId}#TD`,
   sk: `T#${padded(id)}`,
@@ -207,7 +204,7 @@ export const deletedTerritory = (companyId: number, id: number): Key => ({
 
 /**
  * The unflushed entries and the head of the company index. One Query reads the head last. If a flush moves an entry during the Query, the
- * new head already lists its run.
+ * new head lists the part that contains the entry.
  */
 export const index = (companyId: number): { pk: string } => ({ pk: indexPartition(companyId) });
 export const indexHead = (companyId: number): Key => ({ pk: indexPartition(companyId), sk: "HEAD" });
@@ -233,13 +230,13 @@ export const indexItem = (companyId: number, owner: string, piece: string, numbe
 export const indexItems = (companyId: number, owner: string): { pk: string } => ({ pk: `C#${companyId}#XS#${owner}` });
 
 const changeLogPartition = (companyId: number): string => `C#${companyId}#XL`;
-/** The chunks of the change log (sets of changes that one flush has moved) with versions above `after` and up to `upTo`. */
+/** The chunks of the change log with versions above `after` and up to `upTo`. */
 export const chunks = (companyId: number, after: number, upTo: number) => ({
   pk: changeLogPartition(companyId),
   from: `C#${padded(after + 1)}`,
   upTo: `C#${padded(upTo)}~`,
 });
-/** One row of a chunk. Readers use the chunk as soon as the head row of the search index has the version `version`. */
+/** One row of a chunk. Readers use the chunk as soon as the head of the company index has at least this version. */
 export const chunk = (companyId: number, version: number, number: number): Key => ({
   pk: changeLogPartition(companyId),
   sk: `C#${padded(version)}#${String(number).padStart(3, "0")}`,
@@ -264,7 +261,7 @@ export const registration = (companyId: number, webhookId: number, id: number): 
   sk: `W#${padded(webhookId)}#R#${padded(id)}`,
 });
 
-/** Delivery ids sort by time. The attempts sort directly after their delivery. */
+/** Delivery ids sort by time. The attempts of a delivery sort directly after it. */
 export const delivery = (companyId: number, webhookId: number, id: string): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(id)),
   sk: `D#${id}`,
@@ -272,7 +269,7 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The delivery `id` and all older ones with their attempts, or all deliveries if undefined. */
+/** The delivery `id` and all older ones, with their attempts. All deliveries if `id` is undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),
@@ -284,23 +281,22 @@ export const dueShard = (deliveryId: string): string => `DUE#${hash(deliveryId) 
 /** The partition of the due index for imports, exports and bulk jobs. */
 export const jobShard = "DUE#JOBS";
 export const keyShard = "DUE#KEYS";
-/** The row that asks for a flush of the company's search index at a later time (see flush-stream.ts). */
+/** The row that requests a flush of the company index at a later time (shared/company-index/write/flush-stream.ts). */
 export const flushRequest = (companyId: number): Key => ({ pk: `C#${companyId}#XF`, sk: "REQUEST" });
 /** The partition of the due index for requests of flushes. */
 export const flushShard = "DUE#FLUSH";
 /**
- * The paused backlog of a webhook in the due index. Deliveries about single records of bulk jobs have their own partition (`isBulk`), and
- * are sent after all others.
+ * The partition of the due index for the paused backlog of a webhook. Deliveries about single records of bulk jobs have a separate
+ * partition (`isBulk`), and are sent after all others.
  */
 export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#HELD#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/** The throttled backlog of a webhook in the due index, divided like the paused one. */
+/** The partition for the throttled backlog of a webhook. It is divided like the paused backlog. */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/** The two partitions of the paused backlog of a webhook, in the order in which their deliveries are sent. */
+/** Both partitions, in the order in which their deliveries are sent. */
 export const pausedBacklogShards = (companyId: number, webhookId: number) =>
   [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
-/** The two partitions of the throttled backlog of a webhook, in the order in which their deliveries are sent. */
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>
   [throttledBacklogShard(companyId, webhookId), throttledBacklogShard(companyId, webhookId, true)] as const;
 export const isPausedBacklog = (companyId: number, webhookId: number, shard: string | undefined): boolean =>
@@ -322,7 +318,7 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-/** Contains only rows that have the field `dueShard`. */
+/** The due index contains only rows that have the field `dueShard`. */
 export const DUE_INDEX = { name: "due", partitionKey: "dueShard", sortKey: "dueAt" } as const;
 
 /** Patterns of partition keys, for the condition key `dynamodb:LeadingKeys` of IAM policies. */

@@ -1,7 +1,7 @@
 /**
  * The lease on a row: one function at a time does the work that the row describes. An attribute of the row contains the end of the lease.
- * A function that was killed loses the lease at this time, and any other can acquire it. Each holder's end is later than all ends before
- * it, so the end also identifies the holder.
+ * From this time on, another function can acquire the lease, for example if the holder was killed. Each new end is later than all ends
+ * before it, so the end also identifies the holder.
  */
 import type * as z from "zod/mini";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -20,20 +20,20 @@ export interface Lease<Row> {
   readonly schema: z.ZodMiniType<Row>;
   /** While nobody holds the lease, the attribute is absent, or contains the time from which the lease can be acquired. */
   readonly attribute: string;
-  /** Milliseconds from an acquisition or a renewal to the end. No single step of the work may take longer. */
+  /** Milliseconds from an acquisition or a renewal to the end. The work must renew the lease more often. */
   readonly ms: number;
-  /** A function can acquire the lease this many milliseconds before it is free, because the clocks of functions differ. */
+  /** A function can acquire the lease this many milliseconds before its end, because the clocks of functions differ. */
   readonly earlyMs?: number;
-  /** Without this condition, nobody acquires the lease. It must imply that the row exists, unless the lease may create the row. */
+  /** A condition for each acquisition. It must imply that the row exists, unless an acquisition may create the row. */
   readonly isOpen?: Condition;
 }
 
-/** Another function holds the lease, or the row has ended the work. The caller must write nothing more. */
+/** Another function has acquired the lease, or its attribute was removed or changed. The caller must write nothing more. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
 
-/** Makes `change` in the same write. Returns undefined, and changes nothing, if the lease is not free or `isOpen` fails. */
+/** Acquires the lease and makes `change` in one write. Returns undefined and changes nothing if the lease is not free or `isOpen` fails. */
 export async function acquire<Row>(
   source: Source,
   lease: Lease<Row>,
@@ -77,7 +77,7 @@ export class Held<Row> {
     return this.#until;
   }
 
-  /** For transactions that must fail if the lease is lost. */
+  /** The condition for a transaction that must fail if the lease is lost. */
   get isHeld(): Condition {
     return equals(this.#lease.attribute, this.#until);
   }
@@ -87,7 +87,7 @@ export class Held<Row> {
     await this.#write(iso(clock.now() + this.#lease.ms), change);
   }
 
-  /** Ends the lease. It can be acquired again from `atMs` on. */
+  /** Ends the lease at `atMs`. */
   release(atMs: number, change: Change = {}): Promise<void> {
     return this.#write(iso(atMs), change);
   }
@@ -128,8 +128,8 @@ const lostOr = (error: unknown): unknown =>
   error instanceof ConditionFailed ? new LeaseLost("another function has acquired the lease", { cause: error }) : error;
 
 /**
- * Calls `work` if `acquire` succeeds. If `work` throws, the lease becomes free at once, so that a repetition of the failed work need not
- * wait for its end. Does nothing more if the lease is lost meanwhile.
+ * Calls `work` if `acquire` succeeds. If `work` throws, releases the lease at once, so that a repetition of the failed work need not wait.
+ * A LeaseLost from `work` is ignored.
  */
 export async function whileHeld<Row>(
   source: Source,

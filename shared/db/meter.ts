@@ -7,7 +7,7 @@ export interface Usage {
   requests: number;
   readUnits: number;
   writeUnits: number;
-  /** Length of the longest chain of sequential requests, which approximates the latency. */
+  /** Number of requests in the longest chain in which each waits for the one before. It approximates the latency. */
   rounds: number;
 }
 

@@ -1,26 +1,26 @@
-/** The writes and the answer of a request. A verb only reads and returns its plan. The caller of the verb commits the plan once. */
+/** The plan of a request: its writes and its answer. A verb only reads, and returns the plan. Its caller commits the plan once. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Write } from "#shared/db/expression.ts";
 import { ConditionFailed, TableBusy } from "#shared/errors.ts";
 
-/** A record that a plan creates or changes. Its version grows with each write. */
+/** A record that a plan creates or changes. The version of a record grows with each write. */
 export interface Written {
   readonly id: number;
   readonly version: number;
 }
 
 export interface Plan<Answer> {
-  /** One transaction. If it is empty, only the answer or a receipt is stored. */
+  /** The writes of one transaction. If there are none, the transaction stores only the answer or a receipt. */
   readonly writes: readonly Write[];
   readonly answer: Answer;
-  /** The receipt of an operation (offline sync) contains its id and version. */
+  /** The record whose id and version the receipt of an operation contains. */
   readonly written?: Written;
   /**
-   * Called if a condition fails. Returns the plan to commit instead, or undefined for the usual treatment (`carryOut`). If it throws
+   * Called if a condition fails. Returns the plan to commit instead, or undefined for what `carryOut` usually does. If `refused` throws
    * ConditionFailed, the verb is called again.
    */
   readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer> | undefined> | undefined;
-  /** Runs after the commit of this plan and before the answer. A killed request may not reach it. */
+  /** Called after the commit and before the answer. If the function is killed in between, the call is missing. */
   readonly after?: () => Promise<unknown>;
 }
 
@@ -56,12 +56,12 @@ async function committed<Answer>(
   }
 }
 
-/** Attempts. 60 are enough for about fifty concurrent writers of one record. Usually the deadline comes first. */
+/** Maximum attempts, enough for about fifty concurrent writers of one record. Usually, the deadline ends the attempts earlier. */
 const TRIES = 60;
 
 /**
- * Calls `work` again when a condition fails (optimistic concurrency). Each call must read the record, and write only if it has not changed
- * since. Other errors than `isConflict` are thrown.
+ * Calls `work` again when a condition fails (optimistic concurrency). Each call must read the record, and write on condition that the
+ * record is unchanged. Throws every other error, and a failed condition for which `isConflict` returns false.
  */
 export async function optimistic<T>(
   work: () => Promise<T>,

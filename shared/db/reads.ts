@@ -1,7 +1,4 @@
-/**
- * Reads the DynamoDB table, strongly consistent by default. Separate from table.ts, because writes would add 10 KB to the bundle of a
- * function that only reads.
- */
+/** Reads the DynamoDB table. The file is separate from table.ts, which would add 10 KB to the bundle of a function that only reads. */
 import { BatchGetCommand, type DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { Pace } from "#shared/aws/pace.ts";
@@ -11,14 +8,14 @@ import { count } from "#shared/db/meter.ts";
 import { readable, withShape } from "#shared/db/shapes.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** An eventually consistent read may miss recent writes. */
+/** The default is a strongly consistent read. An eventually consistent read may miss recent writes. */
 export type Consistency = "strong" | "eventual";
 
 export interface HowToGet {
   readonly consistency?: Consistency;
-  /** DynamoDB still charges for the whole item. */
+  /** The fields to return, by default all. DynamoDB still charges for the whole item. */
   readonly fields?: readonly string[];
-  /** The type of all items, if known. Each read checks the shape of the items by their type, so `fields` need not contain `type` then. */
+  /** The `type` of all items, if known. Otherwise a read with `fields` adds `type` to them, because each type has its own shapes. */
   readonly type?: string;
 }
 
@@ -27,13 +24,13 @@ export interface QuerySpec extends HowToGet {
   readonly begins?: string;
   /** The last sort key of the range, included. */
   readonly upTo?: string;
-  /** The first sort key of the range, included. It requires `upTo`. */
+  /** The first sort key of the range, included. Set `upTo` too. */
   readonly from?: string;
   readonly newestFirst?: boolean;
   /** Items per page. The result still contains all pages. */
   readonly pageItems?: number;
   readonly limit?: number;
-  /** A secondary index supports only eventually consistent reads. */
+  /** A read of a secondary index is always eventually consistent. */
   readonly index?: typeof DUE_INDEX.name;
 }
 
@@ -46,7 +43,7 @@ export interface Reads {
 
 const GET_KEYS = 100;
 
-/** All batches of a table must share one `pace`, which adapts their number to the rate that the table accepts. */
+/** All reads and writes of a table should share one `pace`, which adapts concurrent batches to the rate that the table accepts. */
 export function openReads(
   tableName: string,
   client: DynamoDBDocumentClient = dynamoClient(),

@@ -1,13 +1,13 @@
 /**
- * The numbers of the shapes of stored rows. A shape is a version of the fields that a type of row has. Reading a row in an unknown shape
- * throws, so that this release cannot write it back without the new fields.
+ * The shapes of stored rows. A shape is a numbered version of the fields that a type of row has. Reading a row in an unknown shape throws,
+ * because this release would write the row back without its new fields.
  */
 import type { Item } from "#shared/db/expression.ts";
 import { NewerShape } from "#shared/errors.ts";
 
 /**
- * The newest shape of each type of row that this release can read. It is 1 for a type that is not listed, as in release 1.0.0. Increase the
- * number when the stored fields change, and store it in the attribute `shape` of rows with the new shape (docs/releasing.md).
+ * The newest shape of each type of row that this release can read. It is 1 for a type that is not listed. Increase the number when the
+ * stored fields change, and store it in the attribute `shape` of each row with the new shape (docs/releasing.md).
  */
 export const shapes: Readonly<Record<string, number>> = {};
 
@@ -19,7 +19,7 @@ export function readable<T extends Item>(item: T, knownType?: string): T {
   if (shape === undefined) return item;
   const known = shapeOf(String(type));
   if (typeof shape === "number" && shape <= known) return item;
-  // If a read asks for only some fields, the item may lack its key.
+  // The item of a read with `fields` may lack its key.
   const row = pk === undefined ? `row with the id ${String(id)}` : `row ${String(pk)} ${String(sk)}`;
   throw new NewerShape(
     `the ${row} of type ${String(type)} has shape ${String(shape)}, and this release reads shapes up to ${known}: a later release has written it`,

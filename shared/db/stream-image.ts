@@ -1,4 +1,4 @@
-/** Converts images in DynamoDB stream records to items: Lambda passes binary values as base64. Throws NewerShape. */
+/** Converts images in DynamoDB stream records to items. Lambda passes binary values as base64. Throws NewerShape for an unknown shape. */
 import type { AttributeValue } from "@aws-sdk/client-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 import type { AttributeValue as StreamValue } from "aws-lambda";

@@ -1,7 +1,4 @@
-/**
- * Reads and writes the DynamoDB table. A failed condition throws ConditionFailed. If the response to a write is lost, the repeated write
- * recognises that the first one has succeeded.
- */
+/** Reads and writes the DynamoDB table. If the response to a write is lost, the repeated write recognises that the first one succeeded. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -139,7 +136,7 @@ function transactItem(tableName: string, entry: Write) {
 
 const CONFLICT_TRIES = 8;
 
-/** Repeats `send` while it conflicts with concurrent writes, at most CONFLICT_TRIES times. It must be idempotent. */
+/** Calls `send` until it does not conflict with concurrent writes, at most CONFLICT_TRIES times. `send` must be idempotent. */
 async function throughConflicts<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -164,22 +161,22 @@ function isConflict(error: unknown): boolean {
 const reasonsOf = (error: unknown) =>
   error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 
-/** The index of each write in the transaction, and the stored item. */
+/** The index of each write with a failed condition, and the stored item. */
 function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return reasonsOf(error).flatMap(({ Code, Item }, index) =>
     Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],
   );
 }
 
-/** Undefined for any other error. */
+/** Undefined if the error is no failed condition. */
 const conditionalFailure = (error: unknown): { item: Item | undefined } | undefined =>
   error instanceof ConditionalCheckFailedException ? { item: itemOf(error.Item) } : undefined;
 
-/** The document client converts only items in responses. */
+/** The document client converts items in responses, but not those in errors. */
 const itemOf = (item: Record<string, AttributeValue> | undefined): Item | undefined =>
   item === undefined ? undefined : readable(unmarshall(item));
 
-/** Waits for a random time that grows with each attempt, at most 800 ms (exponential backoff with full jitter). */
+/** Exponential backoff with full jitter, at most 800 ms. */
 function backoff(attempt: number): Promise<void> {
   return sleep(Math.random() * Math.min(800, 25 * 2 ** attempt));
 }
@@ -193,7 +190,7 @@ interface BatchTarget {
   readonly pace: Pace;
 }
 
-/** Writes the items without conditions and without a transaction. A concurrent reader may therefore see some items without the others. */
+/** Writes the items without a transaction. A concurrent reader may see some of them without the others. */
 const batchPut = (target: BatchTarget, items: readonly Item[]): Promise<void> =>
   batchWrite(
     target,
@@ -206,13 +203,13 @@ const batchRemove = (target: BatchTarget, keys: readonly Key[]): Promise<void> =
     keys.map((key) => ({ DeleteRequest: { Key: keyOf(key) } })),
   );
 
-/** A retry can help. */
+/** The codes of errors after which a retry can help. */
 const temporary =
   /^(?:ProvisionedThroughputExceeded|RequestLimitExceeded|ThrottlingError|TransactionConflict|InternalServerError)$/;
 
 /**
- * Writes each item whose key is not in use, and returns the others, and perhaps its own items if a response was lost. PartiQL, because
- * `BatchWriteItem` accepts no conditions and a transaction costs twice as much.
+ * After a lost response, the result may contain items that this call has written. The statements are PartiQL, because `BatchWriteItem`
+ * accepts no conditions and a transaction costs twice as much.
  */
 async function batchInsert<T extends Item>(
   { client, tableName, pace }: BatchTarget,

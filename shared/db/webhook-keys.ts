@@ -9,7 +9,7 @@ export const limiterKeys = {
   },
 } as const;
 
-/** A record and a registration that receives its events. Each such pair has its own debounce windows. */
+/** A record, and a registration that receives its events. Each such pair has its own debounce windows. */
 export interface RegisteredRecord {
   readonly companyId: number;
   readonly webhookId: number;
@@ -25,20 +25,20 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 });
 
 export const debounceKeys = {
-  /** Contains the id of the delivery. If the row does not exist, the next event opens a window. */
+  /** The row contains the id of the window's delivery. If the row does not exist, the next event opens a window. */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
-  /** A repeated event has the same key and is stored only once. `event` is its name, and what follows the name in its id. */
+  /** A repeated event has the same key, and is stored only once. `event` is the name of the event with the rest of its id. */
   event: (record: RegisteredRecord, version: number, event: string): Key => {
     const { pk, sk } = debounceKey("V", record);
     return { pk, sk: `${sk}#${padded(version)}#${event}` };
   },
-  /** Both versions are included. Sorted by version. */
+  /** The events from one version of the record to another, both included, sorted by version. */
   events: (record: RegisteredRecord, from: number, to: number) => {
     const { pk, sk } = debounceKey("V", record);
     // `$` sorts directly after `#`.
     return { pk, from: `${sk}#${padded(from)}`, upTo: `${sk}#${padded(to)}$` };
   },
-  /** Debounce windows with their events, and manual triggers. */
+  /** All rows of a shard: debounce windows with their events, and manual triggers. */
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),
@@ -47,8 +47,8 @@ export const debounceKeys = {
 } as const;
 
 /**
- * One of a company's two sequences of fan-outs. Only one function works on a lane, the oldest fan-out first. Events of bulk jobs have a
- * separate lane, so that they do not delay others.
+ * One of a company's two queues of fan-outs: events with so many matches that the deliverer creates the deliveries in steps. One function
+ * at a time works on a lane, the oldest fan-out first. Events of bulk jobs have a separate lane, so that they do not delay others.
  */
 export interface FanOutLane {
   readonly companyId: number;
@@ -57,9 +57,8 @@ export interface FanOutLane {
 
 const fanOutPartition = ({ companyId, isBulk }: FanOutLane): string => `C#${companyId}#D#F${isBulk ? "B" : ""}`;
 
-/** Keys of fan-outs. */
 export const fanOutKeys = {
-  /** The oldest first, until all deliveries are created. */
+  /** The fan-outs whose deliveries are not all created, the oldest first. */
   waiting: (lane: FanOutLane): { pk: string; begins: string } => ({ pk: fanOutPartition(lane), begins: "E#" }),
   fanOut: (lane: FanOutLane, createdAt: string, eventId: string): Key => ({
     pk: fanOutPartition(lane),
@@ -78,7 +77,6 @@ export const fanOutKeys = {
 
 const dayPartition = (companyId: number, day: string): string => `C#${companyId}#D#L#${day}`;
 
-/** Keys of the list of expected deliveries. */
 export const expectedKeys = {
   /** Each day (UTC) has a separate partition. */
   entry: (companyId: number, day: string, eventId: string): Key => ({
@@ -96,8 +94,8 @@ export const replayKeys = {
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * The range from the first id that begins with `first` to the last one that begins with `last`. It starts behind the delivery `after` and
-   * its attempts, if set.
+   * The range from the first id that begins with `first` to the last one that begins with `last`. If `after` is set, the range starts
+   * behind this delivery and its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({
     from: after === undefined ? `D#${first}` : `D#${after}#~`,

@@ -28,8 +28,8 @@ export function answer(
 }
 
 /**
- * Converts any error to a problem body (RFC 9457). The detail of a 5xx response is constant, unless the error sets `showsDetail`. The cause
- * is only in the log.
+ * Converts any error to a problem body (RFC 9457). The detail of a 5xx response is constant, unless the error sets `showsDetail`. Only the
+ * log shows the cause.
  */
 export function problemAnswer(request: Request, error: unknown): APIGatewayProxyResult {
   const problem = asApiError(error);
@@ -75,8 +75,8 @@ export function commonHeaders(request: Request, status = 200): Record<string, st
 }
 
 /**
- * Returns a Server-Timing header with the DynamoDB usage of the request, if SERVER_TIMING is `on`. The `dur` values are counts and not
- * milliseconds. A 404 shows no units, because the size of a hidden row would distinguish it from a missing one.
+ * Returns a Server-Timing header with the DynamoDB usage of the request, if SERVER_TIMING is `on`. Its `dur` values are counts, not
+ * milliseconds. A 404 shows no units, because they would distinguish a hidden row from a missing one by its size.
  */
 function serverTiming(status: number): Record<string, string> {
   const usage = usageSoFar();
@@ -96,7 +96,7 @@ function serverTiming(status: number): Record<string, string> {
 const allowedOrigins = (): string[] => (process.env.ALLOWED_ORIGINS?.split(",") ?? []).map((entry) => entry.trim());
 export const allowsOrigins = (): boolean => allowedOrigins().some((origin) => origin !== "");
 
-/** Browsers hide most response headers from scripts, so this exposes those that an app needs. */
+/** Exposes the response headers that an app needs, because browsers hide most headers from scripts. */
 function corsHeaders(request: Request): Record<string, string> {
   const origin = request.headers.get("origin")?.[0];
   const allowed = allowedOrigins();
@@ -109,18 +109,18 @@ function corsHeaders(request: Request): Record<string, string> {
   };
 }
 
-/** Reserved for the headers, the status and the rest of Lambda's JSON. */
+/** The bytes that are reserved for the headers, the status and the rest of Lambda's JSON. */
 const ENVELOPE_BYTES = 16 * 1024;
 /**
- * Upper bound for the bytes of a UTF-16 code unit in Lambda's JSON: three in UTF-8, two for an escaped quote or backslash. Only a body that
- * may be too large is measured exactly.
+ * Upper bound for the bytes of a UTF-16 code unit in Lambda's JSON: three in UTF-8, two for an escaped quote or backslash. With it, only a
+ * body that may be too large must be measured exactly.
  */
 const CHARACTER_BYTES = 3;
 
 /** Returns the number of bytes of the body in the JSON that Lambda returns, where the body is an escaped string. */
 export const answerBytes = (body: string): number => Buffer.byteLength(JSON.stringify(body));
 
-/** Throws `internal`, so that the client gets a problem body instead of the 502 of API Gateway. */
+/** Throws `internal` if the body is too large. Without this check, API Gateway would answer 502 without a problem body. */
 export function assertAnswerFits(body: string): void {
   const room = limits.bufferedAnswerBytes - ENVELOPE_BYTES;
   if (body.length * CHARACTER_BYTES <= room) return;

@@ -6,7 +6,7 @@ import type { NeededScope } from "#shared/auth/scopes.ts";
 import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 
-/** Everyone who is signed in, admins and owners, or users with a permission. A `public` endpoint needs no token. */
+/** Who may call an endpoint. `public` needs no token, `everyone` any valid one. `admin` includes owners. The others are permissions. */
 export type Allow = "public" | "everyone" | "admin" | Permission;
 
 export interface Contract {
@@ -16,12 +16,12 @@ export interface Contract {
   /** The section of the API reference. */
   readonly tag: string;
   readonly allow: Allow;
-  /** What a key needs beside the rights of `allow`. */
+  /** The scope that an API key needs in addition to the rights of `allow`. */
   readonly scope: NeededScope;
   readonly path?: z.ZodMiniType;
   /** The schema of the query parameters, which are all strings before validation. */
   readonly query?: z.ZodMiniType;
-  /** Names of query parameters that are accepted without effect, whatever their values are. All other names need to be in `query`. */
+  /** Names of query parameters that are accepted without effect. All other names must be in `query`. */
   readonly ignoredQuery?: readonly string[];
   /** The schema of the JSON body. An empty request body is read as `{}`. */
   readonly body?: z.ZodMiniType;
@@ -32,32 +32,32 @@ export interface Contract {
   /** A response with 201, or with 202 and `collection`, has a `Location` header. */
   readonly status: 200 | 201 | 202;
   readonly response: z.ZodMiniType;
-  /** Some answers have the status 200 instead: those of dry runs, and of records that existed before. `applies` is true for them. */
+  /** The answers with 200 instead of `status`, for which `applies` returns true: those of dry runs, and of records that existed before. */
   readonly ok?: { readonly response: z.ZodMiniType; readonly applies: (answer: unknown) => boolean };
   /** True if the response contains a secret. The stored copy is then encrypted with the company's data key. */
   readonly holdsSecret?: boolean;
   /** True if the response has an ETag, and may be 304. */
   readonly revalidated?: true;
-  /** A POST that only reads may be repeated without an `Idempotency-Key`. */
+  /** True for a POST that only reads. A client may repeat it without an `Idempotency-Key`. */
   readonly isRead?: true;
   /** True if the response may be 410: the client must then synchronize from the beginning. */
   readonly mayReset?: true;
-  /** If it is not `application/json`. */
+  /** The media type of the response, if it is not `application/json`. */
   readonly mediaType?: "application/geo+json" | "application/vnd.mapbox-vector-tile";
   /** True if the response may be 204. */
   readonly mayBeEmpty?: true;
-  /** A text file (UTF-8) for download. */
+  /** Set if the response is a text file (UTF-8) for download. */
   readonly file?: { readonly mediaType: string; readonly name: string };
-  /** The detail after the deadline, if the request may have taken effect before it. */
+  /** The detail of the error after the deadline. Set it if the request may have taken effect nevertheless. */
   readonly unknownOutcome?: string;
   /** The `Location` header is this path and the record's id. The default is the path of the request. */
   readonly collection?: string;
 }
 
-/** The type of a contract without fields that `Contract` does not know. */
+/** Rejects a contract with fields that `Contract` does not have. */
 export type Known<C> = C & { readonly [Field in Exclude<keyof C, keyof Contract>]: never };
 
-/** The type that a schema of a contract makes of the request. */
+/** The type of a part of the request after validation with the schema of the contract. */
 export type Parsed<Schema> = Schema extends z.ZodMiniType ? z.output<Schema> : unknown;
 
 /** A request that fits its contract. */
@@ -70,7 +70,6 @@ export interface Call<C extends Contract, Context> {
   readonly body: Parsed<C["body"]>;
 }
 
-/** What an endpoint may return. */
 export type Answer<C extends Contract> =
   | z.input<C["response"]>
   | (C extends { readonly ok: { readonly response: infer Schema extends z.ZodMiniType } } ? z.input<Schema> : never);

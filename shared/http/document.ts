@@ -9,7 +9,7 @@ const Document = z.looseObject({ info: z.looseObject({}) });
 
 /** @param file the document, which the build puts next to the function */
 export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> {
-  // Parsing and serializing the document takes a hundred times as long as returning its text. So the text is kept for later requests.
+  // The text is cached, because parsing and serializing the document takes a hundred times as long as returning the text.
   let text: { readonly prefix: string; readonly body: string } | undefined;
   return async (event) => {
     const { prefix, requestId } = readRequest(event);

@@ -1,6 +1,6 @@
 /**
- * Makes the Lambda handler of an endpoint whose response is at most 6 MB large and is sent as a whole. The steps after it are those of all
- * endpoints: log context, authorization, parsing, error responses and the deadline.
+ * Makes the Lambda handler of an endpoint whose response has at most 6 MB and is sent as a whole. `requestChain` and `answering` are the
+ * steps of all endpoints, also of streamed ones: log context, authorization, parsing, error responses and the deadline.
  */
 import middy, { type MiddlewareObj } from "@middy/core";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
@@ -20,7 +20,7 @@ import { jsonBody } from "#shared/http/request-body.ts";
 import { type Part, parameterNames, requireKnown, validate } from "#shared/http/validate.ts";
 import { addLogContext, log, withLogContext } from "#shared/log.ts";
 
-/** The endpoint responds this long before Lambda stops the function, so that the client gets a problem body and no API Gateway error. */
+/** The endpoint responds this long before Lambda stops the function. The client then gets a problem body and no error of API Gateway. */
 const DEADLINE_RESERVE_MS = 1_000;
 
 export interface Endpoint {
@@ -29,8 +29,8 @@ export interface Endpoint {
 }
 
 /**
- * Answers what `work` returns. If the request has an idempotency key, the answer is stored after the work, so a repetition of a killed request
- * may do the work again.
+ * Answers with the result of `work`. If the request has an idempotency key, the answer is stored after the work. A repetition of a request
+ * whose function was killed may therefore do the work again.
  */
 export const endpoint = <C extends Contract>(
   contract: Known<C>,
@@ -43,8 +43,8 @@ export const endpoint = <C extends Contract>(
   });
 
 /**
- * Commits the plan that `verb` returns, and answers the plan's answer. If the request has an idempotency key, the same transaction stores
- * the answer. `verb` is called again if a record has changed since it was read, so it must only read.
+ * Commits the plan that `verb` returns, and responds with its answer. If the request has an idempotency key, the same transaction stores
+ * the answer. `verb` must only read, because it is called again if a record has changed since it was read.
  */
 export const command = <C extends Contract>(
   contract: Known<C>,
@@ -52,8 +52,8 @@ export const command = <C extends Contract>(
 ): Endpoint => committing<C>(contract, async (call, commit) => (await carryOut(() => verb(call), commit)).answer);
 
 /**
- * For work whose last transaction is a part of a longer algorithm, so that it cannot return a plan. Before it returns an answer, the work
- * must have committed this answer through `commit`, once.
+ * For work that cannot return a plan, because it needs several transactions. Before the work returns its answer, it must call `commit` once
+ * with this answer and its last writes.
  */
 export const committing = <C extends Contract>(
   contract: Known<C>,
@@ -118,7 +118,7 @@ interface Setup<Services> {
 
 type Chain<Answer> = (event: ApiEvent, context: Context) => Promise<Answer | APIGatewayProxyResult>;
 
-/** The client gets a problem body if `succeed` throws, or still runs `reserveMs` before Lambda stops the function. */
+/** The client gets a problem body if `succeed` throws, or if it still runs `reserveMs` before Lambda stops the function. */
 export function requestChain<C extends Contract, Answer, Services>(
   contract: C,
   { reserveMs, services, body = [] }: Setup<Services>,
@@ -162,13 +162,13 @@ const authorization = ({ allow, scope }: Contract): MiddlewareObj<ApiEvent> => (
   },
 });
 
-/** Before the body is read, so that a misspelt filter is found whatever the body is. */
+/** Runs before the body is read: a misspelt filter is reported even if the body has a fault too. */
 function knownParameters(contract: Contract): MiddlewareObj<ApiEvent> {
   const names = parameterNames(contract);
   return { before: ({ event: { request } }) => requireKnown(request.queryParameters.keys(), names) };
 }
 
-/** Throws `internal` if it is missing, because only a wrong deployment can cause this. */
+/** Throws `internal` if the authorizer has passed no caller, because only a wrong deployment can cause this. */
 function callerOf({ requestContext }: ApiEvent): Caller {
   const handed = z.safeParse(CallerContext, requestContext.authorizer);
   if (!handed.success) throw new ApiError("internal", "the authorizer passed no caller", { cause: handed.error });
@@ -189,8 +189,8 @@ const missing = (allow: Allow): string =>
 const LOGGED_UNITS = 500;
 
 /**
- * Logs one line if the request failed or used many table units. The access log already has a line for each request, and a second line would
- * more than double the cost of logs.
+ * Logs one line if the request failed or used many read and write units. The access log already has a line for each request, and a second
+ * one would more than double the cost of logs.
  */
 export function answering<Answer extends { readonly statusCode: number }>(
   event: APIGatewayProxyEvent,
@@ -213,21 +213,21 @@ export function checked<S extends z.ZodMiniType>(schema: S, value: unknown): z.o
   return parsed.data;
 }
 
-/** Returns an empty object without a schema, so that an endpoint never receives input that was not validated. */
+/** Returns an empty object if the contract has no schema for the part: an endpoint receives only validated input. */
 function parse<C extends Contract, P extends Part>(contract: C, part: P, value: unknown): Parsed<C[P]>;
 function parse(contract: Contract, part: Part, value: unknown): unknown {
   const schema = contract[part];
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** Values of a repeated query parameter. If only one is allowed, the parameter's schema refuses them. */
+/** Joins the values of a repeated query parameter with commas. If only one is allowed, the parameter's schema refuses them. */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");
   return joined;
 }
 
-/** Answers 405 with an `Allow` header. A mock integration of API Gateway answers only media types for which it has a template. */
+/** Answers 405 with an `Allow` header. API Gateway cannot do this itself: its mock integration needs a template for each media type. */
 export const refusingMethods =
   (methodsOf: (path: string) => readonly string[]) =>
   (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>

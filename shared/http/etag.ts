@@ -6,14 +6,14 @@ import { createHash } from "node:crypto";
 import type { Request } from "#shared/http/request.ts";
 
 /**
- * Part of every tag. Increase it if a release changes the responses for unchanged records, or clients would keep the old ones. A test fails
- * if the schemas of responses change and this value does not.
+ * A part of every tag. Increase it if a release changes the responses for unchanged records. Otherwise clients keep the old responses. A
+ * test fails if the schemas of responses change and this value does not.
  */
 export const ANSWER_FORMAT = 1;
 
 /**
- * `parts` must determine the response, except for the time. The hash includes the table's name, because version numbers may repeat after a
- * restore, which has another name.
+ * `parts` must determine the response, except for the time. The hash includes the table's name: after a restore, which creates a table with
+ * another name, version numbers may repeat.
  */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
@@ -39,7 +39,7 @@ export interface Validator<Current = NotModified> {
    * milliseconds since 1970.
    */
   check(current: string, now: number): Current | undefined;
-  /** `validUntil` is for a response that changes at a known time without a write: its last valid millisecond, which the tag includes. */
+  /** Sets the tag. If the response changes at a known time without a write, `validUntil` is the last millisecond before the change. */
   tag(current: string, validUntil?: number): void;
 }
 

@@ -5,7 +5,7 @@ export type Piece = string | Uint8Array;
 
 export const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
 
-/** An empty last block (RFC 1951) and the trailer. `crc` and `textBytes` are of all uncompressed data. */
+/** Returns an empty last block (RFC 1951) and the trailer. `crc` and `textBytes` are those of all uncompressed data. */
 export function gzipEnd(crc: number, textBytes: number): Buffer {
   const end = Buffer.alloc(10);
   end[0] = 3;
@@ -15,22 +15,22 @@ export function gzipEnd(crc: number, textBytes: number): Buffer {
 }
 
 /**
- * The options after BEGINNING_BYTES, measured with many map pins: level 6 makes the body one sixth shorter than level 2, but takes three
- * times as long. A window of 32 KB makes it no shorter. The flush lets the client decompress each piece at once.
+ * The options after BEGINNING_BYTES. Measured with many map pins, level 6 makes the body one sixth shorter than level 2, but takes three
+ * times as long. A window of 32 KB makes it no shorter. `finishFlush` lets the client decompress each piece at once.
  */
 const DEFLATE = { level: 2, windowBits: 14, chunkSize: 64 * 1024, finishFlush: constants.Z_SYNC_FLUSH } as const;
 
 /**
- * A response is compressed at level 6 up to this size: a map view of 1 000 pins is a sixth shorter for a millisecond more, and bytes cost
- * more than processor time (docs/cost.md).
+ * The first bytes of a response are compressed at level 6. A map view of 1 000 pins is then a sixth shorter and takes a millisecond more,
+ * and bytes cost more than processor time (docs/cost.md).
  */
 const BEGINNING_BYTES = 256 * 1024;
 const BEGINNING_DEFLATE = { ...DEFLATE, windowBits: 15 } as const;
 const BEGINNING_LEVEL = 6;
 
 /**
- * Compresses each piece before it requests the next one, because pieces may share memory. Node.js's gzip stream compresses in another
- * thread, and would need separate memory for all data.
+ * Compresses each piece before it requests the next one, because pieces may share memory. The gzip stream of Node.js compresses in another
+ * thread, so each piece would need its own memory.
  *
  * @param level the level for the first BEGINNING_BYTES
  */

@@ -28,19 +28,19 @@ export const StoredClaim = z.object({
   fingerprint: z.string(),
   run: z.string(),
   /**
-   * The end of the execution in milliseconds since 1970. Afterwards, it is assumed to be killed, and a repeated request may claim the key.
+   * In milliseconds since 1970. After this time, the execution counts as killed, and a repeated request may claim the key.
    */
   runsUntil: z.number(),
   /** The answer, encrypted with a secret from the idempotency key. Absent until the request has ended. */
   answer: z.optional(z.instanceof(Uint8Array)),
-  /** Instead of `answer` if it contains a secret. Encrypted with the company's data key. */
+  /** Replaces `answer` if the answer contains a secret. It is encrypted with the company's data key. */
   sealedAnswer: z.optional(z.instanceof(Uint8Array)),
   /** The time in milliseconds since 1970 after which another request may use the key. DynamoDB's TTL deletes the row later. */
   forgottenAt: z.number(),
   expiresAt: z.int(),
 });
 
-/** Stores the answer of a plan in the transaction of its writes. Throws `internal` if the answer is too large, before anything is written. */
+/** Commits the writes of a plan and its answer in one transaction. Throws `internal` and writes nothing if the answer is too large. */
 export type Commit = (plan: Pick<Plan<unknown>, "writes" | "answer">) => Promise<void>;
 
 interface Once {
@@ -50,9 +50,8 @@ interface Once {
 }
 
 /**
- * Returns the answer of `work`, or the stored answer of a success with the same idempotency key. `work` must commit its last transaction and
- * its answer through the function that it receives, so that it has its effect only once. `requestKey` is the same for all repetitions of a
- * request.
+ * Returns the answer of `work`, or the stored answer of an earlier success with the same idempotency key. `work` must pass its last writes
+ * and its answer to `commit`, so that a repetition has no second effect. `requestKey` is the same for all repetitions of a request.
  */
 export async function once(
   context: Pick<ApiContext, "table" | "clock" | "secrets">,
@@ -64,12 +63,12 @@ export async function once(
   const given = keyOf(request);
   if (given === undefined) {
     const commit = committing(context.table, async () => []);
-    // A read has nothing to commit. Its value may have large fields that the answer does not show.
+    // A read has nothing to commit. Its value is not measured, because it may have large fields that the response does not show.
     const value = await work(async (plan) => (plan.writes.length === 0 ? undefined : commit(plan)));
     return { value, replayed: false };
   }
   const route = `${request.method} ${request.resource}`;
-  // The keys of a service account have different scopes, so none gets a secret that another one was given.
+  // The API keys of a service account have different scopes, so one key must not get the secret in an answer to another.
   const owner = holdsSecret && caller.key !== undefined ? [caller.key.id] : [];
   const row = keys.idempotency(caller.companyId, caller.userId, digest(route, given, ...owner));
   const secret = Buffer.from(hkdfSync("sha256", given, `${caller.userId}`, route, 32));
@@ -91,7 +90,7 @@ export async function once(
     const text = sealed ? await context.secrets.open(caller.companyId, row, answer) : decrypt(secret, answer);
     return { value: JSON.parse(text), replayed: true };
   } catch (error) {
-    // A late commit of the failed request requires the claim, so it fails after this.
+    // A commit that is still under way needs the claim, so it fails afterwards.
     await release(context.table, { remove: row, when: ownClaim });
     throw error;
   }
@@ -100,7 +99,7 @@ export async function once(
 const committing =
   (table: Table, stored: (answer: string) => Promise<Write[]>): Commit =>
   async ({ writes, answer }) => {
-    // JSON has no text for undefined.
+    // JSON has no undefined.
     const text = JSON.stringify(answer ?? null);
     assertAnswerFits(text);
     const more = await stored(text);
@@ -112,7 +111,7 @@ const committing =
     });
   };
 
-/** Tries several times, because the client's next attempt is refused while the claim exists (up to 30 seconds). */
+/** Tries several times, because the service refuses the client's next attempt while the claim exists (up to 30 seconds). */
 async function release(table: Table, removal: Write): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -126,13 +125,13 @@ async function release(table: Table, removal: Write): Promise<void> {
 
 const unanswered = all(missing("answer"), missing("sealedAnswer"));
 
-/** The stored answer, encrypted with the company's data key (`sealed`), or with a secret from the idempotency key. */
+/** The stored answer. It is encrypted with the company's data key if `sealed`, otherwise with a secret from the idempotency key. */
 interface EarlierAnswer {
   readonly answer: Uint8Array;
   readonly sealed: boolean;
 }
 
-/** Returns undefined, or the stored answer of an earlier request. */
+/** Returns the stored answer of an earlier request. Undefined if this request now has the claim. */
 async function claim(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   row: Key,
@@ -169,8 +168,8 @@ async function claim(
 }
 
 /**
- * Returns the seconds for which the earlier execution has lasted, so that the client waits longer after each attempt, but at most until
- * `runsUntil`, and at least 1.
+ * Returns the seconds for which the earlier execution has lasted, at least 1, and at most those until `runsUntil`. The client therefore
+ * waits longer after each attempt.
  */
 function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: number): number {
   const leftMs = runsUntil - now;
@@ -179,7 +178,7 @@ function retryAfterSeconds({ runsUntil }: z.infer<typeof StoredClaim>, now: numb
 }
 
 /**
- * The IETF draft requires quotes around the key, but a key without quotes is accepted too. Throws `validation_failed` for a malformed key.
+ * The IETF draft requires quotes around the key. A key without quotes is accepted too. Throws `validation_failed` for a malformed key.
  */
 function keyOf(request: Request): string | undefined {
   const values = request.headers.get("idempotency-key");
@@ -205,13 +204,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * AES-256-GCM with a secret from the idempotency key. An attacker who can read the table and guesses the key can decrypt the answer, so set
- * `holdsSecret` in the contract if the answer contains a secret.
+ * AES-256-GCM with a secret from the idempotency key. An attacker who can read the table and guesses the key can decrypt the answer. If the
+ * answer contains a secret, set `holdsSecret` in the contract.
  */
 function encrypt(secret: Buffer, answer: string): Uint8Array {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", secret, nonce);
-  // The list of faults of a large import could be larger than a row (400 KB).
+  // Without compression, the list of faults of a large import could exceed the size of a row (400 KB).
   const sealed = Buffer.concat([cipher.update(zstdCompressSync(answer)), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }

@@ -7,7 +7,7 @@ export const IdPath = z.object({ id: PathId });
 export const RegistrationPath = z.object({ id: PathId, registrationId: PathId });
 export const DeliveryPath = z.object({
   id: PathId,
-  /** An id of any form. An unknown id must lead to 404 and not to 400, so its form is not checked. */
+  /** The form is not checked, because an unknown id must lead to 404 and not to 400. */
   deliveryId: z.string(),
 });
 

@@ -11,7 +11,7 @@ import * as limits from "#shared/limits.ts";
 
 const JSON_MEDIA_TYPE = "application/json";
 
-/** Rejects `__proto__` and `constructor.prototype`. Its check of the media type would also accept `application/problem+json`. */
+/** Rejects `__proto__` and `constructor.prototype`. Its check of the media type is off: it would accept `application/problem+json`. */
 const parser = httpJsonBodyParser<ApiEvent>({ disableContentTypeCheck: true });
 
 /** An empty body becomes `{}`. `other` is accepted besides `application/json`. */
@@ -31,7 +31,7 @@ export const jsonBody = (other?: string): MiddlewareObj<ApiEvent, unknown, Error
   },
 });
 
-/** A message of `JSON.parse` may contain a piece of the body, so only its beginning or end is matched. */
+/** Matches only the beginning or the end of a message of `JSON.parse`, because the message may contain a piece of the body. */
 function reasonOf(error: unknown): string {
   if (/^Forbidden key/.test(messageIn(error))) {
     return "The body must not have the key `__proto__`, or a key `constructor` whose value has the key `prototype`.";
@@ -57,7 +57,7 @@ function readableText({ request, ...event }: ApiEvent, other: string | undefined
     throw new ApiError("unsupported_media_type", `Send the body as ${JSON_MEDIA_TYPE}.`);
   }
   if (!isUtf8(bytes)) throw new ApiError("malformed_json", "The body is not UTF-8.");
-  // Map programs write a byte order mark.
+  // Map programs write a byte order mark at the beginning of GeoJSON.
   const text = other === undefined ? body : body.replace(/^\uFEFF/, "");
   return text === "" ? "{}" : text;
 }
@@ -81,7 +81,7 @@ export const uploadedFile = (upload: Upload): MiddlewareObj<ApiEvent> => ({
     }
     const file = await fileIn(bodyBytes(event), type, upload);
     event.payload = { file };
-    // The idempotency fingerprint uses `body`. Form boundaries differ in each attempt, so a hash of the file replaces it.
+    // Idempotency compares `body` with that of an earlier attempt. Form boundaries differ each time, so a hash of the file replaces it.
     event.request = {
       ...event.request,
       body: createHash("sha256").update(`${method} ${path}`).update(file).digest("hex"),

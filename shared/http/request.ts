@@ -1,4 +1,4 @@
-/** Converts API Gateway's event. Header names are in lower case. */
+/** Converts API Gateway's event to a request, with header names in lower case. */
 import type { APIGatewayProxyEvent } from "aws-lambda";
 import type { Caller } from "#shared/auth/caller.ts";
 
@@ -26,8 +26,8 @@ export interface ApiEvent extends APIGatewayProxyEvent {
 }
 
 /**
- * CloudFront sends it for the console's address (infra/stack/console.ts): paths then have no stage. Other clients change only their own
- * response.
+ * CloudFront adds this header to requests to the console's address (infra/stack/console.ts), whose paths have no stage. Any other client
+ * that sends it changes only its own response.
  */
 const FORWARDED_PREFIX = "x-forwarded-prefix";
 

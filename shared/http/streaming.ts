@@ -31,9 +31,9 @@ export interface StreamEndpoint {
 type Pieces = Iterable<Piece> | AsyncIterable<Piece>;
 
 interface Options {
-  /** Reads the request body. Other endpoints omit it, so that their bundles do not contain it. */
+  /** Reads the request body. Endpoints without a body omit this middleware, so that their bundles do not contain it. */
   readonly body?: MiddlewareObj<ApiEvent>;
-  /** For bytes for which another level than usual is better. */
+  /** The compression level, if the usual one does not suit the bytes. */
   readonly gzipLevel?: number | undefined;
 }
 
@@ -57,13 +57,13 @@ export const streamItems = <C extends ListContract>(
     jsonArray(contract.response.def.element, items),
   );
 
-/** No schema checks the text, so the tests of `work` must. */
+/** No schema checks the text. The tests of `work` must check it. */
 export const streamText = <C extends Contract>(
   contract: Known<C>,
   work: (call: StreamedCall<C>) => Promise<Pieces | NotModified>,
 ): StreamEndpoint => streaming<C, Pieces>(contract, work, (pieces) => pieces);
 
-/** Streams bytes, or answers 204 for undefined. */
+/** Streams the bytes that `work` returns. Answers 204 if they are undefined. */
 export const streamBytes = <C extends Contract & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>>(
   contract: Known<C>,
   work: (call: StreamedCall<C>) => Promise<Uint8Array | NotModified | undefined>,
@@ -72,8 +72,8 @@ export const streamBytes = <C extends Contract & Required<Pick<Contract, "mediaT
   streaming<C, Uint8Array | undefined>(contract, work, (bytes) => (bytes === undefined ? [] : [bytes]), options);
 
 /**
- * The one pipeline of streamed responses: `piecesOf` makes the body of what `work` returns. An error before the first byte gives a problem
- * body. A later one closes the connection.
+ * The steps of all streamed responses. `piecesOf` makes the body from the result of `work`. An error before the first byte leads to a
+ * problem body. A later error closes the connection.
  */
 function streaming<C extends Contract, Result>(
   contract: C,
@@ -91,7 +91,7 @@ function streaming<C extends Contract, Result>(
       added.ETag = etag;
     });
     const result = await work({ ...call, header, validator });
-    // `Server-Timing` counts what was read until then.
+    // A function, because `Server-Timing` must count all reads before the first byte.
     const common = () => ({ ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) });
     if (result instanceof NotModified) return withoutBody(304, { ...common(), ETag: result.etag });
     const pieces = allOf(piecesOf(result));
@@ -133,24 +133,24 @@ function contentHeaders({ file, mediaType }: Contract): Record<string, string> {
   };
 }
 
-/** The AWS SDK also creates a global `awslambda` outside Lambda, but without `streamifyResponse`. */
+/** Outside Lambda, the AWS SDK creates a global `awslambda` too, but without `streamifyResponse`. */
 const streamified = (handle: StreamHandler) =>
   typeof awslambda === "object" && "streamifyResponse" in awslambda ? awslambda.streamifyResponse(handle) : handle;
 
-/** Check before each use. Shared caches may not store it. */
+/** The client must revalidate the response before each use. Shared caches must not store it. */
 const REVALIDATED = { "Cache-Control": "private, no-cache" } as const;
 
 const varyOnEncoding = ({ Vary }: Readonly<Record<string, string>>): Record<string, string> => ({
   Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding`,
 });
 
-/** API Gateway does not compress streamed responses. */
+/** The function compresses the body, because API Gateway does not compress streamed responses. */
 function encodingHeaders(request: Request, headers: Readonly<Record<string, string>>): Record<string, string> {
   const vary = varyOnEncoding(headers);
   return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
 }
 
-/** `gzip` or `*` with a weight above zero (RFC 9110). */
+/** True if `Accept-Encoding` has `gzip` or `*` with a weight above zero (RFC 9110). */
 function acceptsGzip({ headers }: Request): boolean {
   const codings = (headers.get("accept-encoding") ?? []).join(",").toLowerCase().split(",");
   const weights = new Map(
@@ -163,7 +163,7 @@ function acceptsGzip({ headers }: Request): boolean {
   return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
 
-/** Compresses well and needs little memory. */
+/** A piece of this size compresses well and needs little memory. */
 const PIECE_CHARACTERS = 64 * 1024;
 
 export interface StreamedAnswer extends Pick<APIGatewayProxyResult, "statusCode" | "headers"> {
@@ -190,8 +190,8 @@ export async function* jsonArray<Item extends z.ZodMiniType>(
 }
 
 /**
- * Waits for the first piece before the response begins. If this piece fails, the client still gets an error response (problem details,
- * RFC 9457), because nothing has been sent yet.
+ * Waits for the first piece before the response begins. If making this piece fails, the client can still get a problem body, because
+ * nothing has been sent.
  */
 export async function begun(pieces: AsyncGenerator<Piece>): Promise<AsyncIterable<Piece>> {
   const { value, done } = await pieces.next();
@@ -208,8 +208,8 @@ async function* continued(first: Piece, others: AsyncIterable<Piece>): AsyncGene
 }
 
 /**
- * Resolves when the stream has accepted the whole response. An error, or a reader that takes no part for `limits.readerMs`, destroys it, so
- * that no client mistakes an incomplete response for a complete one.
+ * Resolves when the stream has accepted the whole response. Destroys the stream after an error, or if the client reads nothing for
+ * `limits.readerMs`. No client then mistakes an incomplete response for a complete one.
  */
 export async function writeAnswer(
   stream: Writable,
@@ -221,7 +221,7 @@ export async function writeAnswer(
   const awaitReader = (): void => {
     timer = setTimeout(() => body.destroy(new Error("the reader takes no bytes")), limits.readerMs);
   };
-  /** The time in which a piece is made does not count. */
+  /** Only the time in which the client reads counts, and not the time in which a piece is made. */
   async function* watched(pieces: AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
     for await (const piece of pieces) {
       for (const part of partsOf(typeof piece === "string" ? Buffer.from(piece) : piece)) {
@@ -244,10 +244,10 @@ export async function writeAnswer(
   }
 }
 
-/** A reader of 7 KB a second takes such a part within `limits.readerMs`. */
+/** A client that reads 7 KB a second reads such a part within `limits.readerMs`. */
 const PART_BYTES = 64 * 1024;
 
-/** An empty piece gives an empty part, which sends the headers. */
+/** Yields an empty part for an empty piece, because Lambda sends the headers with the first part. */
 function* partsOf(bytes: Uint8Array): Generator<Uint8Array> {
   yield bytes.subarray(0, PART_BYTES);
   for (let at = PART_BYTES; at < bytes.length; at += PART_BYTES) yield bytes.subarray(at, at + PART_BYTES);

@@ -1,6 +1,6 @@
 /**
- * Validates the path, query and body of a request. Each fault names the value and the reason. An unknown query parameter is refused, because
- * a misspelt filter would select all records.
+ * Validates the path, query and body of a request. Each fault names the value and the reason. An unknown query parameter is refused,
+ * because a misspelt filter would select all records.
  */
 import * as z from "zod/mini";
 import { ApiError } from "#shared/errors.ts";
@@ -8,7 +8,7 @@ import type { Contract } from "#shared/http/contract.ts";
 import { nearestOf } from "#shared/nearest.ts";
 import type { Fault } from "#shared/problem.ts";
 
-/** Maximum number of faults in a response. Twenty are enough to correct a form, and the response to a hostile body stays small. */
+/** Maximum number of faults in a response. The limit keeps the response to a hostile body small. */
 const MAX_FAULTS = 20;
 const DETAILED_FAULTS = 3;
 
@@ -35,7 +35,7 @@ function fault(part: Part, issue: z.core.$ZodIssue): Fault {
   return { parameter: issue.path.slice(0, 1).join(), code, message };
 }
 
-/** RFC 6901. An empty pointer means the whole body. */
+/** A JSON pointer (RFC 6901). An empty pointer means the whole body. */
 function pointer(path: readonly PropertyKey[]): string {
   return path.map((step) => `/${String(step).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }
@@ -48,7 +48,7 @@ export const parameterNames = ({ query, ignoredQuery = [] }: Pick<Contract, "que
   ...ignoredQuery,
 ];
 
-/** Names that begin with `_` are free for clients, for example to bypass a cache. Throws `validation_failed`. */
+/** Throws `validation_failed` for unknown names. Names with `_` at the beginning are free for clients, for example to bypass a cache. */
 export function requireKnown(sent: Iterable<string>, known: readonly string[]): void {
   const unknown = [...sent].filter((name) => !name.startsWith("_") && !known.includes(name));
   if (unknown.length === 0) return;
@@ -61,7 +61,7 @@ export function requireKnown(sent: Iterable<string>, known: readonly string[]): 
   throw new ApiError("validation_failed", detail.endsWith("?") ? detail : `${detail}.`, { faults });
 }
 
-/** The beginning of a known name is similar too, for example `tag` for `tagId`. */
+/** Suggests a known name that is similar, or that begins with the unknown one: `tagId` for `tag`. */
 function helpFor(name: string, known: readonly string[]): string {
   const begun = (other: string): boolean => name.length > 2 && other.toLowerCase().startsWith(name.toLowerCase());
   const similar = nearestOf(name, known) ?? known.find(begun);
@@ -89,8 +89,8 @@ const formats: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the part of the message after the name of the value, for example `must be a number`. A message of the schema itself is used
- * instead.
+ * Returns the part of the message after the name of the value, for example `must be a number`. A schema with its own message does not use
+ * this function.
  */
 function messageOf(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {

@@ -1,4 +1,4 @@
-/** Creates, rotates, revokes and lists the keys of a service account. Each change is one write of the account's key ring. */
+/** Creates, rotates, revokes and lists the API keys of a service account. Each change is one write of the account's key ring. */
 
 import { digestOf, newKey, newKeyId } from "#shared/auth/api-key.ts";
 import { type Caller, common, effectivePermissions } from "#shared/auth/caller.ts";
@@ -17,7 +17,7 @@ import { getAccount } from "#shared/reference/service-accounts.ts";
 import { requireOwnerFor } from "#shared/reference/user.ts";
 import { getUser, userSummary } from "#shared/reference/users.ts";
 
-/** `creator` is undefined if the row of the user is missing. */
+/** `creator` is undefined if the user's row is missing. */
 export function presentKey(key: StoredKey, ring: StoredKeyRing, creator: StoredUser | undefined): ApiKey {
   const { id, name, last4, scopes, createdAt, orphanedAt = null, replacedBy = null } = key;
   return {
@@ -28,14 +28,14 @@ export function presentKey(key: StoredKey, ring: StoredKeyRing, creator: StoredU
   };
 }
 
-/** Keys that have ended are in the list too, until newer ones take their place. */
+/** The list includes ended keys, until newer ones take their place. */
 export async function listKeys(context: ReadContext, companyId: number, id: number): Promise<ApiKey[]> {
   const ring = await readRing(context, await getAccount(context, companyId, id));
   const { users } = await currentDictionary(context, companyId);
   return ring.keys.map((key) => presentKey(key, ring, users.get(key.createdBy)));
 }
 
-/** The fields of a key for which a caller answers from now on. */
+/** The fields by which a caller becomes responsible for a key. */
 type Sponsored = Pick<StoredKey, "createdBy" | "sponsors" | "creatorRights" | "orphanedAt">;
 
 interface Opened {
@@ -60,13 +60,13 @@ function keyOf(ring: StoredKeyRing, keyId: string): StoredKey {
   return key;
 }
 
-/** A caller gives at most the rights that the caller has. Throws `permission_denied` or `insufficient_scope`. */
+/** Throws `permission_denied` or `insufficient_scope` if the caller would give rights that the caller does not have. */
 function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes }: Pick<NewApiKey, "scopes">): void {
   requireOwnerFor(caller, role);
   for (const scope of scopes) requireScope(caller, scope);
 }
 
-/** Those who answer for a key also answer for the keys that it makes. */
+/** The sponsors of a key are sponsors of the keys that it creates, too. */
 function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): Sponsored {
   return {
     createdBy: userId,
@@ -76,7 +76,7 @@ function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): S
   };
 }
 
-/** `change` gets the fields of a key for which the caller answers, and returns the keys of the account and the answer. */
+/** `change` returns the new list of the account's keys, and the answer. */
 async function planOf<Answer>(
   context: ApiContext,
   caller: Caller,
@@ -104,7 +104,7 @@ function endAfter(nowMs: number, expiresAt: string | undefined): string {
   throw new ApiError("validation_failed", `expiresAt ${message}.`, { faults });
 }
 
-/** Adds a key to `kept`. Only the answer of this request shows its secret. */
+/** Adds a key to `kept`. Only the answer to this request shows its secret. */
 async function added(
   context: ApiContext,
   caller: Caller,
@@ -145,7 +145,7 @@ export async function createKey(
   return added(context, caller, opened, ring.keys, { name, scopes, expiresAt: end }, freshId(ring));
 }
 
-/** The new key lives as long as the old one did, from now on. The old one ends after the overlap. */
+/** The new key gets the lifetime of the old one, from now on. The old key ends after `overlapSeconds`, or at its own end. */
 export async function rotateKey(
   context: ApiContext,
   caller: Caller,
@@ -168,7 +168,7 @@ export async function rotateKey(
   return added(context, caller, opened, kept, { name, scopes, expiresAt: iso(end) }, newId);
 }
 
-/** The caller answers for the key from now on. Its secret stays the same. A key could otherwise rescue itself. */
+/** Makes the caller responsible for the key. The secret stays the same. API keys may not do this: a key could take over itself. */
 export async function takeOverKey(
   context: ApiContext,
   caller: Caller,

@@ -1,6 +1,6 @@
 /**
- * API Gateway caches callers for a minute. A caller who has lost rights since must not give rights to others, so a transaction that does
- * this checks the caller again.
+ * Checks the caller again in transactions that give rights to others. API Gateway caches callers for a minute, and a caller who has lost
+ * rights since must not give them.
  */
 import { ringOf } from "#shared/auth/api-key.ts";
 import { type Caller, common, isBelow } from "#shared/auth/caller.ts";
@@ -18,7 +18,7 @@ export interface CheckedCaller {
   readonly key: StoredKey | undefined;
 }
 
-/** Call it after the reads for `others`, the other writes of the transaction. Throws `permission_denied` if a key has lost rights or its creator. */
+/** `others` are the other writes of the transaction. Call this after their reads. Throws `permission_denied` if the key has lost rights. */
 export async function checkedCaller(
   context: ReadContext,
   caller: Caller,

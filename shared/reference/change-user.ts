@@ -1,6 +1,6 @@
 /**
- * Changes, disables and enables users. Disabling an invited user, who has not signed in, withdraws the invitation. Enabling sends a new
- * one.
+ * Changes, disables and enables users. Disabling an invited user, who has not signed in, withdraws the invitation. Enabling such a user
+ * sends a new invitation.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
@@ -124,8 +124,8 @@ export async function disableOrWithdraw(
 }
 
 /**
- * Withdraws an invitation: first at the identity provider, and then in the rows, which prevent a new invitation. In the opposite order, the
- * address could be invited again in between, and the removal would remove the new user.
+ * Withdraws an invitation: first at the identity provider, and then in the rows, which prevent a new invitation. In the opposite order, a
+ * new invitation could come in between, and its user would be removed from the provider.
  */
 async function withdrawal(
   context: ApiContext,
@@ -146,7 +146,7 @@ async function withdrawal(
   return [
     userWrite(next, equals("version", version)),
     ...(await checkedCaller(context, caller)).checks,
-    // After an expired invitation, another user may have these rows. They are deleted only if they still belong to this user.
+    // After an expired invitation, these rows may belong to another user. They are deleted only if they still belong to this user.
     ...(isPending ? [{ remove: keys.identity(sub), when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...(isOurs ? [{ remove: claimKey, when: all(equals("userId", id), exists("invitedUntil")) }] : []),
     ...namesChange(companyId, changeOf(current, next)),

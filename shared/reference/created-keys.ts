@@ -1,6 +1,6 @@
 /**
- * A key never has more rights than its sponsors, who answer for it. So a change of a user who loses rights also changes the keys with this
- * sponsor, in the same transaction.
+ * An API key never has more rights than its sponsors, the users who are responsible for it. A transaction in which a user loses rights
+ * therefore also changes the keys with this sponsor.
  */
 import { common, effectivePermissions, isBelow } from "#shared/auth/caller.ts";
 import { isLive, isUnchanged, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
@@ -10,23 +10,23 @@ import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** The user is disabled, or has a lower role or a permission less. */
+/** True if the user was disabled, or lost the role or a permission. */
 export const losesRights = (before: StoredUser, after: StoredUser): boolean =>
   isDegraded(before, after) || effectivePermissions(before).length > common(before, after).permissions.length;
 
-/** The user no longer answers for the keys. */
+/** True if the keys with this sponsor become orphaned. */
 const isDegraded = (before: StoredUser, after: StoredUser): boolean =>
   (before.isActive && !after.isActive) || isBelow(after.role, before.role);
 
 interface CreatorWrites {
   readonly writes: readonly Write[];
-  /** The changed ring of `exceptFor`, whose write is left to the caller. */
+  /** The changed ring `exceptFor`, which the caller must write. */
   readonly own?: StoredKeyRing | undefined;
 }
 
 /**
- * Returns the writes for the keys with this sponsor. Every other ring gets a check that no key was added meanwhile. `dictionary`
- * must be a condition of the same transaction, because a new account has a new ring.
+ * Returns the writes for the keys with this sponsor. Every other ring gets a check that no key was added meanwhile. The transaction must
+ * also fail if the dictionary has changed, because a new account has a new ring.
  */
 export async function creatorWrites(
   { table }: Pick<ReadContext, "table">,

@@ -22,7 +22,7 @@ export interface Dictionary {
   readonly users: ReadonlyMap<number, StoredUser>;
 }
 
-/** The Query returns the version before the entries, so they are at least as new. */
+/** The Query reads the version first, so the entries are at least as new as the version. */
 export async function loadDictionary(table: Reads, companyId: number): Promise<Dictionary> {
   const statuses = new Map<number, StoredStatus>();
   const tags = new Map<number, StoredTag>();
@@ -40,8 +40,8 @@ export async function loadDictionary(table: Reads, companyId: number): Promise<D
 const versionOf = (company: unknown): number => StoredCompany.parse(company).dictionaryVersion ?? 0;
 
 /**
- * Add these writes to each transaction that changes a status, tag or user, so that cached dictionaries become outdated. `changes` are for
- * the change log.
+ * Add these writes to each transaction that changes a status, tag or user. Cached dictionaries are then outdated. `changes` are the entries
+ * for the change log.
  */
 export const namesChange = (companyId: number, ...changes: readonly SharedChange[]): Write[] => [
   raiseVersion(companyId),
@@ -74,7 +74,7 @@ const loggedNamesChange = (companyId: number, changes: readonly SharedChange[]):
 
 type NamedRecord = StoredStatus | StoredTag | Omit<StoredUser, "sub">;
 
-/** Returns `next` with the version that follows that of `current`. The versions of records that show this one contain `renames`. */
+/** Returns `next` with the version after that of `current`. `renames` is a part of the versions of all records that show this one. */
 export const nextVersion = <Row extends NamedRecord>(current: NamedRecord, next: Row): Row => ({
   ...next,
   version: current.version + 1,
@@ -101,7 +101,7 @@ function keep<T extends { id: number }>(into: Map<number, T>, entry: T): void {
 }
 
 interface Source extends Pick<ReadContext, "table" | "clock"> {
-  /** The dictionary of a request with many writes. It was current when the request began, so they need not read the version again. */
+  /** The dictionary of a request with many writes. It was current when the request began, so the writes do not read the version again. */
   readonly dictionary?: Dictionary | undefined;
 }
 
@@ -117,7 +117,7 @@ const dictionaries = cachePerTable<Cached>({
   bytesOf: ({ dictionary: { statuses, tags, users } }) => ENTRY_BYTES * (1 + statuses.size + tags.size + users.size),
 });
 
-/** The result is at most a minute old. The caller must check that its version is current, for example by a condition of the transaction. */
+/** Returns a dictionary that is at most a minute old. Check that its version is current, for example by a condition of the transaction. */
 export async function recentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   const found = dictionaries(source.table).get(companyId)?.value;
   if (found !== undefined && source.clock.now() - found.at < limits.dictionaryCacheMs) return found.dictionary;
@@ -132,7 +132,7 @@ export async function dictionaryAtLeast(source: Source, companyId: number, versi
     : freshDictionary(source, companyId);
 }
 
-/** `source.dictionary`, or the current one. If it is cached, only the version is read. */
+/** Returns `source.dictionary` if there is one, otherwise the current dictionary. If that is cached, only the version is read. */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   if (source.dictionary !== undefined) return source.dictionary;
   const cached = dictionaries(source.table).get(companyId);

@@ -58,7 +58,6 @@ export type TagPatch = z.infer<typeof TagPatch>;
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
 /* @__PURE__ */ explain([TagPatch], () => ({ example: { color: "#B91C1C" } }));
 
-/** The tags of a prospect after the change: all of them, in this order. */
 export const TagChoice = named(
   "TagChoice",
   z.object({

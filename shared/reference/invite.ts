@@ -1,6 +1,6 @@
 /**
- * Invites users, up to a daily maximum. Only one user of the service can own an e-mail address, but a caller must not learn that another
- * company has it. Such an invitation is therefore recorded like any other, but sends no mail, and expires.
+ * Invites users, up to a daily maximum. Only one user of the service can own an e-mail address. A caller must not learn that another
+ * company has the address: the invitation is then stored like any other, but sends no mail, and expires.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -39,7 +39,7 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
   return invitedUntil <= nowMs ? "expired" : "pending";
 }
 
-/** The user has signed in, or may still accept an invitation. */
+/** True if the user has accepted the invitation, or can still accept it. */
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
@@ -62,7 +62,7 @@ interface Claimants {
 }
 
 /**
- * Always makes the same two reads, so that its duration reveals nothing about other companies. Throws `conflict` if another user of the
+ * Always makes the same two reads, so that the duration reveals nothing about other companies. Throws `conflict` if another user of the
  * same company has the address.
  */
 async function claimantsOf(
@@ -110,8 +110,8 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
 }
 
 /**
- * Begins to wait `answersAfterMs`. An earlier response would reveal that no mail was sent because another company has the address, so the
- * response to a success waits for the rest of this time.
+ * Starts a timer of `answersAfterMs`. The returned function waits for its end before a success is answered. An earlier response would
+ * reveal that no mail was sent because another company has the address.
  */
 export function constantTime({ answersAfterMs }: IdentityProvider): () => Promise<void> {
   const waited = wait(answersAfterMs);
@@ -119,9 +119,8 @@ export function constantTime({ answersAfterMs }: IdentityProvider): () => Promis
 }
 
 /**
- * Creates a user with an invitation, first at the identity provider, so that it can be sent again after a crash. Throws `conflict` if a
- * user of the company has the e-mail address, or any user of the service has the chosen token subject. Throws `rate_limited` above the
- * daily maximum.
+ * Creates a user with an invitation, first at the identity provider and then in the table. Throws `conflict` if a user of the company has
+ * the e-mail address, or any user of the service has the chosen token subject. Throws `rate_limited` above the daily maximum.
  */
 export async function createUser(
   context: ApiContext,
@@ -193,7 +192,7 @@ async function invitation(
 ): Promise<Plan<PresentedUser>> {
   const { user: unclaimed, before, named, known, address, when, after } = invited;
   const isOurs = !address.isHeldElsewhere;
-  // If another company has the address, nobody can sign in with the random token subject.
+  // If another company has the address, the user gets a random token subject, with which nobody can sign in.
   const given = named ?? (isOurs ? (await identities.invite(unclaimed.email, known)).sub : randomUUID());
   const user: StoredUser = { ...unclaimed, sub: given };
   const nowMs = context.clock.now();
@@ -212,7 +211,7 @@ async function invitation(
     answer: presentUser(user, nowMs),
     after,
     refused: ({ failed }) => {
-      // The positions of the token subject, unless the caller has chosen it, and of the claim on the address in the service.
+      // The positions in `writes` of the token subject, unless the caller has chosen it, and of the claim on the address in the service.
       const others = named === undefined ? [3, 4] : [4];
       const isLost = failed.every(({ index, item }) => others.includes(index) && item?.companyId !== caller.companyId);
       if (!isLost || !isOurs) return undefined;

@@ -1,4 +1,4 @@
-/** Reminds of keys that end soon, and mails to admins what has happened to keys. A changed row also makes an event. */
+/** Makes reminders for API keys that end soon, and mails all notices about keys to admins. A changed key ring also makes an event. */
 import { endOf, type KeyNotice, reminded, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { SendMail } from "#shared/aws/ses.ts";
@@ -17,14 +17,14 @@ interface Context extends Pick<AppContext, "table" | "clock"> {
   readonly mail: SendMail | undefined;
 }
 
-/** The function times out after 50 s. The next invocation, a minute later, handles the other rings. */
+/** The function times out after 50 s. The next invocation, a minute later, handles the rings that are left. */
 const WORK_MS = 30_000;
-/** A company gets at most this number of mails multiplied by `keyMailsPerDay`, which is as many as it may send invitations. */
+/** Maximum recipients of a mail. With `keyMailsPerDay`, a company gets at most 200 mails a day, as many as it may send invitations. */
 const RECIPIENTS = 20;
 const AGAIN_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** Returns the number of rings with a notice. The first error is thrown at the end, after the other rings. */
+/** Returns the number of handled rings. Throws the first error only after it has handled the other rings. */
 export async function sweepKeyNotices(context: Context): Promise<number> {
   const { table, clock } = context;
   const begun = clock.now();
@@ -34,7 +34,7 @@ export async function sweepKeyNotices(context: Context): Promise<number> {
     if (clock.now() - begun > WORK_MS) break;
     handled++;
     await sweepRing(context, { pk: String(pk), sk: String(sk) }, begun).catch((error: unknown) => {
-      // Another change of the ring may come first. The next sweep reads it again.
+      // Another request has changed the ring. The next sweep reads the ring again.
       if (!(error instanceof ConditionFailed)) errors.push(error);
     });
   }
@@ -52,7 +52,7 @@ async function sweepRing(context: Context, key: keys.Key, nowMs: number): Promis
   await context.table.transact([ringWrite(before, after, iso(nowMs), mailAt)]);
 }
 
-/** Returns when the mail must be sent again. Undefined if it is sent. A killed function may send it twice. */
+/** Returns when to try again, in milliseconds since 1970, or undefined if no mail is left. A killed function may send a mail twice. */
 async function mailed(context: Context, ring: StoredKeyRing, nowMs: number): Promise<number | undefined> {
   const { unsent = [], companyId, userId } = ring;
   if (unsent.length === 0 || context.mail === undefined) return undefined;
@@ -83,10 +83,10 @@ function sentenceOf({ what, key }: KeyNotice): string {
   const end = iso(endOf(key));
   if (what === "revoked") return `${name} was revoked.`;
   if (what === "expiring") return `${name} ends at ${end}. Rotate it before.`;
-  return `${name} has lost the user who answers for it. It ends at ${end}, unless an admin takes it over.`;
+  return `${name} ends at ${end}: a user who is responsible for it was disabled or got a lower role. An admin can take it over.`;
 }
 
-/** One company must not use up the mails that SES permits to all of them. Failed mails count too. */
+/** Returns false if the company has used its mails of this day. SES has one limit for all companies. Failed mails count too. */
 async function takesFromQuota({ table }: Context, companyId: number, nowMs: number): Promise<boolean> {
   try {
     await table.write({

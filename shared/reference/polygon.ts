@@ -8,7 +8,7 @@ import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as limits from "#shared/limits.ts";
 import { coordinate } from "#shared/schema.ts";
 
-/** `[lng, lat]` in degrees. Not rounded, because the API returns a polygon exactly as it was sent. */
+/** `[lng, lat]` in degrees. They are not rounded, because the API returns a polygon exactly as it was sent. */
 const Point = z.tuple([coordinate(180), coordinate(90)], { error: "must be a point [lng, lat] of two numbers" });
 
 const [FEWEST, MOST] = [limits.polygonPointsMin, limits.polygonPointsMax];
@@ -22,9 +22,9 @@ const lengthOf = (input: unknown): number => (Array.isArray(input) ? input.lengt
 
 export type Polygon = readonly (readonly [number, number])[];
 
-/** Up to this many decimals, coordinates are integers below 2^52, where doubles are exact. No real position needs more. */
+/** With at most this number of decimals, a scaled coordinate is below 2^52, where doubles are exact. No real position needs more. */
 const MOST_DECIMALS = 13;
-/** The first number of a packed polygon of doubles. Otherwise it is the number of decimals. */
+/** The first number of a packed polygon is the number of decimals, or this value for doubles. */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 
@@ -82,7 +82,7 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
   });
 }
 
-/** The first byte of every value, then the second, and so on: those of consecutive points are mostly equal and compress well. */
+/** Returns the first bytes of all values, then the second bytes, and so on. Bytes at the same place are mostly equal and compress well. */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));
   for (const [i, value] of values.entries()) plain.setFloat64(i * DOUBLE_BYTES, value);

@@ -75,8 +75,8 @@ export const StoredTag = z.extend(Tag, {
 export type StoredTag = z.infer<typeof StoredTag>;
 
 /**
- * Commas and semicolons separate values in filters and CSV cells. The NFC form is part of a table key of at most 1 024 bytes, and can be
- * longer than the value, so the length limit applies to both.
+ * Commas and semicolons separate values in filters and CSV cells. The length limit also applies to the NFC form, which can be longer than
+ * the value and is part of a table key of at most 1 024 bytes.
  */
 export const DisplayValue = z.pipe(
   text(limits.displayValue, 1).check(z.trim()),

@@ -77,7 +77,7 @@ export type Rotation = z.output<typeof Rotation>;
 
 export const KeyPath = z.object({
   id: PathId,
-  /** An id of any form, because an unknown id is 404 and not 400. */
+  /** The form is not checked, because an unknown id must lead to 404 and not to 400. */
   keyId: z.string(),
 });
 

@@ -1,4 +1,4 @@
-/** Creates, changes and deletes service accounts. A service account is a user without a sign-in and with a key ring. */
+/** Creates, changes and deletes service accounts. A service account is a user who cannot sign in and has a key ring. */
 
 import { RING_ID, randomText } from "#shared/auth/api-key.ts";
 import { type Caller, may, type Rights } from "#shared/auth/caller.ts";
@@ -36,7 +36,7 @@ export async function getAccount(context: ReadContext, companyId: number, id: nu
   return present(user);
 }
 
-/** Prospects are assigned to people, so a sales account without the permission would see none. */
+/** Prospects are assigned only to persons, so a sales account without the permission would see none. */
 function requireSight(rights: Rights): void {
   if (may(rights, "canViewAllProspects")) return;
   const message = "must have canViewAllProspects for the role sales, because a service account has no own prospects";
@@ -118,7 +118,7 @@ export async function changeAccount(
   return accountChange(context, caller, current, next);
 }
 
-/** Also revokes all keys of the account. Records still show it as their author. */
+/** Also revokes all keys of the account. Records still show the account as their author. */
 export async function deleteAccount(context: ApiContext, caller: Caller, id: number): Promise<Plan<{ id: number }>> {
   const { name: _, ...current } = await getAccount(context, caller.companyId, id);
   const plan = await accountChange(context, caller, current, { ...current, isActive: false });

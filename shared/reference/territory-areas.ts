@@ -1,6 +1,6 @@
 /**
- * The polygons and the versions of territories. A warm function caches them. A filter or tile reads the head of the company index anyway,
- * whose `territoriesVersion` shows whether what is cached is current.
+ * Caches the polygons and the versions of territories in a warm function. Each filter and tile reads the head of the company index, whose
+ * `territoriesVersion` shows whether the cache is current.
  */
 import * as z from "zod/mini";
 import { cachePerTable } from "#shared/cache.ts";
@@ -17,9 +17,9 @@ interface Prepared {
   readonly polygon: Uint8Array;
 }
 
-/** A polygon of 5 000 points needs from 200 KB to 12 MB, which depends on the points that were tested. */
+/** A polygon of 5 000 points needs 200 KB to 12 MB, which depends on the points that were tested. */
 const MAX_BYTES = 64_000_000;
-/** At least as many count for each polygon, because all sizes are added up at each use. */
+/** Each polygon counts as at least this size, because the cache adds up the sizes of all entries at each use and must have few entries. */
 const LEAST_BYTES = MAX_BYTES / 500;
 
 const areas = cachePerTable<Prepared>({
@@ -35,13 +35,13 @@ type WithPolygon = z.infer<typeof WithPolygon>;
 export interface CompanyTerritories {
   readonly table: Reads;
   readonly companyId: number;
-  /** Must have been read before the territory. */
+  /** The head must be read before the territory. */
   readonly head: Pick<Head, "logId" | "territoriesVersion">;
 }
 
 const keyOf = ({ companyId, head }: CompanyTerritories, id: number): string => `${companyId} ${head.logId} ${id}`;
 
-/** Returns the area of a territory that was read, as it was prepared for earlier requests. */
+/** Returns the area of a territory row. If the same polygon is cached, its area is faster, because it has the results of earlier tests. */
 export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon): PolygonArea {
   const cache = areas(company.table);
   const known = cache.get(keyOf(company, id))?.value;
@@ -52,10 +52,8 @@ export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon
 }
 
 /**
- * Returns the area of a territory. If the company has no territory with this id, the area is empty.
- *
- * A cached polygon is used only if no polygon of the company has changed since it was read (`territoriesVersion` of the search index is the
- * same).
+ * Returns the area of a territory. If the company has no territory with this id, the area is empty. A cached polygon is used only if no
+ * polygon of the company has changed since it was read.
  */
 export async function territoryArea(company: CompanyTerritories, id: number): Promise<Area> {
   const { table, companyId, head } = company;

@@ -23,7 +23,7 @@ type ValuedRow = StoredStatus | StoredTag;
 const keyOf = (companyId: number, { type, id }: ValuedRow): keys.Key =>
   type === "status" ? keys.status(companyId, id) : keys.tag(companyId, id);
 
-/** A write that takes a value creates this row, and fails if the row exists. */
+/** The row that a write creates to take a value. The write fails if the row exists. */
 const valueKey = (companyId: number, { type, value }: ValuedRow): keys.Key =>
   keys.uniqueValue(companyId, type === "status" ? "STATUS" : "TAG", folded(value));
 
@@ -94,7 +94,7 @@ export async function updateStatus(
   return statusChange(companyId, await getStatus(context, companyId, id), patch, context.clock.now());
 }
 
-/** Prospects keep it, but it can no longer be assigned. Throws `not_found` if it is already inactive. */
+/** Prospects keep the status, but nobody can assign it. Throws `not_found` if the status is already inactive. */
 export async function deactivateStatus(
   context: ApiContext,
   companyId: number,
@@ -174,8 +174,8 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
 const TAGS_AT_ONCE = 30;
 
 /**
- * Creates missing tags of an import, and returns ids by case-folded value, also of tags that another request has created meanwhile. Throws
- * `conflict` if the company would have too many tags.
+ * Creates the missing tags of an import. Returns the ids of all tags by case-folded value. Throws `conflict` if the company would have too
+ * many tags.
  */
 export async function ensureTags(
   context: ApiContext,

@@ -1,6 +1,6 @@
 /**
- * Encrypts secrets with one data key for each company and purpose, which KMS encrypts. A warm function calls KMS only once an hour for
- * each.
+ * Encrypts secrets with data keys. Each company has a data key for each purpose. KMS encrypts the data keys, and a warm function calls KMS
+ * once an hour for each of them.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
@@ -19,7 +19,7 @@ import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
 import { NotSealed, type Purpose, provideSecrets, type Secrets } from "#shared/secrets/secrets.ts";
 
-/** Makes `secretsOn` work in this Lambda function. Call it in the module of the handler, outside the handler. */
+/** Makes `secretsOn` work in this Lambda function. Call it when the module of the handler is loaded. */
 export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
@@ -61,7 +61,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return connected;
   };
 
-  /** Concurrent requests share one load. A failed load is not cached. */
+  /** Concurrent calls share one load. A failed load is not cached. */
   function keyOf({ companyId, purpose }: KeyOwner, load: () => Promise<KeyObject>): Promise<KeyObject> {
     const name = `${purpose} ${companyId}`;
     const cached = cache.get(name);
@@ -84,7 +84,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
     return keyObject(await kms().unwrap(wrapped, contextOf(owner)));
   }
 
-  /** If several functions do this at the same time, all of them use the key that was stored first. */
+  /** If several functions create a key at the same time, all of them use the one that was stored first. */
   async function createKey(owner: KeyOwner): Promise<KeyObject> {
     const { plain, wrapped } = await kms().generateDataKey(contextOf(owner));
     const row: z.infer<typeof StoredDataKey> = {
@@ -121,14 +121,14 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   };
 }
 
-/** Heap dumps do not show the content of a KeyObject. Overwrites the plain bytes with zeros. */
+/** Overwrites the plain bytes with zeros. Heap dumps do not show the content of a KeyObject. */
 function keyObject(plain: Uint8Array): KeyObject {
   const key = createSecretKey(plain);
   plain.fill(0);
   return key;
 }
 
-/** The version of the format. */
+/** The version of the format of sealed bytes. */
 const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -5,7 +5,7 @@
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The bytes are damaged, or were encrypted with another data key or for another row. */
+/** The bytes are damaged, or were encrypted with another data key or for another row, or the company has no data key. */
 export class NotSealed extends Error {
   override readonly name = "NotSealed";
 }
@@ -18,8 +18,8 @@ export interface Secrets {
 }
 
 /**
- * Part of the KMS encryption context. Each purpose has separate data keys, and policies require it (infra/stack/rights.ts), so that a
- * function that signs webhooks can decrypt no session.
+ * Each purpose has separate data keys. The purpose is a part of the KMS encryption context, and IAM policies name the purposes of each
+ * function (infra/stack/rights.ts). A function that signs webhooks can therefore decrypt no session.
  */
 export type Purpose = "webhook-secrets" | "console-sessions" | "sync-cursors";
 

@@ -1,6 +1,6 @@
 /**
  * Makes the handlers of sign-in, refresh and sign-out of the console. Unlike all other endpoints, they set cookies and need no token, and
- * browsers open two of them as pages. The cookies are the session, and the sign-in that has begun.
+ * browsers open two of them as pages. One cookie has the id of the session, the other the sign-in that has begun.
  */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -20,7 +20,7 @@ const DEADLINE_RESERVE_MS = 1_000;
 const REQUESTED_WITH = "canvassing-console";
 
 export interface SessionCall {
-  /** A function, because the redirect to the sign-in page needs no service. */
+  /** A function, because the redirect to the sign-in page needs no context. */
   readonly context: () => ApiContext;
   readonly request: Request;
   readonly client: ConsoleClient;
@@ -45,7 +45,7 @@ export interface SessionDocument {
   readonly problems: readonly number[];
 }
 
-/** The stage variables, which every request contains. A deployment creates the functions before it learns the console's address. */
+/** The stage variables, which every request contains. A deployment creates the functions, and later learns the console's address. */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {
@@ -64,7 +64,7 @@ export function sessionEndpoint(session: SessionDocument, work: (call: SessionCa
         "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
         "Referrer-Policy": "no-referrer",
       },
-      // API Gateway sends a header several times only from this field.
+      // API Gateway can send a header several times only if it is in this field.
       ...(answer.setCookies !== undefined && { multiValueHeaders: { "Set-Cookie": [...answer.setCookies] } }),
       body: answer.body ?? "",
     };
@@ -122,8 +122,8 @@ interface Cookie {
 }
 
 /**
- * Browsers accept `__Host-` only over https, from this host itself and for all paths, so no other host can set such a cookie. A local
- * service without https omits the prefix.
+ * Browsers accept a cookie with the prefix `__Host-` only over https, from this host itself and for all paths. No other host can set such a
+ * cookie. A local service without https omits the prefix.
  */
 export function cookiesOf(origin: string): Cookies {
   const isSecure = origin.startsWith("https://");
@@ -138,7 +138,7 @@ export function cookiesOf(origin: string): Cookies {
   };
   return {
     session: named("session", "Strict", limits.sessionMs),
-    // The identity provider sends the browser back from another site, for which browsers send Lax cookies but no Strict ones.
+    // The identity provider redirects the browser from another site. With such a request, browsers send Lax cookies, but no Strict ones.
     signIn: named("sign-in", "Lax", limits.signInMs),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The requests to the identity provider for sign-ins of the console: authorization code flow with PKCE, and refresh. Also the URLs of its
- * pages.
+ * The requests to the identity provider for sign-ins of the console: authorization code flow with PKCE, and refresh. It also makes the URLs
+ * of the provider's pages.
  */
 import {
   AuthorizationResponseError,
@@ -34,21 +34,21 @@ const FETCH_TIMEOUT_MS = 5_000;
 export interface ConsoleClient {
   readonly issuer: string;
   readonly clientId: string;
-  /** Undefined without a secret: PKCE then proves who began the sign-in. */
+  /** Undefined if the client has no secret. PKCE alone then proves who began the sign-in. */
   readonly secret?: () => Promise<string>;
   /** The scopes in addition to `openid`, separated by blanks. */
   readonly scope?: string | undefined;
   readonly redirectUri: string;
 }
 
-/** The random values of one sign-in: OAuth, OpenID Connect and PKCE. They show that the browser and the tokens belong to it. */
+/** The random values of OAuth, OpenID Connect and PKCE. They show that the browser and the tokens belong to one sign-in. */
 export interface Challenge {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
 }
 
-/** Verified. `accessUntil` is the expiry of the access token, in milliseconds since 1970. */
+/** Verified tokens. `accessUntil` is the expiry of the access token, in milliseconds since 1970. */
 export interface Tokens {
   readonly sub: string;
   readonly access: string;
@@ -56,7 +56,7 @@ export interface Tokens {
   readonly accessUntil: number;
 }
 
-/** The user must sign in again: the issuer has refused the request, or its answer, a token or its redirect is not valid. */
+/** The user must sign in again: the issuer has refused the request, or its redirect, its response or a token is not valid. */
 export class SignInRefused extends Error {
   override readonly name = "SignInRefused";
 }
@@ -86,8 +86,7 @@ export async function signInUrl(client: ConsoleClient, { state, nonce, verifier 
 }
 
 /**
- * Many issuers return a refresh token only for `offline_access`, but Cognito refuses it. It is therefore requested only if the issuer lists
- * it.
+ * Requests `offline_access` if the issuer lists this scope. Many issuers return a refresh token only for it, but Cognito refuses it.
  */
 function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: ConsoleClient): string {
   const offline = scopes_supported.includes("offline_access") ? ["offline_access"] : [];
@@ -95,8 +94,8 @@ function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: Cons
 }
 
 /**
- * `returned` are the query parameters of the issuer's redirect. Throws SignInRefused if they, the answer or the tokens are not valid for
- * this sign-in, and `unavailable` if the issuer cannot be reached.
+ * `returned` has the query parameters of the issuer's redirect. Throws SignInRefused if they, the response or the tokens are not valid for
+ * this sign-in. Throws `unavailable` if the issuer cannot be reached.
  */
 export async function exchangeCode(
   client: ConsoleClient,
@@ -145,7 +144,7 @@ export async function refreshTokens(client: ConsoleClient, refreshToken: string)
   });
 }
 
-/** Undefined if the issuer has none. */
+/** Returns the URL of the issuer's sign-out page. Undefined if the issuer has none. */
 export async function signOutUrl(client: ConsoleClient, returnTo: string): Promise<string | undefined> {
   const { end_session_endpoint: endpoint } = await discovered(client.issuer);
   if (endpoint === undefined) return undefined;
@@ -210,13 +209,13 @@ async function reaching<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Throws for a fault or a rate limit of the issuer, which is no refusal: the session must survive it. */
+/** Throws for a fault or a rate limit of the issuer. Such a response is no refusal, so the session must not end. */
 function answered(answer: Response): Response {
   if (answer.status < 500 && answer.status !== 429) return answer;
   throw new Error(`the token endpoint answered ${answer.status}`);
 }
 
-/** The message contains no value of the request. */
+/** Converts refusals to SignInRefused. Its message is logged, so it contains no value of the request. */
 async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

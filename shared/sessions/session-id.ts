@@ -1,4 +1,4 @@
-/** The id of a console session. It is random, and only the browser knows it: the table contains its hash. */
+/** The id of a console session. It is random. The browser stores the id, and the table its hash. */
 import { createHash, randomBytes } from "node:crypto";
 import { KEY_PATTERN } from "#shared/auth/api-key.ts";
 import { BEARER_PATTERN } from "#shared/auth/token.ts";
@@ -8,12 +8,12 @@ const ID_BYTES = 32;
 const ID = "[A-Za-z0-9_-]{43}";
 
 /**
- * CloudFront makes this header from the session's cookie (infra/edge/api-request.js), because an authorizer of API Gateway reads only the
- * Authorization header.
+ * The pattern of the Authorization header that CloudFront makes from the session's cookie (infra/edge/api-request.js). An authorizer of API
+ * Gateway reads no other header.
  */
 const SESSION_PATTERN = `^Session ${ID}$`;
 
-/** Each alternative describes the whole header. */
+/** The pattern of the Authorization header that API Gateway checks. Each alternative describes the whole header. */
 export const AUTHORIZATION_PATTERN = `${BEARER_PATTERN}|${KEY_PATTERN}|${SESSION_PATTERN}`;
 
 const header = new RegExp(SESSION_PATTERN);

@@ -12,8 +12,8 @@ import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
 import { assertOwner, openTokens, readSession, type StoredSession, sessionRow } from "#shared/sessions/stored.ts";
 
 /**
- * The id is never taken from the browser, which protects against session fixation. `previous` is the digest of the browser's earlier
- * session, which ends.
+ * Begins a session with a new id. An id from the browser is never used, which protects against session fixation. `previous` is the digest
+ * of the browser's earlier session, which ends.
  */
 export async function beginSession(
   context: ApiContext,
@@ -48,8 +48,8 @@ async function remove({ table }: Pick<ApiContext, "table">, digests: readonly (s
 export type Refreshed = { readonly id: string | undefined };
 
 /**
- * Replaces the tokens and the id if the tokens expire soon. Other requests wait meanwhile. Throws `unauthenticated` if the user must sign
- * in again.
+ * Replaces the tokens and the id if the access token expires soon. Other refreshes of the session wait for this one. Throws
+ * `unauthenticated` if the user must sign in again.
  */
 export async function refreshSession(
   context: ApiContext,

@@ -1,4 +1,4 @@
-/** The sign-in of the console: the redirect to the identity provider, and the return from it. Also the refresh and the end of its session. */
+/** The sign-in of the console (the redirect to the identity provider and the return), and refresh and sign-out. */
 import * as z from "zod/mini";
 import { unauthenticated } from "#shared/auth/token.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -9,7 +9,7 @@ import { exchangeCode, newChallenge, SignInRefused, signInUrl, signOutUrl } from
 import { digestOf, isSessionId } from "#shared/sessions/session-id.ts";
 import { beginSession, endSession, refreshSession } from "#shared/sessions/sessions.ts";
 
-/** The sign-in that has begun. It is in a cookie, so that only this browser can complete it, which protects against login CSRF. */
+/** The sign-in that has begun. It is stored in a cookie: only this browser can complete it, which protects against login CSRF. */
 const SignIn = z.object({
   state: z.string(),
   nonce: z.string(),
@@ -75,7 +75,7 @@ function returnedParameters({ request }: SessionCall): URLSearchParams {
   return returned;
 }
 
-/** A page, because the browser shows it to the user. It contains no text from the request. */
+/** Returns an HTML page, because the browser shows it to the user. The page contains no text from the request. */
 const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): SessionAnswer => ({
   status,
   mediaType: "text/html; charset=utf-8",
@@ -88,12 +88,12 @@ const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): Ses
 `,
 });
 
-/** If the parsed URL has another origin, the text was not a path. */
+/** The text was no path if its URL, resolved against this one, has another origin. */
 const BASE = "https://console.invalid";
 
 /**
- * Returns `/` for anything but a path of the console: another origin, two slashes at the beginning, a backslash, a space or a character
- * outside ASCII, a path of the API, or a text that is too long.
+ * Returns the text if it is a path of the console, otherwise `/`: for another origin, two slashes at the beginning, a backslash, a space, a
+ * character outside ASCII, a path of the API, or a text that is too long.
  */
 function safeReturnTo(text: string | undefined): string {
   if (text === undefined || text.length > limits.returnTo || !/^\/(?!\/)[\x21-\x7e]*$/.test(text)) return "/";
@@ -122,7 +122,7 @@ export async function logOutFromConsole({
   const sessionId = cookies.session.read(request);
   if (sessionId !== undefined && isSessionId(sessionId)) await endSession(context(), sessionId);
   const setCookies = [cookies.session.clear];
-  // The session has already ended, even if the issuer cannot be reached.
+  // The session has ended, even if the issuer cannot be reached for the URL of its sign-out page.
   const logoutUrl = await signOutUrl(client, `${origin}/`).catch(() => undefined);
   return logoutUrl === undefined
     ? { status: 204, setCookies }

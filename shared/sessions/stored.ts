@@ -1,6 +1,6 @@
 /**
- * The stored row of a session, and the caller of a request with its id. The tokens in the row are encrypted with a data key of the company
- * for sessions only.
+ * The stored row of a session, and the look-up of the caller by the session's id. The tokens in the row are encrypted with a data key of
+ * the company, which encrypts only sessions.
  */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -48,7 +48,7 @@ export interface NewSession {
   readonly endsAt: number;
 }
 
-/** The tokens are encrypted for this row, and cannot be decrypted in another one. */
+/** Encrypts the tokens for this row. They cannot be decrypted in another row. */
 export async function sessionRow(
   secrets: Pick<Secrets, "seal">,
   { digest, caller: { companyId, userId }, clientId, tokens, endsAt }: NewSession,
@@ -68,7 +68,7 @@ export async function sessionRow(
   };
 }
 
-/** Undefined if it is unknown or has ended. DynamoDB deletes an ended session later. */
+/** Undefined if the session is unknown or has ended. DynamoDB's TTL deletes an ended session later. */
 export async function readSession(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   digest: string,
@@ -93,8 +93,8 @@ export async function openTokens(
 }
 
 /**
- * Returns the caller as for a request with a bearer token. Throws `unauthenticated` if the session is unknown or has ended, or its token is
- * refused. API Gateway does not cache this, because a refresh may make the session valid again.
+ * Returns the same caller as for a bearer token. Throws `unauthenticated` if the session is unknown or has ended, or if its token is
+ * refused. API Gateway does not cache this error: a refresh may make the session valid again.
  */
 export async function callerOfSession(context: ApiContext, sessionId: string): Promise<Caller> {
   const digest = digestOf(sessionId);
@@ -107,7 +107,7 @@ export async function callerOfSession(context: ApiContext, sessionId: string): P
   return assertOwner(session, await lookUpCaller(context, sub));
 }
 
-/** Throws `unauthenticated` unless `caller`, who has the token's subject now, began the session. */
+/** Throws `unauthenticated` unless `caller`, whom the directory now has for the token's subject, began the session. */
 export function assertOwner({ companyId, userId }: StoredSession, caller: Caller): Caller {
   if (caller.companyId !== companyId || caller.userId !== userId) {
     throw unauthenticated("The session belongs to another user.");

@@ -1,4 +1,4 @@
-/** The log of a company's activity, from which flushes make daily sums for reports. See docs/decisions/2026-11-23-activity.md. */
+/** The log of a company's facts, from which flushes make daily sums for reports (docs/decisions/2026-11-23-activity.md). */
 import * as z from "zod/mini";
 import {
   decodeFacts,
@@ -13,24 +13,24 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-/** Maximum facts in a row of the log, and days to which they belong. One transaction sums up a whole row, and its size is limited. */
+/** Maximum facts in a row of the log, and maximum days to which they belong. One transaction, whose size is limited, sums up a row. */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
 export const MS_PER_DAY = 86_400_000;
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** The state row of a company's activity. It says which rows of the log have already been added to the daily sums. */
+/** The state row of a company's activity. It says which rows of the log the daily sums contain. */
 export const FactState = z.object({
   /** From this time on (in milliseconds since 1970), every fact is counted. Null if all facts of the company are counted. */
   since: z.nullable(z.int()),
-  /** The version of the head row after the transaction that last changed the daily sums. */
+  /** The version of the head after the transaction that last changed the daily sums. */
   version: z._default(z.int(), 0),
-  /** The sort key of the newest row of the log that has been added to the daily sums. Empty if no row has been added yet. */
+  /** The sort key of the newest row of the log that the daily sums contain. Empty if they contain none. */
   upTo: z._default(z.string(), ""),
-  /** The days whose sums that transaction wrote. */
+  /** The days whose sums this transaction wrote. */
   days: z._default(z.array(z.string()), []),
-  /** Total bytes of the sums and facts that it wrote. */
+  /** Total bytes of the sums and facts that this transaction wrote. */
   bytes: z._default(z.int(), 0),
 });
 export type FactState = z.infer<typeof FactState>;
@@ -43,7 +43,7 @@ export const LoggedFacts = z.object({
 
 export interface LogRow {
   readonly sk: string;
-  /** The version of the head row after the transaction that added this row to the log. */
+  /** The version of the head after the transaction that added this row to the log. */
   readonly version: number;
   readonly facts: readonly Fact[];
   readonly imported: ImportedFacts | undefined;
@@ -72,7 +72,7 @@ const stateWrite = (companyId: number, state: FactState): Write => ({
   put: { ...activityKeys.factState(companyId), type: "factState", ...state },
 });
 
-/** Returns the write of a new company's state row. Its `since` is null, because all facts of a new company are counted. */
+/** Returns the write of a new company's state row. */
 export const firstState = (companyId: number): Write =>
   stateWrite(companyId, { since: null, version: 0, upTo: "", days: [], bytes: 0 });
 
@@ -97,7 +97,7 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** Returns the writes that log `facts`. `version` is the version of the head row after the transaction with these writes. */
+/** Returns the writes that log `facts`. `version` is the version of the head after the transaction with these writes. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();
@@ -118,7 +118,7 @@ export function logWrites(companyId: number, version: number, facts: readonly Fa
   }));
 }
 
-/** Returns the write that logs an import. `version` is the version of the head row after the transaction with this write. */
+/** Returns the write that logs an import. `version` is the version of the head after the transaction with this write. */
 export const importedWrite = (companyId: number, version: number, imported: ImportedFacts): Write => ({
   put: {
     ...activityKeys.loggedFacts(companyId, version, 0),
@@ -127,7 +127,7 @@ export const importedWrite = (companyId: number, version: number, imported: Impo
   },
 });
 
-/** A stored row of a company's activity is damaged. Only reports need it, the search index does not. */
+/** A stored row of a company's activity is damaged. Only reports need these rows, so the company index still works. */
 export class ActivityUnreadable extends Error {
   override name = "ActivityUnreadable";
 }
@@ -136,7 +136,7 @@ export function decoded<T>(sortKey: unknown, decode: () => T): T {
   try {
     return decode();
   } catch (error) {
-    // The error has no `cause`. A cause of the type IndexUnreadable would trigger the alarm for a damaged search index.
+    // The error has no `cause`. A cause of the type IndexUnreadable would trigger the alarm for a damaged company index.
     const reason = error instanceof Error ? error.name : typeof error;
     throw new ActivityUnreadable(`the row ${String(sortKey)} of the activity is damaged: ${reason}`);
   }

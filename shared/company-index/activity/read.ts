@@ -1,5 +1,6 @@
 /**
- * Counts activity in a time range: whole days from stored sums, the rest from single facts, the newest from the log and unflushed entries.
+ * Counts the facts in a time range: whole days from stored sums, parts of days from single facts, and the newest facts from the log and
+ * from unflushed entries.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
@@ -25,7 +26,7 @@ import { requireTime } from "#shared/deadline.ts";
 import { ApiError, TableBusy } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 
-/** `countActivity` passes each fact to only one of these functions, either alone or as a part of a day's sums or of an import. */
+/** `countActivity` passes each fact once to one of these functions: alone, or as a part of a day's sums or of an import. */
 export interface Counting {
   readonly cell: (cell: Cell, day: string) => void;
   readonly fact: (fact: Fact) => void;
@@ -54,7 +55,7 @@ export interface HowToCount<C> {
 
 const TRIES = 10;
 
-/** Counts the activity. Throws `validation_failed` above `maxBytes`, ActivityUnreadable, and TableBusy if flushes disturb each attempt. */
+/** Throws `validation_failed` above `maxBytes`, ActivityUnreadable for a damaged row, and TableBusy if flushes disturb each attempt. */
 export async function countActivity<C extends Counting>(
   table: Reads,
   companyId: number,
@@ -86,7 +87,7 @@ async function tryToCount(
   wanted: Wanted,
   counting: Counting,
 ): Promise<Found | undefined> {
-  // A fact moves from an unflushed entry to the log and then to the sums. The reads have the same order, so that they do not miss it.
+  // A fact moves from an unflushed entry to the log, and then to the sums. The reads have the same order, so that they miss no fact.
   const { head, facts: unflushed } = await readUnflushed(table, companyId);
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
@@ -108,7 +109,7 @@ async function readLog(table: Reads, companyId: number): Promise<{ rows: LogRow[
   return { rows, state };
 }
 
-/** A fact may be both in an unflushed entry and in several rows of the log, but it is counted once. */
+/** Counts each fact once, although it may be in an unflushed entry and in several rows of the log. */
 function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range: TimeRange, counting: Counting): void {
   const seen = new Set<string>();
   for (const fact of [...unflushed, ...rows.flatMap(({ facts }) => facts)]) {
@@ -121,7 +122,7 @@ function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range:
 
 const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
 
-/** Returns false if the rows of a day are newer or older than the state row says, because a flush changes them at this moment. */
+/** Returns false if rows of a day are newer or older than the state row says, because a flush is changing them. */
 async function countOlder(
   table: Reads,
   companyId: number,
@@ -153,7 +154,7 @@ async function countOlder(
       }
     }
   }
-  // A day that is left has no visible row of the last change yet. The rows of a transaction may become visible one after the other.
+  // The last change of a day that is left is not visible yet: the rows of a transaction may become visible one after the other.
   return changed.size === 0;
 }
 
@@ -215,10 +216,10 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
   ];
 }
 
-/** Number of the first row from `unloggedFacts`. A flush numbers its rows from 0 and writes fewer than 900, so none is overwritten. */
+/** Number of the first row from `unloggedFacts`. A flush numbers its rows from 0 and writes fewer than 900, so the numbers differ. */
 const FIRST_PART = 900;
 
-/** Returns rows with those unflushed facts that the log lacks. Exports and restores copy the log, but not the search index. */
+/** Returns rows with the unflushed facts that the log lacks. Exports and restores copy the log, but not the company index. */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
   const { head, facts } = await readUnflushed(table, companyId);
   const { rows } = await readLog(table, companyId);

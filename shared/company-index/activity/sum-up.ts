@@ -1,4 +1,4 @@
-/** Adds facts of the log to the daily sums, in a flush's transaction. It fails if another flush was first, so no row is added twice. */
+/** Adds facts of the log to the daily sums in a flush's transaction, which fails if another flush was first. No row is added twice. */
 
 import {
   ActivityUnreadable,
@@ -23,14 +23,14 @@ import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { errorFields, log } from "#shared/log.ts";
 
-/** Minimum number of versions of the head row between two additions. With a higher number, reports read more rows of the log. */
+/** Minimum number of versions of the head between two additions to the sums. With a higher number, reports read more rows of the log. */
 export const VERSIONS_PER_SUM = 32;
 /**
- * Approximate bytes that one flush adds to the log. An addition writes all sums of its days again. A flush therefore waits until the log
- * has grown by about half of the bytes that the last addition wrote.
+ * Approximate bytes that one flush adds to the log. An addition writes all sums of its days again. The next one therefore waits until the
+ * log has grown by about half of the bytes that the last one wrote.
  */
 const BYTES_PER_VERSION = 512;
-/** A transaction takes no further row above these limits. DynamoDB limits it to 4 MB and 100 rows. */
+/** Above these limits, an addition takes no further row. DynamoDB limits a transaction to 4 MB and 100 rows. */
 const BYTES_AT_ONCE = 1_000_000;
 const DAYS_AT_ONCE = 30;
 /** Maximum number of cells in a row of sums, and of facts in a row of facts. DynamoDB limits a row to 400 KB. */
@@ -49,7 +49,7 @@ export interface WhenToSum {
   readonly sumAfter: number;
 }
 
-/** Returns the writes that log the facts of the unflushed entries. If an addition is due, it also adds older facts to the sums. */
+/** Returns the writes that log the facts of the unflushed entries, and if an addition is due, those that add older facts to the sums. */
 export async function activityOf(
   table: Reads,
   companyId: number,
@@ -71,7 +71,7 @@ export async function activityOf(
   return { writes: state?.since === since ? own : [...own, nextState(companyId, known)], done: [] };
 }
 
-/** A damaged row must not stop the flushes of the search index. */
+/** Returns undefined for a damaged row, which must not stop the flushes. */
 async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -120,8 +120,8 @@ interface FlushedRows {
 }
 
 /**
- * Omits a fact if the next flush has logged it again. This happens if a flush is killed after it has logged its facts and before it deletes
- * the entries. Copies of a fact are therefore in successive flushes. The flush after the last row is the present one, with `unflushed`.
+ * Omits a fact if the next flush has logged it again, because its flush was killed after it had logged the fact and before it deleted the
+ * entry. Copies of a fact are in successive flushes. The flush after the last row is the present one, with `unflushed`.
  */
 async function* withoutRepeated(
   rows: AsyncIterable<LogRow>,

@@ -1,4 +1,4 @@
-/** The sums of a company's activity on one day (UTC): counts of facts by user, status and kind. */
+/** The sums of one day (UTC): the number of facts by user, status and kind. */
 import { at, doubleAt } from "#shared/at.ts";
 import {
   ByteReader,

@@ -39,18 +39,18 @@ function chunkOf(item: Item): Chunk {
   };
 }
 
-/** The log lacks a chunk that the reader needs. The reader must read all data again. */
+/** The log lacks a chunk that the reader needs, so the reader must read all data again. */
 export class ChunkLost extends Error {
   override name = "ChunkLost";
 }
 
-/** Maximum attempts to read a chunk of the head row. A Query is not isolated from transactions, so the head row may be visible first. */
+/** Maximum attempts to read the chunks that the head counts. A Query is not isolated from transactions: the head may be visible first. */
 const TRIES = 8;
 
-/** Once a request has read one of these numbers of rows or changes, it reads no further chunk. */
+/** After one of these numbers of rows or changes, a request reads no further chunk. */
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
-/** Maximum bytes of the chunks that are read together. They fit into one page of a Query (1 MB). */
+/** After this number of bytes, the first read of chunks ends. The chunks fit into one page of a Query (1 MB). */
 const FIRST_BYTES = 512 * 1_024;
 
 export interface Log {
@@ -61,7 +61,7 @@ export interface Log {
   readonly changesAtHand: () => readonly Change[];
 }
 
-/** `after` is a version of the head row. `rowsAtOnce` is the number of rows of chunks that the caller will probably use. */
+/** `after` is a version of the head. `rowsAtOnce` is the number of rows of chunks that the caller will probably use. */
 export async function readLog(table: Reads, companyId: number, after: number, rowsAtOnce: number): Promise<Log> {
   const unflushed = await readUnflushed(table, companyId);
   const { head } = unflushed;
@@ -88,15 +88,14 @@ async function firstRows(table: Reads, companyId: number, after: number, limit: 
 interface LogRange {
   readonly after: number;
   readonly head: Head;
-  /** The first rows after this version, as far as they have already been read. */
+  /** The first rows after this version, which have already been read. */
   readonly first: readonly Item[];
   readonly rowsAtOnce: number;
 }
 
 /**
- * Ends at the version of `head` or at a limit of this file. Each chunk contains the version of the chunk before it, so the reader notices a
- * gap and reads again. The first reads may therefore be eventually consistent. Throws ChunkLost if a chunk is still missing after all
- * attempts.
+ * Ends at the version of `head` or at a limit of this file. Each chunk contains the version of the one before it, so this function notices
+ * a gap and reads again. The first reads may therefore be eventually consistent. Throws ChunkLost if a chunk is missing in all attempts.
  */
 async function* chunksAfter(
   table: Reads,

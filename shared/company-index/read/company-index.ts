@@ -1,5 +1,5 @@
 /**
- * Reads a company's search index. Each read begins with the unflushed entries and the head row. Segments stay in memory for later reads.
+ * Reads a company index. Each read begins with the unflushed entries and the head. Segments stay in memory for later reads.
  */
 import { VersionedCache } from "#shared/cache.ts";
 import { type Criteria, needsText } from "#shared/company-index/criteria.ts";
@@ -13,15 +13,15 @@ import { newestUnflushed } from "#shared/company-index/versions.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Memory in MB that is assumed if the process is not a Lambda function. */
+/** The assumed memory in MB of a process that is no Lambda function. */
 const USUAL_MB = 1_024;
 
 /** Maximum attempts. A missing item may belong to a part that was replaced during the read, and the next attempt reads the new part. */
 const UNREADABLE_TRIES = 3;
-/** Maximum number of snapshots that one `find` reads. During a search, a flush may delete texts that the search still needs. */
+/** Maximum number of stale snapshots of one `find`. During a search, a flush may delete texts that the search still needs. */
 const SNAPSHOT_TRIES = 10;
 
-/** Data of the snapshot has changed during the read, so the caller must read a newer snapshot. */
+/** Data of the snapshot was deleted during the read, so the caller must read a newer snapshot. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
@@ -30,18 +30,18 @@ export const isStale = (result: object): result is StaleSnapshot => "staleBecaus
 
 /** The state of the index at one moment, which is not earlier than the beginning of the read. */
 export interface IndexSnapshot {
-  /** The names of statuses, tags and users must be at least as new as its `dictionaryVersion`. */
+  /** The caller's names of statuses, tags and users must be at least as new as `dictionaryVersion` of the head. */
   readonly head: Head;
-  /** Returns exactly the matching rows. Throws IndexUnreadable if a part of the index is missing or damaged. */
+  /** Returns exactly the matching rows. Throws IndexUnreadable if data of the index is missing or damaged. */
   find(criteria: Criteria): Promise<Hits | StaleSnapshot>;
 }
 
 export interface SnapshotOptions {
   /** True if the caller will search for words or source ids. Long texts may then be read at the same time as the index. */
   readonly searches?: boolean;
-  /** Finds the notes of the matches. As a parameter, it is only in the bundles of the functions that need it. */
+  /** Finds the notes of the matches. It is a parameter, so that only the bundles that need it contain it. */
   readonly notesOf?: NotesOf | undefined;
-  /** The unflushed entries and the head row, if the caller has already read them. The snapshot then has the state of that moment. */
+  /** The unflushed entries and the head, if the caller has already read them. The snapshot then has the state of that moment. */
   readonly unflushed?: Unflushed | undefined;
 }
 
@@ -63,17 +63,17 @@ export interface Found<Names> extends Hits {
   readonly criteria: Criteria;
 }
 
-/** A placeholder word makes the index load the text columns, which contain the ids of the notes. */
+/** Adds a placeholder word, because of which the index loads the text columns. These contain the ids of the notes. */
 const withTextsOf = (criteria: Criteria): Criteria => ({ ...criteria, words: [{ text: "-", digits: [] }] });
 
-/** The polygon of a territory must include all changes that the head row counts in `territoriesVersion`. */
+/** Makes the criteria. The polygon of a territory must be at least as new as `territoriesVersion` of the head. */
 export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise<Criteria>;
 
 export interface CompanyIndex {
   readonly cachedBytes: number;
   /** Throws IndexUnreadable. */
   snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
-  /** Reads index and names at the same time, and repeats a stale read. Throws IndexUnreadable, and TableBusy after too many stale reads. */
+  /** Reads index and names concurrently, and repeats stale reads. Throws IndexUnreadable, or TableBusy after too many stale reads. */
   find<Names extends { readonly version: number }>(
     companyId: number,
     source: NamesSource<Names>,
@@ -93,7 +93,7 @@ export function companyIndex(table: Reads): CompanyIndex {
 const ownCacheBytes = (): number => cacheBytesOf(Number(process.env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE ?? USUAL_MB));
 
 export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): CompanyIndex {
-  // Texts go first, because they use three quarters of the memory and only searches need them.
+  // A full cache first drops texts, because they use three quarters of the memory and only searches need them.
   const cache = new VersionedCache<LoadedIndex>({
     maxBytes: cacheBytes,
     bytesOf: ({ bytes }) => bytes,
@@ -101,7 +101,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     reduce: (loaded) => loaded.dropTexts(),
   });
 
-  /** Companies whose last snapshot had long texts. Only their long texts are read at the same time as the index. */
+  /** The companies whose last snapshot had long texts. For them, a search reads the long texts at the same time as the index. */
   const haveLongTexts = new Set<number>();
 
   async function snapshotOf(
@@ -116,7 +116,7 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     return new LoadedIndex(companyId, manifest, cached);
   }
 
-  /** If no version of the index is in memory, all part manifests are read at the same time as the head row. */
+  /** If no version of the index is in memory, reads all part manifests at the same time as the head. */
   async function snapshot(
     companyId: number,
     { searches = false, notesOf, unflushed: known }: SnapshotOptions = {},
@@ -195,7 +195,7 @@ const MB = 2 ** 20;
 const RESERVED_MB = 460;
 /** The rest of the memory is a reserve for fragmentation and for garbage that is not collected yet. */
 const SHARE = 0.85;
-/** The index of 100 000 prospects with texts needs this much. With a smaller cache, each search would load all texts again. */
+/** The index of 100 000 prospects with texts has this size. With a smaller cache, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;
 
 /** `memoryMb` is the memory of the function. */

@@ -1,4 +1,4 @@
-/** One version of a company's search index in memory. It contains only the parts that reads have needed so far. */
+/** One version of a company index in memory. It contains only the data that reads have needed so far. */
 import { at } from "#shared/at.ts";
 import { type Criteria, canMeet, needsGeo, needsText } from "#shared/company-index/criteria.ts";
 import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifest.ts";
@@ -45,7 +45,6 @@ export class LoadedIndex {
     }
   }
 
-  /** Overrides that are in the part manifest are decoded at the first call. */
   #overridesOf(part: Part): PartOverrides["overrides"] {
     const overrides = this.#overrides.get(part.id) ?? inlineOverridesOf(part);
     this.#overrides.set(part.id, overrides);
@@ -71,7 +70,7 @@ export class LoadedIndex {
     return bytes;
   }
 
-  /** Keeps the texts in memory until the caller calls the returned function. */
+  /** Keeps the texts in memory until the returned function is called. */
   beginRead(): () => void {
     this.#readers++;
     return () => {
@@ -84,7 +83,7 @@ export class LoadedIndex {
     const hasTexts = this.#looseNotes.size > 0 || [...this.#segments.values()].some(({ text }) => text !== undefined);
     if (this.#readers > 0 || !hasTexts) return 0;
     const before = this.bytes;
-    // Segment objects are replaced and not changed, because a read of an earlier version of the index may still use them.
+    // Replace the segment objects and do not change them: a read of an earlier version of the index may still use them.
     for (const [id, segment] of this.#segments) this.#segments.set(id, segment.withoutText());
     this.#looseNotes.clear();
     this.#versions = undefined;
@@ -157,7 +156,7 @@ export class LoadedIndex {
     else if (group === "text") segment.text ??= new SegmentTexts(decodeText(label, bytes));
   }
 
-  /** First call `load`. The result may include segments without a match. */
+  /** Call `load` first. The result may include segments without a match. */
   view(delta: Delta): IndexView {
     const parts = this.known;
     const flushed = this.#flushed(parts);
@@ -184,7 +183,7 @@ export class LoadedIndex {
     return inView;
   }
 
-  /** First call `load`. Loose notes are included only if a search has loaded them. */
+  /** Call `load` first. Loose notes are included only if a search has loaded them. */
   get known(): FlushedVersions {
     this.#versions ??= flushedVersions(
       this.manifest.parts.map((part) => ({

@@ -1,4 +1,4 @@
-/** Removes the damaged rows of a company's activity, so that reports work again, and converts the others to plain JSON for exports. */
+/** Removes the damaged rows of a company's activity, so that reports work again. Also converts rows to plain JSON for exports. */
 import * as z from "zod/mini";
 import {
   ActivityUnreadable,
@@ -21,13 +21,13 @@ import { optimistic } from "#shared/db/plan.ts";
 const Stored = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the sort keys of the removed rows, and sets the time since which every fact is counted. Without a damaged row, changes nothing.
- * If a flush changes the activity meanwhile, the repair begins again. Throws TableBusy if this happens 60 times.
+ * Returns the sort keys of the removed rows. If there are some, sets the time since which every fact is counted. If a flush changes the
+ * activity meanwhile, the repair begins again. Throws TableBusy if this happens 60 times.
  */
 export const repairActivity = (context: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> =>
   optimistic(() => tryRepair(context, companyId));
 
-/** Throws ConditionFailed if a flush has changed the head row of the search index since the first read. */
+/** Throws ConditionFailed if the head of the company index has changed since the first read. */
 async function tryRepair({ table, clock }: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> {
   const head = readHead(await table.get(keys.indexHead(companyId)));
   const damaged: Key[] = [];
@@ -54,11 +54,10 @@ async function tryRepair({ table, clock }: Pick<AppContext, "table" | "clock">, 
   }
   if (damaged.length === 0) return [];
   const nowMs = clock.now();
-  // If the state row itself is damaged, it is unknown which rows of the log were added to the sums. The repair then assumes that all of
-  // them were, because it is worse to count a fact twice than to lose it. `since` says that facts before now may be missing.
+  // If the state row itself is damaged, nobody knows which rows of the log the sums contain. The repair assumes all of them, because it is
+  // worse to count a fact twice than to lose it. `since` says that facts before now may be missing.
   const known: FactState = state ?? { since: null, version: head.version, upTo, days: [], bytes: 0 };
-  // `days` is set to an empty list. A report repeats its read until it finds a row of each day in `days`, and the repair may have removed
-  // such a row.
+  // A report repeats its read until it finds a row of each day in `days`. The list must be empty, because the repair may remove such a row.
   await table.transact([
     nextState(companyId, { ...known, since: nowMs, days: [] }),
     { check: keys.indexHead(companyId), when: isUnmoved(head) },
@@ -71,7 +70,7 @@ function requireReadable(item: Item): void {
   if (readableActivity(item) === undefined) throw new Error("unknown type");
 }
 
-/** Returns the row with its binary fields decoded. Returns undefined if the row does not belong to a company's activity. */
+/** Returns the row with its binary fields decoded. Undefined if the row does not belong to a company's activity. */
 export function readableActivity({ facts, imported, bytes, ...row }: Item): Item | undefined {
   if (row.type === "loggedFacts") {
     return {
@@ -86,7 +85,7 @@ export function readableActivity({ facts, imported, bytes, ...row }: Item): Item
   return row.type === "dayImport" ? { ...row, imported: plainImport(bytes) } : undefined;
 }
 
-/** Bitmaps become base64. Bit i belongs to the prospect with the id `first` + i. */
+/** Bitmaps (see `ImportedFacts`) become base64. */
 function plainImport(bytes: Uint8Array): Item {
   const { byStatus, created, withStatus, withNote, ...rest } = decodeImported(bytes);
   const base64 = (bits: Uint8Array): string => Buffer.from(bits).toString("base64");

@@ -1,4 +1,4 @@
-/** Reads the whole search index of a company, passes each current record to a visitor, and reports contradictions in the index. */
+/** Reads a whole company index, passes each current record to a visitor, and reports contradictions in the index. */
 
 import { coversZone, zoneOf } from "#shared/company-index/criteria.ts";
 import { readUnflushed, type Unflushed, withTexts } from "#shared/company-index/delta.ts";
@@ -25,7 +25,7 @@ export interface Inspection {
   readonly isReadable: boolean;
 }
 
-/** Number of segments that are read at the same time. It limits the memory. */
+/** Number of segments that are read at the same time, to limit the memory. */
 const PARALLEL = 4;
 
 export const inspectIndex = (table: Table, companyId: number, visitor: RecordVisitor): Promise<Inspection> =>
@@ -74,7 +74,7 @@ class Inspector {
     }
   }
 
-  /** Finds a fault for each part manifest that cannot be read. Returns undefined if there is such a fault. */
+  /** Reports a fault for each part manifest that cannot be read, and then returns undefined. */
   async #partsOf({ head }: Unflushed): Promise<Part[] | undefined> {
     const parts: Part[] = [];
     for (const id of head.manifest) {
@@ -126,7 +126,7 @@ function faultsOfHead({ head }: Unflushed, parts: readonly Part[]): string[] {
   return twice.map((id) => `version ${head.version} of the index contains ${id} twice`);
 }
 
-/** Skips records of which a newer part or an unflushed entry contains a newer version. */
+/** Passes records to the visitor, but not those of which a newer part or an unflushed entry has a newer version. */
 function liveOnly({ prospectVersions, noteVersions }: FlushedVersions, delta: Delta, visitor: RecordVisitor) {
   return ({ row, notes }: { row: IndexRow | undefined; notes: readonly NoteText[] }, age: number): void => {
     if (row !== undefined && !delta.prospects.has(row.id) && !prospectVersions.supersedes(row.id, row.version, age)) {

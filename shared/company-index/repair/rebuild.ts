@@ -1,6 +1,6 @@
 /**
- * Rebuilds the search index of a company from the rows of the table. One update of the head row replaces all parts that existed when the
- * rebuild began. Meanwhile, reads, writes and flushes continue, and the parts of these flushes stay.
+ * Rebuilds a company index from the rows of the table. One update of the head replaces all parts that existed when the rebuild began.
+ * Meanwhile, reads, writes and flushes continue, and the parts of these flushes stay.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -38,7 +38,7 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** In this time, all rows of earlier transactions become visible and all earlier Queries end. */
+/** Within this time, all rows of earlier transactions become visible, and all earlier Queries end. */
 const SETTLE_MS = 250;
 const TRIES = 30;
 
@@ -61,7 +61,7 @@ export interface Rebuilt {
   readonly staying: number;
 }
 
-/** If the process stops at any point, the index is either unchanged or completely replaced. Throws RebuildRefused. */
+/** The process may stop at any point: the index is either unchanged or completely replaced. Throws RebuildRefused. */
 export async function rebuild(
   context: IndexContext,
   records: Records,
@@ -113,7 +113,7 @@ interface Lease {
   stop(): Promise<void>;
 }
 
-/** The lease lasts four times as long as the interval between renewals, so the lock survives a failed renewal. */
+/** Renews the lock. It lasts four times as long as the interval between renewals, so it survives a failed renewal. */
 function keepLocked(context: IndexContext, companyId: number, rebuildId: string): Lease {
   let lost = false;
   let last: Promise<void> = Promise.resolve();
@@ -183,8 +183,8 @@ interface Job {
 }
 
 /**
- * Returns the number of newer parts. If the rebuild is refused, its new segments are deleted. After any other error they remain, because the
- * update of the head row may have succeeded.
+ * Returns the number of newer parts. If the rebuild is refused, its new segments are deleted. After any other error, they remain, because
+ * the update of the head may have succeeded.
  */
 async function replaceParts(job: Job): Promise<number> {
   try {
@@ -200,7 +200,7 @@ async function replaceParts(job: Job): Promise<number> {
   }
 }
 
-/** Returns the number of newer parts, or undefined if another process has changed the head row. */
+/** Returns the number of newer parts, or undefined if another process has changed the head. */
 async function tryToReplaceParts(job: Job): Promise<number | undefined> {
   const { context, companyId, segments } = job;
   const unflushed = await readUnflushed(context.table, companyId);
@@ -212,9 +212,9 @@ async function tryToReplaceParts(job: Job): Promise<number | undefined> {
   job.lease.check();
   const part = await completePart(context.table, companyId, segments, { ...listed, looseNotes: [] });
   const manifest = [part, ...staying].map(({ id }) => id);
-  // `before` contains the entries that were unflushed when the rebuild began, and `unflushed` those that are unflushed now. The rebuild
-  // deletes entries without a flush, so it must add their changes to the change log and their facts to the activity log. Entries in
-  // `before` that are not in `unflushed` have been flushed meanwhile, so their facts are already in the activity log.
+  // `before` has the entries that were unflushed when the rebuild began, and `unflushed` those that are unflushed now. The rebuild deletes
+  // entries without a flush, so it must add their changes to the change log and their facts to the activity log. Entries of `before` that
+  // are not in `unflushed` have been flushed meanwhile, so their facts are already in the activity log.
   const logged = {
     changes: [...job.before.changes, ...unflushed.changes],
     others: (version: number) => logWrites(companyId, version, unflushed.facts),
@@ -236,7 +236,7 @@ async function newerParts({ context, companyId, replaced }: Job, { manifest }: H
   return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).parts;
 }
 
-/** Throws RebuildRefused. The part of an import does not list its versions, so it may contain rows that the rebuild has read. */
+/** Throws RebuildRefused for a new part of an import. It does not list its versions, so it may contain rows that the rebuild has read. */
 function refuseImports(staying: readonly Part[], partOverrides: readonly PartOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > at(partOverrides, i).overrides.prospects.ids.length);
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
@@ -256,8 +256,7 @@ async function removeFlushedEntries({ context, records, companyId, known, before
   for (const { id, version } of now.prospects) prospectNow.add(id, version, 0);
   for (const { noteId, version } of now.notes) noteNow.add(noteId, version, 0);
   // An entry may be newer than the row that the rebuild has read. If the table now has the row in the entry's version or in a later one,
-  // the entry must stay, because the new part lacks its change. Otherwise, the table does not contain the change either, and the entry is
-  // deleted.
+  // the entry must stay, because the new part lacks its change. Otherwise, the table lacks the change too, and the entry is deleted.
   const staying = new Set([
     ...newer
       .filter(({ id, version }) => prospectNow.versionOf(id) >= version)
@@ -287,7 +286,7 @@ export interface OtherSources {
   readonly partOverrides: readonly PartOverrides[];
 }
 
-/** Returns the records whose lower versions in `others` readers must ignore. There are such versions, because writes continue. */
+/** Returns the version overrides of the new part: the records whose lower versions in `others` readers must ignore. */
 export function overridesToList(
   known: KnownVersions,
   others: OtherSources,
@@ -301,8 +300,8 @@ export function overridesToList(
     for (const id of overrides.notes.ids) noteIds.add(id);
   }
   const deletions = new NewestVersions();
-  // The new part must list the deletion of each note in `deletedNotes`. Otherwise a copy of the note in `others` would become visible again.
-  // A deletion has the version after the note's last version.
+  // The new part must list the deletion of each note in `deletedNotes`. Otherwise, a copy of the note in `others` would become visible
+  // again. A deletion has the version after the note's last version.
   for (const { noteId, version } of claims) if (deletedNotes.has(noteId)) deletions.add(noteId, version + 1, 0);
   return {
     prospects: listed(known.prospects, prospects),
@@ -322,8 +321,8 @@ const noteClaims = ({ unflushed, partOverrides }: OtherSources): NoteEntry[] => 
 ];
 
 /**
- * Returns the notes in `others` that were deleted before the rebuild read the table, so they have no row. A missing row is read again after
- * a pause, because the entry of a new note can become visible before the note's row.
+ * Returns the notes in `others` that have no row, because they were deleted before the rebuild read the table. A missing row is read again
+ * after a pause: the entry of a new note can become visible before the note's row.
  */
 async function deletedNotesIn(
   { records, companyId, known, settleMs }: Job,
@@ -346,12 +345,12 @@ async function deletedNotesIn(
 }
 
 /**
- * Milliseconds. The compaction lock prevents merges while a rebuild prepares to replace parts. The rebuild renews it until it ends. It is a
- * lease, so it expires even if the rebuild stops.
+ * The compaction lock prevents merges while a rebuild prepares to replace parts. It is a lease of this many milliseconds, which the rebuild
+ * renews until its end.
  */
 export const COMPACTION_LOCK_MS = 60_000;
 
-/** Returns undefined if the head row has changed. The higher version of the row makes a merge that is already running fail. */
+/** Returns undefined if the head has changed. The lock changes the version of the head, so a merge that is already running fails. */
 export async function takeCompactionLock(
   { table, clock }: IndexContext,
   companyId: number,
@@ -385,7 +384,7 @@ export async function renewCompactionLock(
   await table.write({ update: keys.indexHead(companyId), change: { set }, when: equals("rebuildId", rebuildId) });
 }
 
-/** An error is ignored, because the lease expires anyway. */
+/** Ignores errors, because the lease expires anyway. */
 export async function releaseCompactionLock(
   { table }: IndexContext,
   companyId: number,

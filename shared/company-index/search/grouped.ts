@@ -2,12 +2,12 @@
 import { uint32At } from "#shared/at.ts";
 
 export interface Grouped {
-  /** For each group, the position of its first item, and the end of the last group. */
+  /** The position of the first item of each group, and the end of the last group. */
   readonly starts: Uint32Array;
   readonly items: Uint32Array;
 }
 
-/** `groupOf` returns the group of the item at an index, a number below `count`. Items of the same group keep their order. */
+/** `count` is the number of groups. `groupOf` returns the group of the item at an index. Items of the same group keep their order. */
 export function groupedBy(items: Uint32Array, count: number, groupOf: (index: number) => number): Grouped {
   const groups = new Uint32Array(items.length);
   const starts = new Uint32Array(count + 1);

@@ -1,4 +1,4 @@
-/** Finds the notes of the matching prospects in a search index. The text columns must be loaded, because they contain the ids. */
+/** Finds the notes of the matching prospects. The text columns must be loaded, because they contain the ids of the notes. */
 import { doubleAt, uint16At } from "#shared/at.ts";
 import { type IndexView, isReplaced } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
@@ -6,13 +6,13 @@ import { NewestVersions, type Versioned } from "#shared/company-index/versions.t
 
 export interface LiveNotes {
   count(): number;
-  /** `count` is a number of prospects. Only prospects with notes and with an id from `from` to `upTo` (included) are returned. */
+  /** Returns the notes of the first `count` prospects (by id) that have notes and an id from `from` to `upTo`, both included. */
   byProspect(from: number, upTo: number, count: number): Map<number, Versioned[]>;
 }
 
 export type NotesOf = (view: IndexView, matches: Matches) => LiveNotes;
 
-/** Yields the id and the version of each matching prospect, in no particular order. */
+/** Yields each matching prospect, in no particular order. */
 function* refsOf({ segments, unflushed }: Matches): Generator<Versioned> {
   for (const { inView, rows } of segments) {
     const { ids, versions } = inView.segment.main;

@@ -1,4 +1,4 @@
-/** A segment of a search index in memory: its columns, sort orders, texts and outdated rows. */
+/** A segment in memory: its columns, sort orders, texts and outdated rows. */
 import { doubleAt, uint16At } from "#shared/at.ts";
 import type { SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type IndexRow, isTombstone } from "#shared/company-index/record.ts";
@@ -8,7 +8,7 @@ import { Words } from "#shared/company-index/search/words.ts";
 import type { GeoColumns, MainColumns, TextColumns } from "#shared/company-index/segment.ts";
 import type { Delta, LooseNote, NewestVersions } from "#shared/company-index/versions.ts";
 
-/** The columns with postings lists, which are built when a filter uses the column for the first time. */
+/** The columns with postings lists. A list is built when a filter first uses its column. */
 export type PostedColumn = "statusId" | "assignedToUserId" | "city" | "tagIds";
 
 export class LoadedSegment {
@@ -16,7 +16,7 @@ export class LoadedSegment {
   readonly main: MainColumns;
   geo: GeoColumns | undefined;
   text: SegmentTexts | undefined;
-  /** True after the first read of the segment. Only later reads sort its rows. */
+  /** True after the first read of the segment. The first read does not sort the rows, so it responds sooner. */
   isRead = false;
   #byId: Uint16Array | undefined;
   #newest: Uint16Array | undefined;
@@ -43,7 +43,7 @@ export class LoadedSegment {
     return this.text;
   }
 
-  /** Shares all other data. Returns the segment itself if it has no texts. */
+  /** Returns a copy without texts, which shares all other data. Returns the segment itself if it has no texts. */
   withoutText(): LoadedSegment {
     if (this.text === undefined) return this;
     const other = new LoadedSegment(this.entry, this.main);
@@ -55,12 +55,12 @@ export class LoadedSegment {
     return other;
   }
 
-  /** Row numbers. Undefined until `sortForLists` is called. */
+  /** The row numbers in list order. Undefined until `sortForLists` is called. */
   get newest(): Uint16Array | undefined {
     return this.#newest;
   }
 
-  /** Number of rows to sort now. It is 0 during the first read of the segment, which leaves the sorting to a later read. */
+  /** Number of rows that this read could sort. It is 0 during the first read of the segment, and after `sortForLists`. */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }
@@ -83,7 +83,7 @@ export class LoadedSegment {
     return made;
   }
 
-  /** Returns -1 if the segment does not contain the prospect. */
+  /** Returns the row of the prospect, or -1 if the segment does not contain it. */
   rowOf(id: number): number {
     const [first, last] = this.entry.zone.ids;
     if (id < first || id > last) return -1;
@@ -111,7 +111,7 @@ export class LoadedSegment {
   }
 }
 
-/** Finds words in texts, or in phone numbers. */
+/** Finds words in texts or in phone numbers. `found` is a bit mask of the found words. */
 export type TextFinder = (texts: PlainTexts | Words, visit: (text: number, found: number) => void) => void;
 
 /** The texts of a segment. For each row, the text of the prospect comes first, and the texts of its notes follow. */
@@ -135,7 +135,7 @@ export class SegmentTexts {
     this.#texts = new PlainTexts(bytes, starts);
   }
 
-  /** May visit the same text several times. `found` is a bit mask of words. */
+  /** May visit the same text several times. */
   find(inTexts: TextFinder, visit: (text: number, found: number) => void): void {
     this.#isSearched = true;
     inTexts(this.#texts, visit);
@@ -146,13 +146,13 @@ export class SegmentTexts {
     inDigits(this.#digits, visit);
   }
 
-  /** Returns a position in `noteIds`, or -1 for the text of a prospect. */
+  /** Returns the position of the text's note in `noteIds`, or -1 for the text of a prospect. */
   noteOf(text: number): number {
     const row = uint16At(this.rowOf, text);
     return text > 0 && this.rowOf[text - 1] === row ? text - row - 1 : -1;
   }
 
-  /** Bytes of text for a word index. It is 0 during the first search, which builds no word index in order to respond sooner. */
+  /** Bytes of text without a word index. It is 0 during the first search, which builds no word index, so it responds sooner. */
   get unindexedBytes(): number {
     return this.#isSearched && this.#texts instanceof PlainTexts ? this.#texts.bytes.length : 0;
   }
@@ -169,12 +169,12 @@ export class SegmentTexts {
   }
 }
 
-/** Number of bits up to which a double represents whole numbers exactly. */
+/** A double represents whole numbers exactly up to this number of bits. */
 const EXACT_BITS = 53;
 
 const idOrder = (ids: Float64Array): Uint16Array => ascending(ids, allRows(ids.length));
 
-/** List order: the newest row first, and the higher id first if the creation times are equal. */
+/** Returns the rows in list order: the newest row first, and the higher id first if the creation times are equal. */
 export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Float64Array }): Uint16Array {
   const byId = idOrder(ids);
   const ranks = new Uint16Array(ids.length);
@@ -185,7 +185,8 @@ export function listOrder({ createdAt, ids }: { createdAt: Float64Array; ids: Fl
 }
 
 /**
- * Sorts rows by `values` and then by `low`, and returns the `low` values. Packed numbers sort twice as fast as with a comparison function.
+ * Sorts rows by `values` and then by `low`, and returns the `low` values. It packs both into one number, because numbers sort twice as fast
+ * without a comparison function.
  */
 function ascending(values: Float64Array, low: Uint16Array): Uint16Array {
   const room = 2 ** Math.ceil(Math.log2(values.length + 1));
@@ -219,7 +220,7 @@ export interface SegmentInView {
   readonly segment: LoadedSegment;
   /** The position of the segment's part in the list of parts. */
   readonly age: number;
-  /** Contains 1 for each row that a newer part or an unflushed entry replaces or deletes. Undefined if there is none. */
+  /** Contains 1 for each row that a newer part or an unflushed entry replaces or deletes. Undefined if there is no such row. */
   readonly dead: Uint8Array | undefined;
 }
 
@@ -240,7 +241,7 @@ export function* liveRows({ prospects }: Delta): Generator<IndexRow> {
   for (const entry of prospects.values()) if (!isTombstone(entry)) yield entry;
 }
 
-/** The rows that newer parts replace or delete, as in `SegmentInView.dead`. `age` is the position of the segment's part. */
+/** Returns the rows that newer parts replace or delete, as in `SegmentInView.dead`. `age` is the position of the segment's part. */
 export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVersions): Uint8Array | undefined {
   if (newest.size === 0) return undefined;
   let dead: Uint8Array | undefined;

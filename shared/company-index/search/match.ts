@@ -1,4 +1,4 @@
-/** Finds all prospects that pass the criteria, in the segments and unflushed entries of a search index. */
+/** Finds all prospects that pass the criteria, in the segments and unflushed entries of a company index. */
 import { doubleAt, uint16At } from "#shared/at.ts";
 import { type Criteria, canMeet, type LatLng, passes, withinBox } from "#shared/company-index/criteria.ts";
 import { valueAt } from "#shared/company-index/encoding.ts";
@@ -28,7 +28,7 @@ export interface SegmentMatches {
   readonly inView: SegmentInView;
   /** Row numbers. Several segments may share the array, so callers must not change it. */
   readonly rows: Uint16Array;
-  /** True for the newest rows first. If false, the order is unspecified. */
+  /** If true, the newest rows come first. Otherwise, the order is unspecified. */
   readonly inListOrder: boolean;
 }
 
@@ -38,13 +38,13 @@ export interface Matches {
   readonly total: number;
   /** Number of rows whose coordinates were compared with the bounding box, for benchmarks. */
   readonly looked: number;
-  /** The point of the criteria. If it is set, pages begin with the nearest matches. Otherwise, matches are in list order. */
+  /** The point of the criteria. If it is set, pages begin with the nearest matches. Otherwise, pages are in list order. */
   readonly near?: LatLng | undefined;
 }
 
 /**
- * Also prepares some segments for later reads. The view must contain every segment whose zone map allows a match, with the needed columns.
- * If the criteria contain words, it must contain all segments.
+ * The view must contain every segment whose zone map allows a match, with the needed columns, and all segments if the criteria contain
+ * words. Also prepares some segments for later reads.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);
@@ -67,7 +67,7 @@ export function findMatches(view: IndexView, criteria: Criteria): Matches {
   return { segments, unflushed, total: total + unflushed.length, looked: search.looked, near: criteria.near };
 }
 
-/** Maximum number of rows that one read sorts for later reads. A read of one page then examines only a few matches of a sorted segment. */
+/** One read sorts about this number of rows for later reads, which examine only a few matches of a sorted segment for a page. */
 const SORTED_AT_ONCE = 100_000;
 
 function sortSome({ segments }: IndexView): void {

@@ -1,6 +1,6 @@
 /**
- * Returns one page of matches, or all: the newest first, and the higher id first if the creation times are equal. With `near`, the nearest
- * come first, and the lower id first if the distances are equal. `matchesAfter` sorts by id.
+ * Returns one page of matches, or all, in list order: the newest first, and the higher id first if the creation times are equal. With
+ * `near`, the nearest come first, and the lower id first if the distances are equal. `matchesAfter` sorts by id.
  */
 import { doubleAt } from "#shared/at.ts";
 import type { LatLng } from "#shared/company-index/criteria.ts";
@@ -12,26 +12,26 @@ export interface ProspectRef {
   readonly id: number;
   /** The version in the index. If the prospect's row has another version, the index or the row is outdated. */
   readonly version: number;
-  /** Milliseconds since 1970. Only `pageOf` returns it, and not for matches that are sorted by distance. */
+  /** Milliseconds since 1970. Only `pageOf` sets it, and only for matches in list order. */
   readonly createdAt?: number;
-  /** Only `pageOf` returns it, and only for matches that are sorted by distance. */
+  /** Only `pageOf` sets it, and only for matches that are sorted by distance. */
   readonly distanceMeters?: number;
 }
 
-/** Returns at most `count` matches, without the first `offset` ones. */
+/** Returns at most `count` matches after the first `offset` ones. */
 export function pageOf(matches: Matches, offset: number, count: number): ProspectRef[] {
   const wanted = Math.min(offset + count, matches.total);
   if (offset >= wanted) return [];
   const first = new FirstRefs(wanted, matches.total);
   const { near } = matches;
   if (near !== undefined) return nearestFrom(first, matches, near, offset);
-  // The newest parts mostly contain the newest rows, so most older rows are then rejected at once.
+  // The newest parts mostly contain the newest rows. With them first, most rows of older parts are rejected at once.
   for (const segment of matches.segments.toReversed()) first.offerAll(segment);
   for (const { id, version, createdAt } of matches.unflushed) first.offer(createdAt, id, version);
   return first.from(offset).map(({ rank, id, version }) => ({ id, version, createdAt: rank }));
 }
 
-/** The rank is the negative distance. Ids are negated too, so that the lowest id comes first among matches at the same distance. */
+/** The rank is the negative distance. Ids are negated too: the lowest id comes first among matches at the same distance. */
 function nearestFrom(first: FirstRefs, { segments, unflushed }: Matches, near: LatLng, offset: number): ProspectRef[] {
   for (const { inView, rows } of segments) {
     const { main, places } = inView.segment;
@@ -59,7 +59,7 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
-/** Number of additional rows that are collected before all but the `wanted` rows are discarded. */
+/** Additional rows that are collected before all rows but the `wanted` ones are discarded. */
 const SPARE = 512;
 
 interface Ranked {
@@ -70,14 +70,14 @@ interface Ranked {
 
 const byRank = (a: Ranked, b: Ranked): number => b.rank - a.rank || b.id - a.id;
 
-/** Keeps the `wanted` rows with the highest ranks. In a list, the rank is the creation time. `wanted` is large for the last pages. */
+/** Keeps the `wanted` rows with the highest ranks. In list order, the rank is the creation time. */
 class FirstRefs {
   readonly #wanted: number;
   readonly #ranks: Float64Array;
   readonly #ids: Float64Array;
   readonly #versions: Float64Array;
   #size = 0;
-  /** Offered rows with a lower rank are rejected. */
+  /** Rows with a lower rank are rejected. */
   #least = Number.NEGATIVE_INFINITY;
 
   constructor(wanted: number, offered: number) {
@@ -120,7 +120,7 @@ class FirstRefs {
     this.#size++;
   }
 
-  /** Returns the highest rank first, without the first `offset` rows. */
+  /** Returns the rows after the first `offset` ones, the highest rank first. */
   from(offset: number): Ranked[] {
     this.#keepWanted();
     this.#part(offset);
@@ -142,7 +142,7 @@ class FirstRefs {
     this.#least = doubleAt(this.#ranks, this.#wanted - 1);
   }
 
-  /** Quickselect with Hoare's partition scheme, by descending rank. */
+  /** Moves the rows with the highest ranks to the positions up to `nth`: quickselect with Hoare's partition scheme. */
   #part(nth: number): void {
     let low = 0;
     let high = this.#size - 1;
@@ -194,7 +194,7 @@ export function matchesAfter(
   return first.from(0).map(({ id, version }) => ({ id, version }));
 }
 
-/** Sorts in typed arrays, because there may be millions of matches. */
+/** Yields all matches in order. Sorts them in typed arrays, because there may be millions. */
 export function* inOrder({ segments, unflushed, total, near }: Matches): Generator<ProspectRef, void, undefined> {
   const ids = new Float64Array(total);
   const versions = new Float64Array(total);

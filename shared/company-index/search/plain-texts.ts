@@ -1,6 +1,6 @@
 /**
- * Finds the texts that contain a word, or some of many words. Also contains letter sequences and trigram filters, by which a word index
- * compares fewer bytes.
+ * Finds the texts that contain a word, or some of several words. The file also has the letter sequences and trigram filters by which a word
+ * index (words.ts) compares fewer bytes.
  */
 import { byteAt, uint32At } from "#shared/at.ts";
 
@@ -37,10 +37,10 @@ export class PlainTexts {
 /** Maximum number of words in a bit mask. */
 export const WORDS_IN_MASK = 32;
 
-/** Many words, which are all searched while the bytes are read once. Each word has one or more patterns, and a text must contain one. */
+/** Searches several words in one pass over the bytes. A word has one or more patterns, of which a text must contain one. */
 export class Patterns {
   readonly #patterns: readonly (readonly Buffer[])[];
-  /** For each pair of bytes, the words with a pattern that begins with it. */
+  /** For each pair of bytes, a bit mask of the words with a pattern that begins with this pair. */
   readonly #begun = new Uint32Array(0x10000);
 
   constructor(words: readonly (readonly string[])[]) {
@@ -89,7 +89,7 @@ function isAt(bytes: Uint8Array, from: number, pattern: Uint8Array): boolean {
   return true;
 }
 
-/** Returns the piece that contains the byte `at`. It must be known to be at least `from` and below `end`. */
+/** Returns the number of the piece that contains the byte `at`. The number must be at least `from` and below `end`. */
 export function pieceAt(starts: Uint32Array, at: number, from: number, end: number): number {
   let [low, high] = [from, end];
   while (high - low > 1) {
@@ -108,7 +108,7 @@ const isLetter = (byte: number): boolean =>
   byte >= 0x80 || (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
 
 /**
- * A word of letters can match only inside one letter sequence of a text. An e-mail address may contain the sequences `rita`, `cole`,
+ * A word of letters can match only inside one letter sequence of a text. The sequences of `rita.cole@example.com` are `rita`, `cole`,
  * `example` and `com`. There are far fewer distinct letter sequences than distinct words.
  */
 export const areLetters = (wanted: Uint8Array): boolean => wanted.every(isLetter);
@@ -132,13 +132,13 @@ export function letterSpans(bytes: Uint8Array, starts: Uint32Array): PlainTexts 
   return new PlainTexts(spans.subarray(0, end), spanStarts);
 }
 
-/** A set of parts is a bit mask in two 32-bit numbers. */
+/** The parts into which a trigram filter divides the words. A set of parts is a bit mask in two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 
-/** Stores which sequences of three bytes each part of a text contains. There are false positives, as in a Bloom filter. */
+/** A trigram filter: it stores which sequences of three bytes each part contains. There are false positives, as in a Bloom filter. */
 export class Grams {
-  /** For each bucket of trigrams, the parts that contain one of them. A mask is stored as two 32-bit numbers. */
+  /** For each bucket of trigrams, the set of parts that contain one of them. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
@@ -169,7 +169,7 @@ export class Grams {
     }
   }
 
-  /** The result is a bit mask. A word of fewer than three bytes can be in any part. */
+  /** Returns the set of parts that may contain the word. A word of fewer than three bytes may be in any part. */
   partsWith(word: Uint8Array): [low: number, high: number] {
     const last = this.#buckets - 1;
     let low = -1;

@@ -1,4 +1,4 @@
-/** Filters for the rows of one segment of the search index. */
+/** The filters for the rows of one segment. */
 import { doubleAt, uint16At, uint32At } from "#shared/at.ts";
 import type { Area, Box } from "#shared/company-index/criteria.ts";
 import type { Coded } from "#shared/company-index/encoding.ts";
@@ -19,7 +19,7 @@ export const noRows: RowFilter = { size: 0, inListOrder: true, rows: () => new U
 
 let numbers = new Uint16Array();
 
-/** All segments share the array, so callers must not change it. */
+/** Returns all row numbers. Segments share the array, so callers must not change it. */
 export function allRows(count: number): Uint16Array {
   if (numbers.length < count) numbers = Uint16Array.from({ length: count }, (_, row) => row);
   return numbers.subarray(0, count);
@@ -32,14 +32,14 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/** Maximum number of rows for which `has` searches the list. Rare search words match only a few rows. */
+/** A set of at most this many rows has no marks, because a search in the list is fast. Rare words match only few rows. */
 const FEW = 8;
 
 export class RowSet implements RowFilter {
   readonly inListOrder = false;
   readonly #count: number;
   readonly #rows: number[] = [];
-  /** 1 for each row of the set. Undefined while there are few. */
+  /** 1 for each row of the set. Undefined while the set has at most FEW rows. */
   #marks: Uint8Array | undefined;
 
   constructor(count: number) {
@@ -79,13 +79,13 @@ export const isMarked = (bits: Uint32Array, row: number): boolean =>
 /** Null means "unassigned". */
 export type Wanted = number | string | null;
 
-/** The row numbers of each value of a column. */
+/** The row numbers of each value of a column. A code is the position of a value in the column's `values`. */
 export interface Postings {
-  /** The codes of each value. In the tags column, a code represents a list of tags, and each of these tags has it. */
+  /** The codes of each wanted value. A code of the tags column stands for a list of tags, so a tag may have several codes. */
   readonly codes: ReadonlyMap<Wanted, readonly number[]>;
-  /** For each code, the position of its first row in `rows`, and the end of the last one. */
+  /** The position of the first row of each code in `rows`, and the end of the last code. */
   readonly starts: Uint32Array;
-  /** Grouped by code. If `inListOrder` is true, the newest rows are first in each group. */
+  /** The rows, grouped by code. If `inListOrder` is true, the newest rows are first in each group. */
   readonly rows: Uint16Array;
   readonly inListOrder: boolean;
 }
@@ -93,7 +93,7 @@ export interface Postings {
 /** A list of tags matches a filter if it contains a wanted tag. */
 export type Value = Wanted | readonly number[];
 
-/** `order` contains all row numbers with the newest rows first. It is undefined if the segment is not sorted yet. */
+/** `order` has all row numbers in list order. Undefined if the segment is not sorted. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const rows = new Uint32Array(order ?? allRows(codes.length));
   const { starts, items } = groupedBy(rows, values.length, (i) => uint16At(codes, uint32At(rows, i)));
@@ -157,7 +157,7 @@ export class BboxFilter implements RowFilter {
   readonly #geo: GeoColumns;
   readonly #box: Box;
   readonly #spans: readonly Span[];
-  /** Some of these rows may be outside the box, because the ranges cover a little more than the box. */
+  /** Some of these rows may be outside the box, because the geohash ranges cover a little more than the box. */
   readonly size: number;
   #compared = 0;
 

@@ -12,16 +12,16 @@ import { RowSet } from "#shared/company-index/search/row-filter.ts";
 import { requireTime } from "#shared/deadline.ts";
 
 export interface WordHits {
-  /** For each segment of the view, the rows with all words. Undefined for a segment without a match. */
+  /** The rows with all words, for each segment of the view. Undefined for a segment without a match. */
   readonly rows: readonly (RowSet | undefined)[];
-  /** For each word, ids of prospects that have an unflushed entry and a note with the word. */
+  /** For each word, the ids of prospects that have an unflushed entry, and a note with the word. */
   readonly unflushed: readonly ReadonlySet<number>[];
 }
 
-/** Maximum bytes of text for which one search builds word indexes, so that it still responds soon. */
+/** One search builds word indexes for about this many bytes of text, so that it still responds soon. */
 const WORDS_AT_ONCE = 8_000_000;
 
-/** The first search of a cold function builds none, so that it responds sooner. */
+/** Builds some word indexes. The first search in a segment builds none, so that it responds sooner. */
 export function buildSomeWords({ segments }: IndexView): void {
   let bytes = 0;
   for (const { segment } of segments) {
@@ -34,8 +34,8 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Number of words up to which each is searched alone. A rare word then needs a hundredth of the time of reading all texts, but a frequent
- * one as much. More words are searched together.
+ * At most this many words are searched one by one, more words together. Compared with a read of all texts, a rare word that is searched
+ * alone needs a hundredth of the time, and a frequent word the same time.
  */
 const FEW_WORDS = 6;
 
@@ -47,8 +47,8 @@ export interface FoundWords {
 }
 
 /**
- * The longest word comes first, and each further word is searched only in the rows that match so far. In a segment with outdated rows, each
- * word is searched in all rows. A note may be there with an outdated row of its prospect, whose current row is in another segment.
+ * Searches the longest word first, and each further word only in the rows that match so far. In a segment with outdated rows, it searches
+ * each word in all rows: a note may be there with an outdated row of its prospect, whose current row is in another segment.
  */
 export function findWords(view: IndexView, criteria: Criteria): FoundWords {
   const searches: WordHits["rows"][] = [];
@@ -75,8 +75,8 @@ export function findWords(view: IndexView, criteria: Criteria): FoundWords {
 type Among = RowSet | "all" | undefined;
 
 /**
- * Finds the rows with all of up to `WORDS_IN_MASK` words. `amongIn` returns the rows in which they are searched, for the segment at the
- * position `at`.
+ * Finds the rows with all words, of which there are at most `WORDS_IN_MASK`. `amongIn` returns the rows in which the words are searched,
+ * for the segment at the position `at`.
  */
 export function findAll(
   view: IndexView,
@@ -137,14 +137,14 @@ function finderOf(words: readonly SearchWord[]): Finder {
   };
 }
 
-/** The rows of a segment, each with the words that are found in it or in its notes. */
+/** Collects the words that are found in each row of a segment or in its notes. */
 class RowHits {
   /** The rows with all words. */
   readonly rows: RowSet;
   readonly #count: number;
   readonly #all: number;
   readonly #among: RowSet | "all";
-  /** Undefined as long as every row with a word has all. */
+  /** The words found in each row, as bit masks. Undefined as long as every row with a word has all words. */
   #masks: Uint32Array | undefined;
 
   constructor(count: number, all: number, among: RowSet | "all") {
@@ -170,7 +170,7 @@ class RowHits {
   }
 }
 
-/** A note may be stored with an outdated row of its prospect. Its prospect is then passed to `stray`. */
+/** Adds the hits of one segment. If a note is stored with an outdated row of its prospect, passes the prospect to `stray`. */
 function hitsIn(
   view: IndexView,
   { segment, age, dead }: SegmentInView,

@@ -1,9 +1,9 @@
 /**
- * The word index of a segment (up to 4 096 rows). It contains each distinct word, and the numbers of the texts that contain the word.
+ * The word index of a segment. It contains each distinct word, and the numbers of the texts that contain the word.
  *
  * Most words that occur in only one text are numbers or e-mail addresses, but most searches are for words made of letters. Such a search
- * would be slow if it read all words that occur in only one text. Instead of these words, it reads a second index, which contains only
- * their letter sequences. The second index is smaller, because there are few distinct letter sequences.
+ * would be slow if it read all these words. Instead, it reads a second index with only their letter sequences. The second index is smaller,
+ * because there are few distinct letter sequences.
  */
 import { byteAt, uint32At } from "#shared/at.ts";
 import { groupedBy, numbersTo } from "#shared/company-index/search/grouped.ts";
@@ -23,7 +23,7 @@ export class Words {
   /** The byte offset of each word, and the end of the last word. */
   readonly #starts: Uint32Array;
   readonly #texts: Uint16Array | Uint32Array;
-  /** For each word of several texts, its first position in `#texts`, and then the position at which the texts of the other words begin. */
+  /** The first position in `#texts` of each word of several texts, and then the position at which the texts of the other words begin. */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   /** Number of words in each part of the trigram filter. */
@@ -123,8 +123,8 @@ const hasBit = (low: number, high: number, part: number): boolean =>
 const ORDERED = 3;
 
 /**
- * Words of several texts come first. Sorting by the first bytes brings similar words into the same part of the trigram filter, so that it
- * excludes more parts. For example, a part with numbers only contains no trigram of a name.
+ * Puts the words of several texts first, and sorts by the first bytes. Similar words then are in the same part of the trigram filter, which
+ * excludes more parts. For example, a part with only numbers contains no trigram of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList): { order: Uint32Array; shared: number } {
   const counts = new Uint32Array(list.size);
@@ -166,7 +166,7 @@ const LINE_BREAK = 0x0a;
 const FREE = 0xffffffff;
 const NO_TEXT = 0xffffffff;
 
-/** The distinct words in the order of their first occurrence, in a hash table with open addressing. */
+/** The distinct words, numbered in the order of their first occurrence, in a hash table with open addressing. */
 class WordList {
   readonly #bytes: Uint8Array;
   /** The word number in each slot. At least half of the slots are free, to keep searches short. */
@@ -275,7 +275,7 @@ function isSame(bytes: Uint8Array, a: number, b: number, length: number): boolea
 
 const hashed = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
-/** The low bits select the slot, but the multiplication in `hashed` does not move high bits to low bits. */
+/** Mixes high bits into the low bits, which select the slot. The multiplication in `hashed` does not do this. */
 const spread = (hash: number): number => hash ^ (hash >>> 15);
 
 function doubled(values: Uint32Array): Uint32Array {

@@ -1,4 +1,4 @@
-/** The writes of the delta entries of a company's search index. */
+/** Makes the writes of delta entries. */
 import type { AppointmentChange, SharedChange } from "#shared/company-index/change-log.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
 import type { FactFields } from "#shared/company-index/facts.ts";
@@ -6,9 +6,9 @@ import { type IndexEntry, isTombstone, markedSource, type NoteEntry } from "#sha
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 
-/** Maximum bytes of a text (including phone digits and source id) inside an entry, because every list request reads all entries. */
+/** Maximum bytes of text, phone digits and source id inside an entry. Longer ones get a separate row, because lists read all entries. */
 const TEXT_BYTES = 256;
-/** Only the change log and activity reports need these data. */
+/** What only the change log and activity reports need. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** True if the change restores a deleted prospect. */
@@ -20,8 +20,8 @@ export interface ProspectDeltaOptions {
 export type WrittenAppointment = Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy">;
 
 /**
- * Returns writes for the transaction that writes the prospect's row, so that the index misses no change. The change log records the
- * assignee `before`, because this user's device may have a copy of the prospect.
+ * Returns writes for the transaction that writes the prospect's row. The index therefore misses no change. The change log contains the
+ * assignee `before` the change, because this user's device may have a copy of the prospect.
  */
 export function prospectDelta(
   companyId: number,
@@ -62,7 +62,7 @@ const loggedAppointment = ({ id, version, isDeleted, heldBy }: WrittenAppointmen
   ...{ id, version, isDeleted, heldBy },
 });
 
-/** Only the change log and activity reports need these data. */
+/** What only the change log and activity reports need. */
 export interface NoteDeltaOptions {
   /** Who has added the note, and when. Undefined if an existing note was changed. */
   readonly fact?: FactFields | undefined;
@@ -74,7 +74,7 @@ export interface NoteDeltaOptions {
   readonly heldBy?: readonly number[] | undefined;
 }
 
-/** Returns writes for the transaction that writes the note, so that the index misses no change. */
+/** Returns writes for the transaction that writes the note. The index therefore misses no change. */
 export function noteDelta(
   companyId: number,
   { prospectId, noteId, version, text }: NoteEntry,
@@ -98,7 +98,7 @@ export function noteDelta(
   ];
 }
 
-/** An entry for the change log only. The id of the record takes the place of a prospect's id in the key. No prospect has the same id. */
+/** An entry that is only for the change log. Its key has the record's id in place of a prospect's id. No prospect has the same id. */
 export const sharedDelta = (companyId: number, change: SharedChange): Write => ({
   put: { ...keys.prospectDelta(companyId, change.id, change.version), type: DELTA_TYPE, shared: change },
 });

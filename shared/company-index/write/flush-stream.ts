@@ -1,4 +1,4 @@
-/** Starts flushes of the companies that have new delta entries, from the stream records of the table. */
+/** Handles the table's stream: starts flushes of the companies that have new delta entries. */
 
 import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod/mini";
@@ -14,15 +14,15 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed, failedAt } from "#shared/errors.ts";
 import { errorFields, log, withLogContext } from "#shared/log.ts";
 
-/** The `type` attribute of a row that makes the sweeper start a flush of a company at a later time. */
+/** The `type` of a row that requests a flush of a company at a later time. */
 const FLUSH_REQUEST_TYPE = "flushRequest";
 
 export const flushTypes = [DELTA_TYPE, FLUSH_REQUEST_TYPE] as const;
 
 /**
  * Flushes the companies with enough new entries or a released request. If entries are left, requests a later flush. A cold function does
- * not know the weight of the unflushed entries, so it tries a flush at a company's first record. If the flush of one company fails, the
- * others are still flushed. The failures are reported at the end, and Lambda repeats the records.
+ * not know the weight of the unflushed entries, so it tries a flush at a company's first record. After a failure, it flushes the other
+ * companies, and reports the failed records at the end. Lambda repeats them.
  */
 export function flushStream(
   context: () => IndexContext,
@@ -42,7 +42,7 @@ export function flushStream(
       if (youngUntil > clock.now()) oldAt = youngUntil;
       if (done.entries > 0) log.info("index flushed", done);
     }
-    // A request exists until its time has come. The flush that it starts then also moves the entries that were added meanwhile.
+    // A pending request suffices: its flush will also move the entries that are added until then.
     const isRequested = !whenOld && known.requestedAt > clock.now();
     const requestedAt = weight === 0 || isRequested ? known.requestedAt : await requestFlush(table, companyId, oldAt);
     companies.set(companyId, { weight, requestedAt });
@@ -67,12 +67,12 @@ interface Known {
   readonly requestedAt: number;
 }
 
-/** The unknown weight is assumed to be so large that a flush reads the true weight. */
+/** An unknown weight counts as enough for a flush, which reads the true weight. */
 const nothingKnown: Known = { weight: FLUSH_ENTRIES, requestedAt: 0 };
 
 const isRequest = ({ type }: Item): boolean => type === FLUSH_REQUEST_TYPE;
 
-/** Returns false for a flush request whose time has not come. */
+/** True for a new entry, and for a flush request that was released. */
 const concernsFlush = ({ dynamodb }: DynamoDBRecord): boolean =>
   flushedKey.test(String(dynamodb?.Keys?.pk?.S)) && dynamodb?.NewImage?.dueShard === undefined;
 
@@ -84,7 +84,7 @@ function companyOf({ dynamodb }: DynamoDBRecord): number {
   return Number(companyId);
 }
 
-/** Returns the time of the present or new request. Without it, the entries of a company that writes nothing more would stay unflushed. */
+/** Returns the time of the existing or new request. Without a request, the entries of a company that stops writing would stay unflushed. */
 async function requestFlush(table: Table, companyId: number, at: number): Promise<number> {
   const row = { ...keys.flushRequest(companyId), type: FLUSH_REQUEST_TYPE, dueShard: keys.flushShard, dueAt: iso(at) };
   try {
@@ -99,10 +99,10 @@ async function requestFlush(table: Table, companyId: number, at: number): Promis
 
 const Request = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
-/** Maximum number of flush requests of one sweep, the oldest first. A shard of the stream flushes one company after the other. */
+/** Maximum number of requests that one sweep releases, because a shard of the stream flushes one company after the other. */
 const REQUESTS_PER_SWEEP = 50;
 
-/** The stream record of a released request starts the flush. The flush begins later, so it sees each entry that relies on the request. */
+/** Releases due requests, the oldest first. The stream record of a release starts a flush, which sees all entries written before. */
 export async function sweepFlushRequests({ table, clock }: IndexContext): Promise<number> {
   const due: z.infer<typeof Request>[] = [];
   const query = { pk: keys.flushShard, index: "due", upTo: iso(clock.now()), limit: REQUESTS_PER_SWEEP } as const;

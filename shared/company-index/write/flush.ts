@@ -21,15 +21,15 @@ import {
 } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The total weight at which a flush starts. A flush makes later reads cheaper, but below this weight its own writes outweigh that. */
+/** The sum of weights at which a flush starts. A flush makes reads cheaper, but below this sum, its writes would cost more. */
 export const FLUSH_ENTRIES = 64;
 
-/** In milliseconds. Older entries are flushed even if they are few. */
+/** Entries that are older than this are flushed even if they are few. */
 export const OLD_MS = 60_000;
 
 const TEXT_TRIES = 5;
 
-/** Milliseconds before the flushed entries are deleted. A Query that still returns the old head row must find them. */
+/** Milliseconds before the flushed entries are deleted. A Query that still returns the old head must find them. */
 const SETTLE_MS = 250;
 
 export interface Flushed {
@@ -47,8 +47,8 @@ interface Place extends IndexContext {
 }
 
 /**
- * Flushes if the total weight is at least `least`, or if `whenOld` is true and an entry may be older than `OLD_MS`. The process may stop at
- * any point, and the flush may be repeated or run twice at the same time.
+ * Flushes if the sum of weights is at least `least`, or if `whenOld` is true and an entry may be older than `OLD_MS`. The process may stop
+ * at any point, and the flush may be repeated or run twice at the same time.
  */
 export async function flush(
   { table, clock }: IndexContext,
@@ -76,8 +76,8 @@ export async function flush(
   await sleep(settleMs);
   await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
   await collectGarbage(table, companyId, head.manifest, partManifests, clock.now());
-  // The flushed entries are deleted before the merge. A merge may drop the records of deletions. If an older entry of a deleted record were
-  // still stored then, nothing would hide it, and the record would become visible again.
+  // The flushed entries are deleted before the merge, which may drop the deletions of records. Nothing would then hide an older entry of a
+  // deleted record, and the record would become visible again.
   const merges = after.merges + (await mergeAll(place, after.state));
   return { entries, left: 0, merges, youngUntil: flushedAt + OLD_MS };
 }
@@ -93,11 +93,11 @@ interface Put {
 }
 
 /**
- * If an additional part would make a merge necessary, merges entries and older parts at once, so that the entries are written only once. The
- * oldest part is an exception. Returns undefined if another process has changed the index first.
+ * If another part would make a merge necessary, merges the entries and the older parts at once, except the oldest part. The entries are
+ * then written only once. Returns undefined if another process has changed the index first.
  *
- * `built` is undefined if the parts already contain all entries. They are then added to the change log only. An earlier flush may have moved
- * the later of two changes of a record but missed the earlier one, and the log lacks the earlier one.
+ * `built` is undefined if the parts need none of the entries. The entries are then added only to the change log, which may lack them: an
+ * earlier flush may have moved the later of two changes of a record, and missed the earlier one.
  */
 async function putEntries(
   place: Place,
@@ -119,7 +119,7 @@ async function putEntries(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** A rebuild replaces the parts that existed when it began and keeps newer ones. It could do neither with a part merged from both. */
+/** A rebuild replaces the parts that existed when it began, and keeps newer ones. A part merged from both could be neither. */
 const isCompactionLocked = ({ clock }: IndexContext, { lockedUntil }: Head): boolean => lockedUntil > clock.now();
 
 async function mergeAll(place: Place, before: IndexState): Promise<number> {
@@ -173,7 +173,7 @@ async function withSettledTexts(
 }
 
 interface Replacement {
-  /** The parts before the new one. It replaces all others. */
+  /** The parts before the new one, which replaces all others. */
   readonly kept: readonly Part[];
   readonly part: NewPart;
   readonly logged: Logged;
@@ -195,20 +195,20 @@ async function putPart(
 }
 
 /**
- * A part is merged with all newer parts when these together have at least MERGE_RATIO times as many rows. With a higher ratio, readers read
- * more parts, but rows are rewritten less often.
+ * A part is merged with all newer parts when these together have at least MERGE_RATIO times as many rows. With a higher ratio, there are
+ * more parts to read, but rows are rewritten less often.
  */
 export const MERGE_RATIO = 9;
 
 /**
- * Returns the position of the oldest part that must be merged with all newer parts, or undefined. As in an LSM tree, the sizes of parts grow
- * tenfold from level to level. The oldest part is merged as soon as all other parts together have as many rows.
+ * Returns the position of the oldest part that must be merged with all newer parts, or undefined. As in an LSM tree, the sizes of parts
+ * grow tenfold from level to level. The oldest part is merged as soon as all other parts together have as many rows.
  */
 function mergeable(parts: readonly Pick<Part, "rows">[]): number | undefined {
   let newer = 0;
   let first: number | undefined;
   for (const [age, { rows }] of [...parts.entries()].reverse()) {
-    // A part that contains only deletions and notes has 0 rows. Without this minimum of 1, the next flush would always merge it.
+    // A part with only deletions and notes has 0 rows. Without this minimum of 1, the next flush would always merge it.
     const size = Math.max(1, rows);
     if (newer > 0 && newer >= size * (age === 0 ? 1 : MERGE_RATIO)) first = age;
     newer += size;
@@ -223,17 +223,16 @@ async function merge(place: Place, state: IndexState, from: number): Promise<Ind
 }
 
 /**
- * Returns true if an entry has a lower version than its record has in the parts. An earlier flush missed it, because a Query is not isolated
- * from writes. If the record was deleted, only the deletion in the parts hides the entry, so a merge must not drop deletions yet.
+ * Returns true if an entry has a lower version than its record has in the parts. An earlier flush has missed such an entry, because a Query
+ * is not isolated from writes. If the record was deleted, only the deletion hides the entry, so a merge must not drop deletions yet.
  */
 async function hasRemainders(
   { table, companyId }: Place,
   { prospectVersions, noteVersions }: FlushedVersions,
 ): Promise<boolean> {
   const { entries, notes, withLongText } = await readUnflushed(table, companyId);
-  // If an entry has a long text, `least` is 1, so that entries with the same version as in the parts are found too. A flush that stopped
-  // early may have deleted the long text of such an entry, but not the entry. Readers ignore this entry only because the parts contain its
-  // version, so a merge must not drop the version.
+  // If an entry has a long text, entries with the same version as in the parts count too (`least` is 1). A flush that stopped early may
+  // have deleted the text and not the entry. Readers ignore this entry because the parts contain its version, so a merge must not drop it.
   const least = withLongText.size > 0 ? 1 : 0;
   return (
     entries.some(({ id, version }) => version < prospectVersions.versionOf(id) + least) ||

@@ -1,17 +1,17 @@
-/** Deletes the parts of a search index that newer parts have replaced, when no reader can use them any more. */
+/** Deletes the parts of a company index that newer parts have replaced, when no reader can use them any more. */
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Part, type PartManifests, partOf } from "#shared/company-index/manifest.ts";
 import { piecesOf, removePieces } from "#shared/company-index/pieces.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** Milliseconds for which replaced parts stay for readers. Every request takes less than half of this time. */
+/** Milliseconds for which replaced parts stay for readers. Each request takes less than half of this time. */
 export const RETIRED_MS = 60_000;
 
-/** Age in milliseconds. A manifest without a part in the index remains when a process stops before it updates the head row. */
+/** Milliseconds after which a part that is not in the index is deleted. It remains if a process stops before it updates the head. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** Returns the time of replacement by part, in milliseconds since 1970. Includes parts that were replaced through other parts. */
+/** Returns when each part was replaced, in milliseconds since 1970. A part that replaced it may have been replaced since, too. */
 export function retiredIn(manifest: readonly string[], partManifests: PartManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];
@@ -27,7 +27,7 @@ export function retiredIn(manifest: readonly string[], partManifests: PartManife
 }
 
 /**
- * The caller must have read `manifest` and `partManifests` together and then changed the head row, so that no process can store a list with
+ * The caller must have read `manifest` and `partManifests` together, and have changed the head since. No process can then store a list with
  * a deleted part. Part manifests are deleted last, so that an interrupted garbage collection can be repeated.
  */
 export async function collectGarbage(
@@ -50,7 +50,7 @@ export async function collectGarbage(
   await table.batchRemove(going.map(({ partId }) => keys.partManifest(companyId, partId)));
 }
 
-/** Without a readable part manifest, the ids of the part's data are unknown, so the data remains in the table. */
+/** Omits a part whose manifest is unreadable. The ids of its data are unknown, so the data stays in the table. */
 function readable(read: () => Part): Part[] {
   try {
     return [read()];

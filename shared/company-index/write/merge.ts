@@ -1,4 +1,4 @@
-/** Merges several parts of the search index into one. Only one segment of each part is decoded at a time, to limit the memory. */
+/** Merges several parts into one. Only one segment of each part is decoded at a time, to limit the memory. */
 
 import { at } from "#shared/at.ts";
 import type { Part } from "#shared/company-index/manifest.ts";
@@ -31,7 +31,7 @@ export interface PartToMerge {
   readonly looseNotes: readonly NoteText[];
 }
 
-/** Lets a merge include new rows before they are stored. */
+/** Makes a part that is not stored usable for a merge. */
 export function inMemory({ rows, prospects, notes, looseNotes }: NewPart, age: number): PartToMerge {
   const segments = [...cutIntoSegments(rows)].map((entries) => () => columnsOf("new rows", encodeSegment(entries)));
   return { age, segments, overrides: { prospects: sideBySide(prospects), notes: sideBySide(notes) }, looseNotes };
@@ -43,8 +43,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 });
 
 /**
- * If `isOldest` is true, no older rows exist that deletions and version overrides could hide, so these are dropped. Notes whose prospects
- * have no row are dropped too. The rows of the result can be read only once.
+ * `isOldest` must be true if the oldest part is among the parts. No older rows then exist that deletions and version overrides could hide,
+ * so the result has none. It has no notes of prospects without a row either. The rows of the result can be read only once.
  */
 export function mergeParts(parts: readonly PartToMerge[], isOldest: boolean): NewPart {
   const prospects = new NewestVersions();
@@ -62,7 +62,7 @@ export function mergeParts(parts: readonly PartToMerge[], isOldest: boolean): Ne
   };
 }
 
-/** `strays` are the notes that are not stored with the newest row of their prospect. `present` are the prospects with that row here. */
+/** `strays` are the notes that are not stored with the newest row of their prospect. `present` are the prospects with their newest row. */
 function straysOf(parts: readonly PartToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();

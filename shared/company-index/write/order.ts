@@ -5,18 +5,17 @@ import { GEOHASH_BITS, geohashAt } from "#shared/company-index/geohash.ts";
 import type { IndexRow } from "#shared/company-index/record.ts";
 import { columnsOf, encodeSegment, type Group, type RowWithNotes, rowsOf } from "#shared/company-index/segment.ts";
 
-/** Row numbers then fit into 16 bits, and each group of columns usually fits into one item. */
+/** Maximum rows of a segment. Row numbers fit into 16 bits, and each group of columns usually fits into one item. */
 export const SEGMENT_ROWS = 4_096;
 /** Maximum number of characters of all texts in a segment, to limit the memory. */
 const SEGMENT_TEXT = 2_000_000;
 
-/** Rows without coordinates have -1, so that they sort first. */
 const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;
 
-/** Cuts where consecutive geohashes differ most. A segment then covers a compact area, and a bounding box overlaps few segments. */
+/** Cuts where successive geohashes differ most. A segment then covers a compact area, and a bounding box overlaps few segments. */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
   maxRows: number = SEGMENT_ROWS,
@@ -36,7 +35,7 @@ export function* cutIntoSegments(
   if (waiting.length > 0) yield waiting;
 }
 
-/** Minimum share of the first segment. Without a minimum, there could be many small segments and a long part manifest. */
+/** The minimum share of the waiting rows that goes into a segment. It prevents many small segments and a long part manifest. */
 const LEAST_SHARE = 1 / 4;
 
 /** Returns the number of rows before the largest step, the last one if several are equal. `next` is the first row after `rows`. */
@@ -107,7 +106,7 @@ const CHUNK_TEXT = 16_000_000;
 
 type Packed = Record<Group, Uint8Array>;
 
-/** Sorts any number of rows by geohash. Sorted chunks stay compressed in memory until they are merged. */
+/** Sorts many rows by geohash. Sorted blocks of rows stay compressed in memory until they are merged. */
 export class RowSorter {
   #waiting: RowWithNotes[] = [];
   #length = 0;

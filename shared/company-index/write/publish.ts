@@ -1,4 +1,4 @@
-/** Adds parts to a company's search index. One update of the head row makes stored data visible. */
+/** Adds parts to a company index. One update of the head makes stored data visible. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { importedWrite, logWrites } from "#shared/company-index/activity/log.ts";
@@ -26,7 +26,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { TableBusy } from "#shared/errors.ts";
 
-/** Maximum bytes of version overrides inside the part manifest. Larger overrides are in a separate item. */
+/** Maximum bytes of version overrides inside the part manifest. Larger overrides get separate items. */
 const INLINE_BYTES = 2_048;
 
 export type IndexContext = Pick<AppContext, "table" | "clock">;
@@ -41,13 +41,13 @@ export interface NewPart {
 }
 
 export interface StoreOptions {
-  /** Creates the ids of the part and of its segments. A caller that knows them can delete the data if the part is never added to the index. */
+  /** Creates the ids of the part and its segments. A caller that knows them can delete the data if the part is never added to the index. */
   readonly newId?: () => string;
-  /** Is awaited before each segment is stored, for example to renew a lease. */
+  /** Called before each segment is stored, for example to renew a lease. */
   readonly between?: () => Promise<void>;
 }
 
-/** Does not add the part to the index. */
+/** Stores the data of a part. Does not add the part to the index. */
 export const storePart = async (
   table: Table,
   companyId: number,
@@ -120,7 +120,7 @@ export interface Publication {
   readonly commit?: Commit | undefined;
 }
 
-/** Returns the new head row, or undefined if another process has changed it since `from` was read. */
+/** Returns the new head, or undefined if another process has changed the head since `from` was read. */
 export async function publish(
   { table, clock }: IndexContext,
   companyId: number,
@@ -161,7 +161,7 @@ export interface BuiltSegment {
   readonly groups: Record<Group, Uint8Array>;
 }
 
-/** Only one segment is in memory at a time, so a part may be larger than the memory. */
+/** Only one segment is in memory at a time, so a part can be larger than the memory. */
 export function* buildSegments(rows: Iterable<RowWithNotes>, maxRows = SEGMENT_ROWS): Generator<BuiltSegment> {
   for (const entries of cutIntoSegments(rows, maxRows)) {
     yield { rows: entries.length, zone: zoneOf(entries.map(({ row }) => row)), groups: encodeSegment(entries) };
@@ -182,9 +182,9 @@ const TRIES = 20;
 export interface ImportedOptions extends StoreOptions {
   /** Executes the writes that make the part visible, together with other writes of the caller. */
   readonly commit?: Commit;
-  /** The user who imports the rows, to whom the activity is attributed. */
+  /** The user who imports the rows. Reports count the activity for this user. */
   readonly by?: number;
-  /** Facts that are logged with the rows. They are used only if `by` is undefined. */
+  /** The facts to log with the rows, if `by` is undefined. */
   readonly facts?: readonly Fact[];
 }
 
@@ -218,7 +218,7 @@ function rangeOf(rows: readonly RowWithNotes[]): IdRange | undefined {
   return { from, to };
 }
 
-/** `logged` contains the range of its prospects' ids. If every attempt fails, deletes the data of the part and throws TableBusy. */
+/** Adds a stored part to the index. If every attempt fails, deletes the data of the part and throws TableBusy. */
 export async function addPart(
   context: IndexContext,
   companyId: number,

@@ -1,7 +1,7 @@
 /**
- * Reads notes and appointments for the feed of changes: those of single prospects, and all that a caller may see, in a fixed order. For a
- * caller who sees all prospects, the appointments come from the company's calendar. For any other caller, they come from the agendas of the
- * prospects that are assigned to this caller.
+ * Reads notes and appointments for the feed of changes: those of one prospect, or all that a caller may see, in a fixed order. For a caller
+ * who sees all prospects, the appointments come from the company's calendar. For any other caller, they come from the agendas of the
+ * caller's prospects.
  */
 import { at } from "#shared/at.ts";
 import type { Change } from "#shared/company-index/change-log.ts";
@@ -47,7 +47,7 @@ interface AttachedPage {
   readonly limit: number;
 }
 
-/** Reads notes or appointments of one prospect after this place. Appointments are sorted by id. */
+/** Reads the notes or appointments of one prospect that follow `after`. Notes are sorted by creation time, appointments by id. */
 export async function attachedAfter(
   table: Reads,
   companyId: number,
@@ -58,22 +58,22 @@ export async function attachedAfter(
     type === "notes"
       ? [attachedKeys.notes(companyId, prospectId), noteKey, orderedNote]
       : [{ pk, from: begins, upTo: `${begins}~` }, attachedKeys.appointment, orderedAppointment];
-  // This sort key comes directly after that of the last record, and before every other key that begins with it.
+  // With `!`, the range begins directly after the sort key of the last record.
   const from = after === undefined ? range.from : `${keyOf(companyId, prospectId, after[0], after[1]).sk}!`;
   const rows: Ordered<AttachedRow>[] = [];
   for await (const item of table.query({ ...range, from, limit: limit + 1 })) rows.push(ordered(item));
   return { rows: rows.slice(0, limit), hasMore: rows.length > limit };
 }
 
-/** The notes of each prospect according to the search index. */
+/** The notes of each prospect according to the company index. */
 type KnownNotes = readonly (readonly [id: number, notes: readonly ChangeKey[]])[];
 
-/** A prospect with more notes than this gets a separate Query. */
+/** A prospect with more notes gets a separate Query. */
 const MANY_NOTES = 200;
 /** If at least this many prospects of one partition are wanted, one Query is cheaper than a Query for each prospect. */
 const WORTH_A_QUERY = 4;
 
-/** Leaves out a prospect if one of its notes is missing or older than in the search index. The caller must then use `attachedAfter`. */
+/** Leaves out a prospect if one of its notes is missing or older than in the company index. The caller must then use `attachedAfter`. */
 export async function notesOf(
   table: Reads,
   companyId: number,
@@ -115,8 +115,8 @@ interface PlacedEntry extends AgendaEntry {
 }
 
 /**
- * Reads the agendas of the user's prospects, or of those without an assignee if `userId` is null. An agenda that ends before the time
- * `from` may be left out.
+ * Reads the agendas of the prospects of an assignee, or of unassigned prospects if `userId` is null. An agenda may be left out if it ends
+ * before the time `from`.
  */
 export async function agendaEntries(
   table: Reads,
@@ -132,7 +132,7 @@ export async function agendaEntries(
   return [...found.values()];
 }
 
-/** Maximum number of Queries that run at the same time. */
+/** Maximum number of concurrent Queries. */
 const QUERIES_AT_ONCE = 25;
 
 export interface Agendas {
@@ -142,8 +142,8 @@ export interface Agendas {
 
 /**
  * `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee. If the assignee changes
- * during the reads, the appointments are read from their own rows. The changes after `headVersion`, the version of the head row before this
- * call, show such prospects. A prospect that is not `visible` may have been deleted, and has appointments without an agenda then.
+ * during the reads, the appointments are read from their own rows. The change log after `headVersion`, a version of the index's head from
+ * before this call, shows such prospects. Prospects that are not `visible` are skipped: a deleted one has appointments, but no agenda.
  */
 export async function allAgendas(
   table: Reads,
@@ -176,7 +176,7 @@ export async function allAgendas(
   };
 }
 
-/** The agenda of a reassigned prospect has moved to another partition, so Queries of all partitions may have missed it. */
+/** The agenda of a reassigned prospect moves to another partition, so concurrent Queries of all partitions may miss it. */
 async function reassignedSince(table: Reads, companyId: number, headVersion: number): Promise<Set<number>> {
   const { chunks, unflushed } = await readLog(table, companyId, headVersion, 1);
   const changes = [...unflushed.changes];
@@ -186,7 +186,7 @@ async function reassignedSince(table: Reads, companyId: number, headVersion: num
   return new Set(changes.filter(isReassigned).map(({ id }) => id));
 }
 
-/** The number is counted from January of the year 0, in UTC. */
+/** Returns the number of months since January of the year 0, in UTC. */
 function monthOf(epochMs: number): number {
   const date = new Date(epochMs);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
@@ -200,7 +200,7 @@ const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00
 /** In milliseconds since 1970. */
 export const monthEnd = (epochMs: number): number => beginOf(monthOf(epochMs) + 1);
 
-/** The appointments of the user's agendas, sorted by prospect and then by id. */
+/** Reads the appointments of the user's prospects, sorted by prospect and then by id. */
 export async function appointmentsOfUser(
   table: Reads,
   companyId: number,
@@ -224,8 +224,8 @@ export async function appointmentsOfUser(
 }
 
 /**
- * The point from which the calendar is read: after the appointment that starts at `at` and has this id, or from `at` on if `id` is 0. `at`
- * is in milliseconds since 1970.
+ * The point from which the calendar is read: after the appointment with this start and id, or from `at` on if `id` is 0. `at` is in
+ * milliseconds since 1970.
  */
 interface Moment {
   readonly at: number;
@@ -235,9 +235,9 @@ interface Moment {
 const startOf = (month: number): Moment => ({ at: beginOf(month), id: 0 });
 
 /**
- * All appointments of the company, sorted by start and then by id. The agendas say which months have appointments. A later page does not
- * need them if it ends within its first month. An `Order` contains the start of the appointment, its id, and the last month that had an
- * appointment when the first page was read. No page reads beyond that month.
+ * Reads all appointments of the company, sorted by start and then by id. The agendas say which months have appointments. A later page that
+ * ends within its first month does not read them. The three numbers of an `Order` are the start of the appointment, its id, and the last
+ * month that had an appointment when the first page was read. No page reads beyond this month.
  */
 export async function appointmentsOfCompany(
   table: Reads,
@@ -280,7 +280,7 @@ function fitting(months: Agendas["months"], room: number): Agendas["months"] {
   return months.slice(0, Math.max(1, end));
 }
 
-/** Ends at `to` or at the end of the month of `at`, whichever is earlier. */
+/** Yields appointments up to `to`, or up to the end of the month of `at` if this is earlier. */
 export async function* calendarRows(
   table: Reads,
   companyId: number,

@@ -1,6 +1,6 @@
 /**
- * Returns the pages of `GET /api/changes`: a snapshot, and then the changes since it began. The position in the change log decides which
- * changes are new, and not a clock, so the client misses no change (docs/decisions/2026-11-23-changes.md).
+ * Returns the pages of `GET /api/changes`: a snapshot, and then the changes since it began. A position in the change log, and not a clock,
+ * decides which changes are new. The client therefore misses no change (docs/decisions/2026-11-23-changes.md).
  */
 import { createHash } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -37,7 +37,7 @@ interface Page {
   readonly hasMore: boolean;
   /** The number of records at the beginning of the snapshot. Undefined after the snapshot. */
   readonly total?: number;
-  /** The state of the log if the page reaches its end. The client then holds what the caller sees. */
+  /** The unflushed entries, if the page reaches the end of the log. The client then has all that the caller sees. */
   readonly reached?: Unflushed;
 }
 
@@ -72,8 +72,8 @@ const isSame = (types: readonly ChangeType[], others: readonly ChangeType[]): bo
   types.length === others.length && types.every((type) => others.includes(type));
 
 /**
- * After the snapshot, the client reads the changes from the present version of the head row on. It therefore also gets everything that is
- * written while it reads the snapshot.
+ * After the snapshot, the client reads the changes from the present version of the head on. It therefore also gets what is written while it
+ * reads the snapshot.
  */
 const beginning = ({ caller, types, nowMs: since }: Making, head: Head): Cursor => ({
   types,
@@ -109,7 +109,7 @@ async function snapshotPage(making: Making, known: Cursor | undefined, limit: nu
 
 /** A chunk usually contains at least this number of changes. */
 const CHANGES_PER_ROW = 24;
-/** Number of rows to read at once for a user who sees only some prospects, because most changes do not concern this user. */
+/** Number of rows to read at once for a user who sees only assigned prospects. Most changes do not concern this user. */
 const ROWS_FOR_FEW = 256;
 
 async function changesPage(making: Making, cursor: Cursor, limit: number): Promise<Page> {
@@ -152,7 +152,7 @@ async function changesPage(making: Making, cursor: Cursor, limit: number): Promi
   if (!hasAllChunks || cut?.before !== undefined) return { items: page.items, next, hasMore: true };
   const shown = new Set(records.slice(0, done.records).map(({ id }) => id));
   // An item shows the current state of its record, so the next page need not repeat older changes of the record. A renamed status, tag or
-  // user is an exception. Other records show the name too, and the client needs the items of all of them.
+  // user is an exception: other records show the name too, and the client needs the items of all of them.
   const isShown = (change: Change): boolean =>
     (shown.has(change.id) && interest.stagesOf(change).length === 0) || (isBulkDone && byKey(bulk.key, change) === 0);
   const isDelivered = (change: Change): boolean => known.isDelivered(change) || isShown(change) || isSuperseded(change);
@@ -175,8 +175,8 @@ async function addBulk(making: Making, partial: Cursor["partial"], { key, stages
 }
 
 /**
- * A table that was restored from a backup has the same `logId`, but another name. Its log needs another id, because it may use version
- * numbers again that clients have already read with other changes.
+ * A table that was restored from a backup has the same `logId`, but another name. Its log needs another id, because the same version
+ * numbers may get other changes than those that clients have read.
  */
 const logOf = ({ logId }: Head): string =>
   createHash("sha256")

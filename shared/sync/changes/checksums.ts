@@ -1,6 +1,6 @@
 /**
- * The checksums of a caller's records, with which a client finds out whether its copies are complete and current. A warm function has all
- * versions in memory, in the company index and in its caches, so the checksums need no further read.
+ * The checksums of a caller's records, with which a client finds out whether its copies are complete and current. A warm function caches
+ * all versions, so the checksums need no further read.
  */
 import { at, doubleAt, uint16At } from "#shared/at.ts";
 import type { Unflushed } from "#shared/company-index/delta.ts";
@@ -16,8 +16,8 @@ import { type Making, userVersion } from "#shared/sync/changes/items.ts";
 import { type ChangeItem, CheckedType, type Checksums } from "#shared/sync/changes/schema.ts";
 
 /**
- * Returns the checksums of the copies of a client that has applied all items up to `items`, those of the last page. The rows of these items
- * were read after `unflushed`, so an item may be newer than the index.
+ * Returns the checksums of the copies of a client that has applied all pages up to the one with `items`. The rows of these items were read
+ * after `unflushed`, so an item may be newer than the company index.
  */
 export async function checksumsOf(
   { context, caller, types, nowMs }: Making,
@@ -44,7 +44,7 @@ export async function checksumsOf(
   return sums;
 }
 
-/** Computes `low` once for each value of a column. */
+/** Computes the parts of `low` (see `shownVersion`) once for each value of a column. */
 function* prospectsIn({ segments, unflushed }: Matches, names: Dictionary, nowMs: number): Generator<ChangeKey> {
   const parts = lowsOf(names, nowMs);
   for (const { inView, rows } of segments) {
@@ -83,7 +83,7 @@ function* copies(records: Iterable<ChangeKey>, items: readonly ChangeItem[]): Ge
   for (const item of newest.values()) if (item.op === "upsert") yield item;
 }
 
-/** The checksum of a type is the XOR over its records of the 64-bit FNV-1a hash of the text `type:id:version`, in hexadecimal digits. */
+/** Returns the XOR of the 64-bit FNV-1a hashes of the texts `type:id:version` of all records, in hexadecimal digits. */
 export function checksumOf(type: CheckedType, records: Iterable<ChangeKey>): string {
   const begin = fnv1a(OFFSET_BASIS, `${type}:`);
   let [high, low] = [0, 0];
@@ -102,7 +102,7 @@ interface Halves {
 }
 
 const OFFSET_BASIS: Halves = { high: 0xcbf29ce4 | 0, low: 0x84222325 | 0 };
-/** The prime is 2^40 + 0x1b3. */
+/** The lower half of the prime, which is 2^40 + 0x1b3. */
 const PRIME_LOW = 0x1b3;
 
 /** The text must be ASCII. */

@@ -1,6 +1,6 @@
 /**
- * The cursor of `GET /api/changes`. It is encrypted and authenticated with a data key of the company, so that a client cannot change it. It
- * also contains which unflushed changes the client has (`Delivered`).
+ * The cursor of `GET /api/changes`: a position in the change log, and which unflushed changes the client has (`Delivered`). It is encrypted
+ * with a data key of the company, so that a client cannot change it.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
@@ -10,18 +10,18 @@ import { NotSealed, type Purpose, type Secrets } from "#shared/secrets/secrets.t
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 
 export interface Position {
-  /** The client has read all chunks up to this version of the head row. */
+  /** The client has read all chunks up to this version of the head. */
   readonly version: number;
   /** Number of changes that the client has read of the next chunk. */
   readonly offset: number;
   /**
-   * A time at which the log ended here, in milliseconds since 1970. The cursor expires `POSITION_MS` after it. All changes that the client
-   * has were made before it.
+   * A time at which the log ended here, in milliseconds since 1970. All changes that the client has were made before this time. The cursor
+   * expires `POSITION_MS` after it.
    */
   readonly since: number;
 }
 
-/** The numbers by which a record is sorted among those of its type. Their meaning depends on the type. */
+/** The numbers by which a record is sorted among the records of its type. Their meaning depends on the type. */
 export type Order = readonly [number, number, number];
 
 /** A place in a list of stages. Each stage reads records of one type, in a fixed order. */
@@ -41,7 +41,7 @@ export interface ChangeKey {
 
 export const byKey = (a: ChangeKey, b: ChangeKey): number => a.id - b.id || a.version - b.version;
 
-/** The client has got only the first items of the change `key`. The next page continues at this place. */
+/** The client has got only some of the items of the change `key`. The next page continues at this place. */
 export interface PartialChange extends Place {
   readonly key: ChangeKey;
 }
@@ -50,7 +50,10 @@ export interface PartialChange extends Place {
 export const isWithin = (partial: PartialChange | undefined, change: ChangeKey): partial is PartialChange =>
   partial !== undefined && byKey(partial.key, change) === 0;
 
-/** The client has the changes of all events up to this place. Events happen without a write, and are sorted by `at` and then by `id`. */
+/**
+ * The client has the changes of all events up to this place. An event changes a record without a write: the begin of an appointment, or the
+ * expiry of an invitation. Events are sorted by `at` and then by `id`.
+ */
 export interface Elapsed {
   /** Milliseconds since 1970. */
   readonly at: number;
@@ -60,9 +63,9 @@ export interface Elapsed {
 }
 
 /**
- * The unflushed changes that the client has. A short list of them is in the cursor. Otherwise the unflushed changes are sorted, and the
- * cursor covers only those before the first one that the client lacks. Until the next flush, changes are only added. If the number of
- * covered changes has grown or there was a flush, the client gets all covered changes again.
+ * The unflushed changes that the client has. The cursor has a list of them, if it is short. Otherwise it covers the unflushed changes, in
+ * their order, before the first one that the client lacks. If the number of covered changes has grown, or there was a flush, the client
+ * gets all covered changes again.
  */
 interface Delivered {
   readonly list: readonly ChangeKey[];
@@ -86,19 +89,21 @@ export interface Cursor {
 
 export const seesAll = (caller: Caller): boolean => visibleAssignee(caller) === undefined;
 
-/** Maximum bytes of the list in a cursor, so that the cursor has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
+/** Maximum bytes of the list in a cursor, which has at most 512 characters. A list of 64 changes usually needs 200 bytes. */
 const LIST_BYTES = 209;
 
 const nameOf = ({ id, version }: ChangeKey): string => `${id}#${version}`;
 
 export interface Known {
-  /** Use it for a change in a chunk, which the client may have got while it was unflushed. The number counts unflushed changes only. */
+  /** For a change in a chunk: true if the client surely got it while it was unflushed. `covered` says nothing about chunks. */
   isListed(change: ChangeKey): boolean;
+  /** For an unflushed change: true if the client surely has it. */
   isDelivered(change: ChangeKey): boolean;
 }
 
 /**
- * `unflushed` must be all that concern the caller, sorted. `wasFlushed` is true if there may have been a flush since the cursor was made.
+ * `unflushed` must be all unflushed changes that concern the caller, sorted. `wasFlushed` must be true if there may have been a flush since
+ * the cursor was made.
  */
 export function knownOf({ list, covered }: Delivered, unflushed: readonly ChangeKey[], wasFlushed: boolean): Known {
   const names = new Set(list.map(nameOf));
@@ -126,7 +131,7 @@ export function deliveredOf<C extends ChangeKey>(
 
 const FORMAT = 1;
 
-/** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it is after the year 9999. */
+/** The encoded value of an infinite `quietUntil`. As milliseconds since 1970, it lies after the year 9999. */
 const NEVER = 2 ** 48;
 
 function write(into: ByteWriter, ...values: readonly number[]): void {
@@ -143,7 +148,7 @@ const readOptional = <T>(from: ByteReader, readValue: () => T): T | undefined =>
 
 const readKey = (from: ByteReader): ChangeKey => ({ id: from.integer(), version: from.integer() });
 
-/** The ids must not decrease. */
+/** The list must be sorted by id. */
 function writeList(into: ByteWriter, list: readonly ChangeKey[]): void {
   into.integer(list.length);
   let previous = 0;
@@ -215,7 +220,7 @@ function decoded(text: string): Cursor | undefined {
 
 const PURPOSE: Purpose = "sync-cursors";
 
-/** No stored row has this key. It binds the cursor to the user: only with the same key can the cursor be decrypted. */
+/** Binds the cursor to its user: it can be decrypted only with the same key. No stored row has this key. */
 const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#CURSOR`, sk: `U#${userId}` });
 
 export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {
@@ -250,7 +255,7 @@ export function foreignCursor(cause?: unknown): ApiError {
  */
 export async function openCursor(secrets: Secrets, caller: Caller, text: string): Promise<Cursor> {
   const bytes = Buffer.from(text, "base64url");
-  // Node.js skips characters that are not in the alphabet of base64url, and would accept a cursor with such characters.
+  // Refuse characters outside the alphabet of base64url, which Node.js would skip.
   if (bytes.toString("base64url") !== text) throw foreignCursor();
   const opened = await secrets.open(caller.companyId, boundTo(caller), bytes, PURPOSE).catch((error: unknown) => {
     throw error instanceof NotSealed ? foreignCursor(error) : error;

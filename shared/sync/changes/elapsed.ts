@@ -30,12 +30,11 @@ interface Begun {
 
 const forEver: Place = { at: Number.POSITIVE_INFINITY, id: 0 };
 
-/** Milliseconds for which the calendar is read in advance. Requests before `quietUntil` need not read it. */
+/** Milliseconds for which the calendar is read in advance, so that later requests need not read it until `quietUntil`. */
 const AHEAD_MS = 3_600_000;
 
 /**
- * Adds an item for each record that has changed after `from` only because time has passed: its appointment has begun, or its invitation has
- * expired.
+ * Adds an item for each record that has changed after `from` without a write: its appointment has begun, or its invitation has expired.
  */
 export async function addElapsed(
   making: Making,
@@ -84,7 +83,7 @@ async function beginning({ context, caller, nowMs }: Making, from: Elapsed, limi
     );
     return { events, until: forEver };
   }
-  // Each month of the calendar is a separate partition.
+  // A read ends with the month, because each month of the calendar is a separate partition.
   const end = Math.min(nowMs + AHEAD_MS, monthEnd(from.at - 1));
   const events: Event[] = [];
   let left = limit;

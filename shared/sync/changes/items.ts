@@ -30,14 +30,13 @@ export interface Making {
 }
 
 /**
- * `changesAt` is the time at which the record changes without a write, in milliseconds since 1970. It is absent if there is no such time.
+ * `changesAt` is the time at which the record will change without a write, in milliseconds since 1970. It is absent if there is none.
  */
 export interface TimedItem {
   readonly item: ChangeItem;
   readonly changesAt?: number | undefined;
 }
 
-/** The type of the records of each kind of change. */
 export const typeOf = {
   prospect: "prospects",
   note: "notes",
@@ -54,7 +53,7 @@ interface Row {
   readonly version: number;
 }
 
-/** `low` is as in `shownVersion`. */
+/** For `low`, see `shownVersion`. */
 const upsert = ({ type, id, version }: Row, data: object, low = 0, changesAt?: number): TimedItem => ({
   item: { type: typeOf[type], id, version: shownVersion(version, low), op: "upsert", data: { ...data } },
   changesAt,
@@ -95,15 +94,14 @@ export async function shownProspect(
   return made?.item.op === "upsert" ? made : undefined;
 }
 
-/** From the result on, the prospect shows its next appointment instead. */
+/** Returns the time from which the prospect shows its next appointment instead of this one, in milliseconds since 1970. */
 export const begunAt = ({ startAt }: StoredAppointment): number => Date.parse(startAt) + 1;
 
 export type AttachedRow = StoredNote | StoredAppointment;
 
 /**
- * The version of a note or appointment also grows with the version of its prospect and of the dictionary. For example, a prospect is
- * assigned to another user and later back. The client gets the removal of a note and later the note again, which must have a higher version
- * than its removal.
+ * The version of a note or appointment also grows with the versions of its prospect and of the dictionary. For example, a prospect is
+ * assigned to another user and later back. The client then gets the removal of a note, and later the note again with a higher version.
  */
 const attachedLow = (prospectVersion: number, names: Dictionary): number => prospectVersion + names.version;
 
@@ -114,8 +112,8 @@ export function attachedItem(row: AttachedRow, prospectVersion: number, names: D
 }
 
 /**
- * If the prospect has ceased to be visible, the item removes its note or appointment. Returns undefined if no device of the caller can have
- * a copy (`holdersOf`).
+ * Returns the note or appointment, or its removal if the caller does not see the prospect any more. Undefined if no device of the caller
+ * can have a copy (`holdersOf`).
  */
 export function movedItem(
   { caller, nowMs }: Making,
@@ -135,7 +133,7 @@ export const territoryItem = (row: StoredTerritory): TimedItem =>
 export const statusItem = (row: StoredStatus): TimedItem => upsert(row, checked(Status, row));
 export const tagItem = (row: StoredTag): TimedItem => upsert(row, checked(Tag, row));
 
-/** From the result on, the user is shown with an expired invitation. Undefined if the invitation cannot expire. */
+/** Returns the time from which the invitation counts as expired, in milliseconds since 1970. Undefined if it cannot expire. */
 export const expiresAt = ({ invitedUntil, isWithdrawn }: StoredUser): number | undefined =>
   isWithdrawn === true ? undefined : invitedUntil;
 
@@ -149,13 +147,13 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
   return upsert(row, checked(User, presentUser(row, nowMs)), hasEnded ? 1 : 0, hasEnded ? undefined : expiresAt(row));
 }
 
-/** Rows that do not fit into the page are read in vain, so the number is the default limit of a page. */
+/** No more than the default limit of a page, because rows that do not fit into the page are read in vain. */
 export const PROSPECTS_AT_ONCE = limits.changesDefault;
 
 /** Maximum bytes of a page without its items: the cursor and the names of the fields. */
 const ENVELOPE_BYTES = 1_024;
 
-/** The first item is always accepted. */
+/** The items of a page, up to a number of items and of bytes. The first item is always accepted. */
 export class PageItems {
   readonly items: ChangeItem[] = [];
   /** Until this time, in milliseconds since 1970, none of the page's records changes without a write. */

@@ -1,4 +1,4 @@
-/** Makes the items of the records that a page of changes has selected, from their current rows. */
+/** Makes the items of the selected records of a page of changes, from the records' current rows. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
@@ -32,26 +32,26 @@ import {
 import type { Selected } from "#shared/sync/changes/selection.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
 
-/** Maximum number of prospects in a page that become visible or hidden. Their notes and appointments need items, too. */
+/** Maximum number of prospects in a page that become visible or hidden, because their notes and appointments need items too. */
 const MOVES_AT_ONCE = 64;
-/** Maximum number of notes, and of appointments, of one prospect in a page. For the first record, it is the room in the page. */
+/** Maximum number of notes, and of appointments, of one prospect in a page. For the first record, the page's room is the maximum. */
 const ATTACHED_AT_ONCE = 32;
 
 interface Taken {
-  /** Number of records with all their items in the page. */
+  /** Number of records whose items are all in the page. */
   readonly records: number;
   /** The next record, if only some of its items are in the page. */
   readonly partial: PartialChange | undefined;
 }
 
-/** Known after a read that has reached the end of the change log. */
+/** What is known after a read that has reached the end of the change log. */
 interface EndOfLog {
   /**
    * All changes that the client has were made before this time, in milliseconds since 1970. A change from before this time may still be
    * missing and appear in the log later, because DynamoDB does not isolate a Query from transactions.
    */
   readonly since: number;
-  /** Prospects whose notes and appointments a change may have shown or hidden, even if the client has this change. */
+  /** The prospects whose notes and appointments a change may have made visible or hidden, even if the client has the change. */
   readonly moved: ReadonlySet<number>;
 }
 
@@ -75,7 +75,7 @@ export async function addRecords(
   const excess = records.findIndex((record) => record.moves && ++moves > MOVES_AT_ONCE);
   const taken = excess === -1 ? records : records.slice(0, excess);
   const [first] = taken;
-  // A change that is newer than the one within which the last page ended may have hidden what the client has, so its items begin again.
+  // A newer change than the one within which the last page ended may have hidden what the client has. Its items then begin again.
   const begun = first !== undefined && isWithin(partial, first) ? partial : undefined;
   for (let done = 0; done < taken.length; done += PROSPECTS_AT_ONCE) {
     const some = taken.slice(done, done + PROSPECTS_AT_ONCE);
@@ -94,10 +94,10 @@ export async function addRecords(
   return { records: taken.length, partial: undefined };
 }
 
-/** These types have the stages 1 and 2. Stage 0 is the record itself. The cursor contains the stage with which the next page begins. */
+/** These types are the stages 1 and 2. Stage 0 is the record itself. Cursors contain the number of a stage. */
 const attachedTypes = ["notes", "appointments"] as const;
 
-/** Reads the notes and appointments after the place, as far as the client wants them. */
+/** Reads the prospect's notes and appointments after the place, if the client wants them. */
 async function readAttached(
   { context, caller, types }: Making,
   { id: prospectId }: Selected,
@@ -113,7 +113,7 @@ async function readAttached(
   return (await Promise.all(found)).flat();
 }
 
-/** Returns undefined if all items fit, where the next page continues otherwise, or "unchanged" if not even one item fits. */
+/** Returns undefined if all items fit, "unchanged" if none fits, and otherwise where the next page continues. */
 async function addRecord(
   rows: Rows,
   record: Selected,
@@ -179,14 +179,14 @@ function prospectIn({ prospects }: Rows, id: number): ListedRow {
   return row;
 }
 
-/** Upper bound for the difference between the clocks of two functions. AWS synchronizes them to less than a millisecond. */
+/** Upper bound for the difference between the clocks of two functions, which AWS synchronizes to less than a millisecond. */
 const CLOCK_SKEW_MS = 5;
 
 /**
  * Reads the rows, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to a user who may
- * not see it any more. If `end` is undefined and the caller sees only some prospects, the current rows are therefore read. The prospects of
- * notes and appointments must be current too, unless the log shows that the caller may see them: it contains the prospect's assignee at the
- * time of the change, and later assignments, deletions and restores.
+ * not see it any more. If the log may contain later changes (`end` is undefined) and the caller sees only assigned prospects, their current
+ * rows are read. The prospects of notes and appointments must be current too, unless the log shows that the caller may see them. The log
+ * contains the assignee at the time of the change, and later assignments, deletions and restores.
  */
 async function readRows(
   making: Making,
@@ -232,10 +232,10 @@ async function readRows(
 const isAttached = (change: Change): change is NoteChange | AppointmentChange =>
   change.kind === "note" || change.kind === "appointment";
 
-/** Maximum number of reads of the dictionary. They are not isolated from a transaction whose entry in the log is already visible. */
+/** Maximum reads of the dictionary. A read may lack a part of a transaction whose entry in the log is already visible. */
 const NAMES_TRIES = 5;
 
-/** The dictionary contains the selected statuses, tags and users in their versions or later ones. */
+/** Returns a dictionary with the selected statuses, tags and users in their versions or later ones. */
 async function namesWith(
   { context, caller }: Making,
   known: Dictionary,
@@ -247,7 +247,7 @@ async function namesWith(
     const isBehind = records.some(({ id, version, change: { kind, isDeleted } }) => {
       if (isDeleted || !(kind === "status" || kind === "tag" || kind === "user")) return false;
       const found = statuses.get(id) ?? tags.get(id) ?? users.get(id);
-      // A tag that is missing was deleted later, and this deletion is in the log too.
+      // A missing tag was deleted later. This deletion is in the log too.
       return found === undefined ? kind !== "tag" || tries === 1 : found.version < version;
     });
     if (!isBehind) break;
@@ -261,7 +261,7 @@ interface WantedRow extends keys.Key {
   readonly version: number;
 }
 
-/** Returns undefined if the record is deleted, or has no row of its own beside those of prospects and of the dictionary. */
+/** Returns the key of a note, an appointment or a territory. Undefined if it is deleted, and for records of other kinds. */
 function keyOf(companyId: number, change: Change): keys.Key | undefined {
   if (change.isDeleted) return undefined;
   if (change.kind === "appointment") return attachedKeys.appointment(companyId, change.prospectId, change.id);
@@ -273,7 +273,7 @@ function keyOf(companyId: number, change: Change): keys.Key | undefined {
 
 const TRIES = 5;
 
-/** Rows that are missing or too old after an eventually consistent read are read again with strong consistency, `TRIES` times at most. */
+/** Reads with eventual consistency. Rows that are missing or too old are read again with strong consistency, at most `TRIES` times. */
 async function rowsAt(table: Reads, wanted: ReadonlyMap<number, WantedRow>): Promise<ReadonlyMap<number, OtherRow>> {
   const found = new Map<number, OtherRow>();
   const read = async (rows: Iterable<readonly [number, WantedRow]>, consistency: Consistency): Promise<void> => {

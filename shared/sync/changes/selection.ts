@@ -1,6 +1,6 @@
 /**
- * Selects the records of one page of `GET /api/changes`: first those with changes in chunks of the log, and then those with unflushed
- * changes only. A record is selected once, at its first change, because its item shows its current state.
+ * Selects the records of one page of `GET /api/changes`: first those with changes in chunks of the log, then those with only unflushed
+ * changes. A record is selected once, at its first change, because its item shows its current state.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type {
@@ -35,7 +35,7 @@ export interface Selected {
   readonly before: Position | undefined;
 }
 
-/** Records that change together, such as those of an import or those that show a renamed tag. They do not share a page with others. */
+/** Records that change together, such as those of an import, or those that show a renamed tag. Their page has no other records. */
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
@@ -70,19 +70,19 @@ export class Interest {
     }
   };
 
-  /** Also returns true if this is not known. A user to whom the prospect was assigned before may have a copy, too. */
+  /** False if the caller certainly has no copy. Users to whom the prospect was assigned before may have copies. */
   #mayHold({ heldBy }: NoteChange | AppointmentChange): boolean {
     return this.#own === undefined || heldBy === undefined || heldBy.includes(this.#own);
   }
 
-  /** True if the caller saw the prospect before the change or sees it after the change, or if this is not known. */
+  /** True if the caller saw the prospect before the change, sees it after the change, or if this is not known. */
   #sees({ before, after }: Pick<ProspectChange, "before" | "after">): boolean {
     return this.#own === undefined || after === this.#own || before === this.#own || before === undefined;
   }
 
   /**
-   * Returns true if notes and appointments of the prospect become visible or hidden, or if this is not known. For a new prospect the result
-   * is false, because its notes and appointments have separate entries in the log.
+   * True if notes and appointments of the prospect become visible or hidden, or if this is not known. False for a new prospect, because its
+   * notes and appointments have separate entries in the log.
    */
   readonly moves = (change: Change): boolean => {
     if (change.kind !== "prospect" || change.version === 1) return false;
@@ -93,8 +93,8 @@ export class Interest {
   };
 
   /**
-   * Returns the reads of the other records that show the changed name. If the client also wants the changed record, the first stage reads
-   * it.
+   * Returns the stages that read the other records that show a changed name. If the client also wants the changed record, the first stage
+   * reads it.
    */
   stagesOf(change: Change): readonly Stage[] {
     if (!isRename(change)) return [];
@@ -123,11 +123,11 @@ const spreading: Record<SharedChange["kind"], (id: number) => readonly Stage[]> 
 const isRename = (change: Change): change is SharedChange => "isShownElsewhere" in change && change.isShownElsewhere;
 
 /**
- * Returns a function that says whether a change can be skipped because the log contains a later change of the same name. The records that
- * show the name are read only for its last change, because their items show the present name anyway.
+ * Returns a function that says whether a change of a name can be skipped because the log contains a later one. The records that show the
+ * name are read only for its last change, because their items show the present name anyway.
  *
- * The client has begun to read the records of the change `begun`. They are read to the end, even if the name has changed again. Otherwise
- * the client would begin again at every change of the name, and might never reach the last record.
+ * `begun` is a change within which the last page ended. Its records are read to the end, even if the name has changed again. Otherwise the
+ * client would begin again at every change of the name, and might never reach the last record.
  */
 export function supersededIn(changes: () => readonly Change[], begun: PartialChange | undefined) {
   let newest: ReadonlyMap<number, number> | undefined;
@@ -147,7 +147,7 @@ export class Selection {
   readonly #interest: Interest;
   readonly #isSuperseded: (change: Change) => boolean;
   readonly #records = new Map<number, Selected>();
-  /** Prospects whose notes and appointments a change may have shown or hidden. Considers all changes that were read. */
+  /** The prospects whose notes and appointments any change that was read may have made visible or hidden. */
   readonly moved = new Set<number>();
   isFull = false;
   position: Position;
@@ -177,13 +177,13 @@ export class Selection {
     return !this.isFull;
   }
 
-  /** If the page already has other records, it ends before these. */
+  /** If the page already has records, it ends before these. */
   #take(bulk: Bulk): void {
     if (this.#records.size > 0) this.isFull = true;
     else if (!this.isFull) this.bulk = bulk;
   }
 
-  /** Ends when the page is full, or before a change of many records. */
+  /** Stops when the page is full, or at a change that makes many records change. */
   async addChunks(chunks: AsyncIterable<Chunk>, { isListed }: Known): Promise<void> {
     const { since } = this.position;
     let readOfChunk = 0;

@@ -53,7 +53,7 @@ export interface Stage {
   readonly only?: { readonly id: number; readonly version: number; readonly isDeleted: boolean };
 }
 
-/** The reads that the stages of one page share. The search index is read at most once for each different `where`. */
+/** The reads that the stages of one page share. The company index is read at most once for each different `where`. */
 export class StageReads {
   readonly making: Making;
   readonly #found = new Map<string, Promise<Found<Dictionary>>>();
@@ -76,14 +76,14 @@ export class StageReads {
     return found;
   }
 
-  /** The types of the page must include notes. */
+  /** Call this only if the page's types include notes. */
   async notes(): Promise<LiveNotes> {
     const { notes } = await this.found();
     if (notes === undefined) throw new Error("the page has no notes");
     return notes;
   }
 
-  /** Returns the version of a prospect that the caller may see, or 0 for any other prospect. */
+  /** `versionOf` of the result returns the version of a prospect that the caller may see, or 0 for any other prospect. */
   async visible(): Promise<NewestVersions> {
     const { matches } = await this.found();
     this.#visible ??= versionsOf(matches);
@@ -124,7 +124,7 @@ export class StageReads {
   }
 }
 
-/** If both limit the assignees, only those that both allow remain, so that a user sees only prospects that the user may see. */
+/** Adds `where` to the criteria. An assignee must satisfy both, so that users see only prospects that they may see. */
 function narrowed(criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria {
   if (wanted === undefined) return { ...criteria, ...where };
   const { assigneeIds: visible } = criteria;
@@ -136,8 +136,8 @@ function narrowed(criteria: Criteria, { assigneeIds: wanted, ...where }: Where):
 export const MOST_READS = 8;
 
 /**
- * Returns the place after the last record, or undefined if all stages have ended. The page may have room left although the stages have not
- * ended, because one request reads a limited number of rows.
+ * Adds the records of the stages. Returns the place after the last one, or undefined if all stages have ended. The page may have room
+ * before they have ended, because a request reads a limited number of rows.
  */
 export async function readStages(
   reads: StageReads,
@@ -172,8 +172,8 @@ interface Part {
 type Reader = (reads: StageReads, stage: Stage, after: Order | undefined, limit: number) => Promise<Part>;
 
 /**
- * Reads by id, so a prospect that the caller may see during the whole snapshot is in exactly one page. Any other prospect has changed since
- * the snapshot began, so the changes after the snapshot contain it.
+ * Reads in the order of ids, so a prospect that the caller may see during the whole snapshot is in exactly one page. Any other prospect has
+ * changed since the snapshot began, so the changes after the snapshot contain it.
  */
 const readProspects: Reader = async (reads, stage, after, limit) => {
   if (stage.showing !== undefined) return readProspectsShowing(reads, stage, after, limit);
@@ -220,7 +220,7 @@ const readAppointments: Reader = async (reads, { showing }, after, limit) => {
 
 const NOTES_AT_ONCE = 250;
 
-/** The search index contains the ids of all notes, so no row is read for a prospect without notes. */
+/** Reads no row for a prospect without notes, because the company index contains the ids of all notes. */
 const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
   const { context, caller } = reads.making;
   const { names } = await reads.found();
@@ -256,7 +256,7 @@ const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
       entries.push({ order: [id, order[0], order[1]], item });
     }
     if (hasMore) return { entries, hasMore };
-    // Without this entry, a prospect whose notes fill a page exactly would be selected again by every following page.
+    // Without this entry, every following page would select a prospect again whose notes fill a page exactly.
     entries.push({ order: [id + 1, 0, 0], item: undefined });
   }
   return { entries, hasMore: some.length < prospects.length || prospects.length >= most };

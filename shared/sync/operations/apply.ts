@@ -1,4 +1,4 @@
-/** Plans one operation with the same functions as the endpoints for single records, and makes its result. */
+/** Makes the plan and the result of one operation, with the same functions as the endpoints for single records. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { requireScope } from "#shared/auth/scopes.ts";
 import { iso } from "#shared/clock.ts";
@@ -26,7 +26,7 @@ import {
 const isType = (type: unknown): type is Operation["type"] =>
   typeof type === "string" && Object.hasOwn(operations, type);
 
-/** Returns `validation_failed` if the type is unknown or a field is not valid. */
+/** Returns the error `validation_failed` if the type is unknown or a field is not valid. */
 export function readOperation(sent: SentOperation): Operation | ApiError {
   const { type } = sent;
   if (!isType(type)) {
@@ -51,9 +51,9 @@ const isFact = (operation: Operation): boolean =>
     : operation.type !== "prospect.update" || operation.fields.currentStatusId !== undefined;
 
 /**
- * Replaces an `occurredAt` slightly ahead by `nowMs`, because clocks of devices differ. Throws `validation_failed` if it is further ahead, or
- * too old for a fact (`isFact`). Other operations are accepted at any age, because a phone may be offline for months. `readOperation` does
- * not do this: an old operation that was applied before must get the result `duplicate`, and a receipt compares the time that was sent.
+ * Replaces an `occurredAt` that is slightly in the future with the present time, because clocks of devices differ. Throws
+ * `validation_failed` if it is further in the future, or too old for a fact (`isFact`). Other operations are accepted at any age: a phone
+ * may be offline for months. `readOperation` must not check the time, because an old operation that was applied before is a `duplicate`.
  */
 function notAhead(operation: Operation, nowMs: number): Operation {
   if (!("occurredAt" in operation) || operation.occurredAt === undefined) return operation;
@@ -77,7 +77,7 @@ export async function planOf(
   requireScope(caller, sent.type === "prospect.delete" ? "prospects:delete" : "prospects:write");
   const nowMs = given.clock.now();
   const operation = notAhead(sent, nowMs);
-  // The time of arrival is then exactly the record's `createdAt` too.
+  // If `occurredAt` was replaced, the record's `createdAt` must be exactly the same time.
   const context = operation === sent ? given : { ...given, clock: { now: () => nowMs } };
   if (operation.type === "prospect.create") {
     const { fields, clientRecordId, ...arrival } = operation;
@@ -115,7 +115,7 @@ export const applied = ({ id, version }: Written): Result => ({
 
 export const retry = (id: number | null): Result => ({ outcome: "retry", id, version: null });
 
-/** `at` is the position of the operation in the batch. `id` is null if it is not known. */
+/** Returns the result for an error. `at` is the position of the operation in the batch. `id` is null if it is not known. */
 export function failed(error: unknown, requestId: string, at: number, id: number | null): Result {
   if (error instanceof HasReceipt) return { ...applied(error.written), outcome: "duplicate" };
   if (error instanceof Blocked) return { outcome: "blocked", id, version: null };
@@ -137,7 +137,7 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
   record: isObject(record) && "startAt" in record ? Appointment.parse(record) : Prospect.parse(record),
 });
 
-/** Pointers into the operation itself. Any other pointer is into the body of the endpoint for single records, which is `fields` here. */
+/** Matches pointers to fields of the operation. Any other pointer is into the body of the single request, which is `fields` here. */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 
 function problemAt({ code, message, faults }: ApiError, at: number, requestId: string): Problem {

@@ -1,4 +1,4 @@
-/** Applies the operations of one batch: on the same record in order up to the first failure, and on different records concurrently. */
+/** Applies a batch of operations: those on one record in order up to the first failure, those on different records concurrently. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -15,7 +15,7 @@ import { HasReceipt, receiptOf, writtenBy } from "#shared/sync/operations/receip
 import type { Operation, OperationBatch, OperationResults, SentOperation } from "#shared/sync/operations/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
-/** Milliseconds for the response. An operation that has no result by then gets the outcome `retry`. */
+/** Milliseconds before the deadline that remain for the response. An operation without a result then gets the outcome `retry`. */
 const ANSWER_MS = 1_000;
 const RECORDS_AT_ONCE = 8;
 
@@ -61,7 +61,7 @@ export async function applyBatch(batch: Batch, { operations }: OperationBatch): 
 /** Returns undefined if the id is missing or not valid. */
 const idOf = ({ sent: { id } }: Step): number | undefined => z.safeParse(Id, id).data;
 
-/** In lower case. Undefined if it is missing or not valid. */
+/** Returns the id in lower case. Undefined if it is missing or not valid. */
 const clientRecordOf = ({ sent: { type, clientRecordId } }: Step): string | undefined =>
   type === "appointment.update" ? undefined : z.safeParse(Uuid, clientRecordId).data?.toLowerCase();
 
@@ -73,8 +73,8 @@ function nameOf(step: Step): string {
 }
 
 /**
- * No look-up is needed if the batch itself creates the prospect, unless another operation names its prospect by `id`. An earlier request
- * may have created the prospect, and only the table knows whether both ids name the same one.
+ * Returns each `clientRecordId` to look up. A prospect that the batch itself creates needs no look-up, unless another operation names a
+ * prospect by `id`: an earlier request may have created the prospect, and only the table knows whether both ids name the same one.
  */
 function namesToFind(steps: readonly Step[]): Set<string> {
   const names = new Set(steps.flatMap((step) => clientRecordOf(step) ?? []));
@@ -86,8 +86,8 @@ function namesToFind(steps: readonly Step[]): Set<string> {
 }
 
 /**
- * Groups the operations by record. An operation that names its prospect by `id` and one that names it by `clientRecordId` belong to the same
- * chain: `found` contains the id for each `clientRecordId` that the table knows.
+ * Groups the operations by record, which they may name by `id` or by `clientRecordId`. `found` has the id for each `clientRecordId` in the
+ * table.
  */
 function chainsOf(steps: readonly Step[], found: ReadonlyMap<string, number>): Chain[] {
   const chains = new Map<string, Chain>();
@@ -110,10 +110,10 @@ async function applyChain(
 ): Promise<void> {
   let isBlocked = false;
   for (const step of chain.steps) {
-    // An operation without a result gets the outcome `retry`. This operation and all later ones on the record have none.
+    // An operation without a result gets the outcome `retry`: this one, and all later ones on the record.
     if (isStopped()) return;
     const result = await applyStep(batch, chain, step, isBlocked);
-    // Without room for the current record, the operation gets the outcome `retry`. Nothing was written, so the device can send it again.
+    // Only a `conflict`, which writes nothing, has a record. If the response has no room for the record, the outcome is `retry`.
     if (result.record !== undefined) room.bytes -= answerBytes(JSON.stringify(result.record));
     if (result.record !== undefined && room.bytes < 0) return;
     results.set(step.at, result);
@@ -147,8 +147,8 @@ async function firstTry({ context, caller }: Batch, chain: Chain, step: Step, is
     if (type === "prospect.create") chain.recordId = written.id;
     return applied(written);
   } catch (error) {
-    // The error may be misleading. An operation that was applied earlier may fail with `not_found`, because the prospect was deleted since.
-    // In this case, `check` finds the receipt and throws HasReceipt.
+    // An operation that was applied earlier may fail now, for example with `not_found` because the prospect was deleted since. `check` then
+    // finds the receipt and throws HasReceipt.
     if (!(error instanceof HasReceipt) && !isTransient(error)) await receipt.check();
     // If a prospect already has the same `clientRecordId`, the result contains its id.
     if (type === "prospect.create" && error instanceof ApiError && error.code === "conflict") {

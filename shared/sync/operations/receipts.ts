@@ -12,12 +12,12 @@ import { Id } from "#shared/schema.ts";
 
 export const StoredReceipt = z.object({
   type: z.literal("receipt"),
-  /** It shows whether the same `opId` was used for another operation. */
+  /** A hash of the operation. It shows whether the same `opId` was used for another operation. */
   fingerprint: z.string(),
-  /** The record that the operation has written, and its version after this write. */
+  /** The id and the version of the record after the operation. */
   id: Id,
   version: z.int(),
-  /** DynamoDB's TTL, in seconds since 1970. */
+  /** In seconds since 1970, for DynamoDB's TTL. */
   expiresAt: z.int(),
 });
 
@@ -32,7 +32,7 @@ export class HasReceipt extends Error {
 }
 
 export interface Receipt {
-  /** Commits the plan of the operation with its receipt. If there is a receipt already, writes nothing and throws as `check` does. */
+  /** Commits the plan of the operation with its receipt. If there is a receipt already, writes nothing and throws the errors of `check`. */
   readonly commit: (plan: Plan<unknown>) => Promise<void>;
   /** Throws HasReceipt if the operation has a receipt. Throws `idempotency_mismatch` if another operation has used its `opId`. */
   readonly check: () => Promise<void>;
@@ -68,7 +68,7 @@ export function receiptOf(
       } catch (error) {
         const failure = failedAt(error, writes.length);
         if (failure === undefined) throw error;
-        // DynamoDB returns the existing receipt with the error. Without a row, it was deleted since, and the operation is tried again.
+        // DynamoDB returns the existing receipt with the error. If there is none, it was deleted since, and the verb is called again.
         if (failure.item === undefined) throw new ConditionFailed([]);
         found(failure.item);
       }
@@ -80,13 +80,13 @@ export function receiptOf(
   };
 }
 
-/** Each operation has a record, even if it changes nothing. */
+/** The plan of each operation names a record, even if it changes nothing. */
 export function writtenBy({ written }: Plan<unknown>): Written {
   if (written === undefined) throw new Error("the plan of an operation has no record");
   return written;
 }
 
-/** The text does not depend on the order of an object's keys. */
+/** Returns a JSON text that does not depend on the order of an object's keys. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part === "object" && part !== null && !Array.isArray(part)

@@ -16,14 +16,14 @@ const noFields = z._default(z.object({}), {});
 const base = { baseVersion: z.optional(z.int().check(z.minimum(1))) };
 const dated = { occurredAt: z.optional(InstantInput) };
 
-/** A prospect is named either by its id or by the id that its creating client has given to it. */
+/** An operation names its prospect either by `id`, or by the `clientRecordId` that a client gave to the prospect when creating it. */
 const prospect = { id: z.optional(Id), clientRecordId: z.optional(Uuid) };
 const oneName = z.refine<{ id?: unknown; clientRecordId?: unknown }>(
   ({ id, clientRecordId }) => (id === undefined) !== (clientRecordId === undefined),
   { error: "must be sent, or clientRecordId instead, but not both", path: ["id"] },
 );
 
-/** Each operation is validated alone, so that a faulty one does not reject the others. */
+/** Each operation of a batch is validated alone, so a faulty one does not prevent the others. */
 export const operations = {
   "prospect.create": z.object({
     type: z.literal("prospect.create"),
@@ -55,7 +55,7 @@ export const operations = {
 
 export type Operation = z.output<(typeof operations)[keyof typeof operations]>;
 
-/** The OpenAPI document describes the field, but it is validated only when its operation is applied. */
+/** A field that the OpenAPI document describes, but that is validated only with its operation. */
 const later = (schema: Record<string, unknown>) => z.optional(z.unknown().check(z.meta(schema)));
 
 export const SentOperation = named(
@@ -131,7 +131,7 @@ export const OperationResult = named(
     outcome: Outcome,
     id: z.nullable(Id),
     version: z.nullable(z.int()),
-    // Code generators make poor code for a union of `Prospect` and `Appointment`.
+    // The schema is no union of `Prospect` and `Appointment`, because client generators make poor code for a union.
     record: z.optional(
       z.custom<Prospect | Appointment>(isObject).check(z.meta({ type: "object", additionalProperties: true })),
     ),
