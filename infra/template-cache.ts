@@ -1,6 +1,6 @@
 /**
- * Caches the CloudFormation templates with which the local service starts. Without this cache, a start would spend two thirds of its time
- * on loading the CDK and synthesizing the templates. A deployment never uses this cache.
+ * Caches the CloudFormation templates with which the local service starts. Without this cache, each start would load the CDK and synthesize
+ * the templates, which takes seconds. A deployment never uses this cache.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

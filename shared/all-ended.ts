@@ -19,12 +19,12 @@ export async function mapConcurrently<T, R>(
   work: (entry: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
-  let next = 0;
+  // All lanes take their entries from this iterator.
+  const left = entries.entries();
   let isFailed = false;
   async function lane(): Promise<void> {
-    for (let i = next++; i < entries.length && !isFailed; i = next++) {
-      const [entry] = entries.slice(i, i + 1);
-      if (entry === undefined) continue;
+    for (const [i, entry] of left) {
+      if (isFailed) return;
       try {
         results[i] = await work(entry);
       } catch (error) {

@@ -137,7 +137,7 @@ const unreachable = (cause: unknown): ApiError =>
 export const unauthenticated = (detail: string, cause?: unknown): ApiError =>
   new ApiError("unauthenticated", detail, { cause });
 
-async function createVerifier({ issuer, jwksUri }: Omit<Issuer, "audience">): Promise<Verify> {
+async function createVerifier({ issuer, jwksUri }: Issuer): Promise<Verify> {
   const jwt = JwtVerifier.create(
     {
       issuer,
