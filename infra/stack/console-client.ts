@@ -47,7 +47,7 @@ export function createConsoleClient(
   return client.userPoolClientId;
 }
 
-/** The prefix must be unique in the region, so it contains the UUID from the stack's id. */
+/** The prefix of the domain of the sign-in pages. It must be unique in the region, so it contains the UUID from the stack's id. */
 function prefix(home: Construct): string {
   const uuid = Fn.select(2, Fn.split("/", Stack.of(home).stackId));
   return Fn.join("-", ["canvassing", uuid]);

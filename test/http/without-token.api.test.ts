@@ -43,7 +43,7 @@ test.each(floods)(
   },
 );
 
-/** The number of readers of each route. */
+/** For each route, this many clients at once close the connection when they have begun to read the answer. */
 const READERS = 30;
 
 /** Requests the path, breaks off when the answer begins, and returns the status. */

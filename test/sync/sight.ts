@@ -9,7 +9,10 @@ import type { CompanyModel } from "./company-model.ts";
 
 interface Record {
   readonly prospect: number;
-  /** A time that is not later than the creation of the record, in milliseconds since 1970. */
+  /**
+   * A time that is not later than the creation of the record, in milliseconds since 1970. The tests do not know the exact time. A time that
+   * is too early can hide a fault, but cannot report a wrong one.
+   */
   readonly madeMs: number;
 }
 

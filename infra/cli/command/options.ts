@@ -6,7 +6,10 @@ import { messageOf } from "./error.ts";
 /** Arguments that a command does not accept. */
 export class WrongUsage extends Error {}
 
-/** With `--help`, prints `usage`, which begins with the command, and ends the process. The message of its WrongUsage is one line. */
+/**
+ * Parses the arguments. With `--help`, prints `usage` and ends the process. `usage` begins with the command. Throws WrongUsage, with one line
+ * that names the fault and this command, if the arguments are wrong.
+ */
 export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   options: T,
   usage: string,

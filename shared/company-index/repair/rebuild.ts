@@ -183,8 +183,8 @@ interface Job {
 }
 
 /**
- * Returns the number of newer parts. If the rebuild is refused, its new segments are deleted. After any other error, they remain, because
- * the update of the head may have succeeded.
+ * Returns the number of parts that flushes have added since the rebuild began; these parts stay. If the rebuild is refused, its new segments
+ * are deleted. After any other error, they remain, because the update of the head may have succeeded.
  */
 async function replaceParts(job: Job): Promise<number> {
   try {

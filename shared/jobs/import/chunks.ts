@@ -9,7 +9,7 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 /** A chunk is full when its search texts have this many characters. */
 const CHUNK_TEXT = 8_000_000;
 
-/** Collects the rows of a chunk. */
+/** Collects the rows of a chunk (a file in the bucket, not a row of the change log). */
 export class Chunk {
   readonly #objects: Objects;
   readonly #job: JobId;

@@ -38,7 +38,7 @@ export interface FaultyRow {
   readonly row: number;
   /** Why the row is skipped, with the faulty values. */
   readonly fault: string;
-  /** The same without values. */
+  /** The reason without the faulty values, for an error report that has no more room for values. */
   readonly plain?: string;
 }
 

@@ -137,7 +137,10 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
   record: isObject(record) && "startAt" in record ? Appointment.parse(record) : Prospect.parse(record),
 });
 
-/** Matches pointers to fields of the operation. Any other pointer is into the body of the single request, which is `fields` here. */
+/**
+ * Matches the pointer of a fault if it is into the operation itself. All other pointers are relative to the body of an endpoint for one
+ * record, and an operation has this body in `fields`.
+ */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 
 function problemAt({ code, message, faults }: ApiError, at: number, requestId: string): Problem {

@@ -20,7 +20,10 @@ import { delayMs } from "#shared/webhooks/retry-plan.ts";
 /** More concurrent calls would only wait for a free connection. */
 const PARALLEL = 12;
 
-/** `entry` is the key in the list of expected deliveries, by default the event's id. Pass another key for a part of an event's matches. */
+/**
+ * `entry` is the key in the list of expected deliveries, by default the event's id. If several calls emit the matches of one event, each
+ * passes a key of its own, so that none replaces the entry of another.
+ */
 export async function emit(context: EventContext, matches: readonly Match[], entry?: string): Promise<void> {
   const isPublished = await mapConcurrently(matches, PARALLEL, (match) =>
     wasPublishedWithOtherDelay(context.table, match),
