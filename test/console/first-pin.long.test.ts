@@ -19,7 +19,7 @@ const OPENINGS = 9;
 /** Calls `pinShown` once, with the milliseconds since the browser has requested the page. */
 const WATCH = `addEventListener("mapready", ({ detail: map }) => {
   const look = map.on("render", () => {
-    const isPin = ({ sourceLayer, layer }) => sourceLayer === "pins" || ["clusters", "doors", "door-clusters"].includes(layer.id);
+    const isPin = ({ sourceLayer, layer }) => sourceLayer === "pins" || ["clusters", "doors"].includes(layer.id);
     if (!map.queryRenderedFeatures().some(isPin)) return;
     look.unsubscribe();
     pinShown(performance.now());

@@ -1,6 +1,8 @@
 /** Tests the events and mails about keys, and that the reminders of the expiry come once each. */
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { openMail } from "#shared/aws/ses.ts";
 import { commitTo, contextOn } from "#shared/context.ts";
@@ -16,8 +18,12 @@ import { eventsOf } from "#shared/webhooks/events/row-events.ts";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
+import * as verbs from "../harness/verbs.ts";
 import { createUser, updateUser } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
+import { publish } from "../webhooks/debounce-stage.ts";
+import { drain, newPipeline } from "../webhooks/delivery-pipeline.ts";
+import { expectReconciled } from "../webhooks/reconciled.ts";
 
 const db = faultyDynamoDb("test");
 const DAY_MS = 24 * 3_600_000;
@@ -86,6 +92,39 @@ test("a revocation, a deleted account and a creator who leaves make one event fo
     ["api_key.revoked", { key: { id: a.id } }],
     ["api_key.revoked", { key: { name: "c" } }],
   ]);
+});
+
+const Delivered = z.object({
+  eventCount: z.int(),
+  events: z.array(z.object({ id: z.string(), data: z.object({ key: z.object({ name: z.string() }) }) })),
+});
+
+test("a registration with a delay gets each event of a change that revokes several keys exactly once", async () => {
+  const at = await newPipeline(db, "api_key.revoked", 10);
+  const { companyId } = at;
+  const context = contextOn(db.direct, at.context.clock);
+  const [userId = 0] = (await loadDictionary(context.table, companyId)).users.keys();
+  const owner: Caller = { companyId, userId, role: "owner", permissions: [] };
+  const account = await verbs.createAccount(context, owner, { name: "Form", role: "admin", permissions: [] });
+  const names = ["a", "b", "c"];
+  for (const name of names) {
+    await verbs.createKey(context, owner, account.id, { name, scopes: ["prospects:read"] });
+  }
+  const ring = keys.keyRing(account.sub);
+  const before = await context.table.get(ring);
+  await verbs.deleteAccount(context, owner, account.id);
+  const change = { before, after: await context.table.get(ring) };
+  // The stream may repeat a record, at once or after the attempt.
+  await publish(at, change, change);
+  await drain(at);
+  await publish(at, change);
+  await drain(at);
+  const bodies = at.posts.map(({ body }) => Delivered.parse(JSON.parse(body)));
+  expect(bodies.map(({ eventCount, events }) => [eventCount, events.map(({ data }) => data.key.name).sort()])).toEqual([
+    [names.length, names],
+  ]);
+  expect(new Set(bodies.flatMap(({ events }) => events.map(({ id }) => id))).size).toBe(names.length);
+  expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1 });
 });
 
 test("the sweeper reminds 14, 3 and 1 days before the expiry, once each, and of the last one after a pause", async () => {

@@ -1,20 +1,23 @@
 /** The map of the field mode: one pin for each building, the user's position, and long presses for new doors. */
-import type { FeatureCollection } from "geojson";
+import type { Feature } from "geojson";
 import {
   type ExpressionSpecification,
-  GeoJSONSource,
   type LayerSpecification,
   type LngLat,
   type Map as MapLibre,
   type MapMouseEvent,
   type MapTouchEvent,
+  MercatorCoordinate,
 } from "maplibre-gl";
 import { useEffect, useEffectEvent, useMemo, useState } from "react";
+import { at } from "../../../shared/at.ts";
 import { Canvas } from "../map/canvas.tsx";
+import { type Cluster, withoutOverlaps } from "../map/clusters.ts";
+import { donutsOf } from "../map/donuts.ts";
 import { area, type Bounds, boundsOf, collection, point } from "../map/features.ts";
-import { isRemoved } from "../map/layers.ts";
+import { addClusters, CLUSTERS, setData } from "../map/layers.ts";
 import { NO_STATUS } from "../ui/badge.tsx";
-import { ringAround } from "./distance.ts";
+import { type Position, ringAround } from "./distance.ts";
 import type { Door } from "./door.ts";
 import type { Measured } from "./position.ts";
 
@@ -22,6 +25,8 @@ import type { Measured } from "./position.ts";
 const FINGER_PX = 22;
 const LONG_PRESS_MS = 600;
 const WALK_ZOOM = 17;
+/** From this zoom on, the map shows each building. */
+const PIN_ZOOM = 14;
 
 interface MapProps {
   readonly doors: readonly Door[];
@@ -37,7 +42,9 @@ interface MapProps {
 
 export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPress, onMove }: MapProps) {
   const [map, setMap] = useState<MapLibre>();
+  const [zoom, setZoom] = useState(PIN_ZOOM);
   const buildings = useMemo(() => buildingsOf(doors), [doors]);
+  const { pins, clusters } = useMemo(() => shownAt(buildings, zoom), [buildings, zoom]);
   const [bounds] = useState<Bounds | undefined>(() =>
     boundsOf(doors.flatMap(({ position }) => (position === undefined ? [] : [position]))),
   );
@@ -47,7 +54,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
       [x - FINGER_PX, y - FINGER_PX],
       [x + FINGER_PX, y + FINGER_PX],
     ];
-    const features = event.target.queryRenderedFeatures(box, { layers: ["doors", "door-clusters"] });
+    const features = event.target.queryRenderedFeatures(box, { layers: ["doors", CLUSTERS] });
     const found = features.flatMap(({ properties }) => buildings[Number(properties.building)] ?? []);
     const near = [...new Set(found)].sort((a, b) => pixels(event, a) - pixels(event, b));
     if (near.length > 0) onDoors(near.flatMap((building) => building.doors));
@@ -71,6 +78,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
       }),
       map.on("touchstart", start),
       map.on("dragstart", () => moved()),
+      map.on("moveend", () => setZoom(levelOf(map))),
       ...(["touchend", "touchcancel", "dragstart", "zoomstart"] as const).map((name) => map.on(name, stop)),
     ];
     return () => {
@@ -78,7 +86,11 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
       for (const { unsubscribe } of listening) unsubscribe();
     };
   }, [map]);
-  useEffect(() => setData(map, "doors", collection(buildings.map(featureOf))), [map, buildings]);
+  useEffect(() => {
+    if (map === undefined) return;
+    setData(map, "doors", collection(pins));
+    setData(map, CLUSTERS, collection(donutsOf(map, clusters, (color) => color)));
+  }, [map, pins, clusters]);
   const [lng, lat] = selected?.position ?? [];
   useEffect(() => {
     if (map === undefined || lng === undefined || lat === undefined) return;
@@ -99,49 +111,55 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
   }, [map, me, isFollowing]);
   const ready = (made: MapLibre): void => {
     addLayers(made);
+    setZoom(levelOf(made));
     setMap(made);
   };
   return <Canvas label="Map of doors" bounds={bounds} onReady={ready} />;
 }
 
-interface Building {
-  readonly position: readonly [lng: number, lat: number];
-  readonly doors: Door[];
+/** The whole zoom for which the clusters are made. They do not overlap at a larger one either. */
+const levelOf = (map: MapLibre): number => Math.min(PIN_ZOOM, Math.floor(map.getZoom()));
+
+/** Its doors are counted by the colours of their statuses. */
+interface Building extends Cluster {
+  readonly position: Position;
+  readonly doors: readonly Door[];
 }
 
 /** Doors at the same place (about a metre) are units of one building. */
 function buildingsOf(doors: readonly Door[]): Building[] {
-  const found = new Map<string, Building>();
-  for (const door of doors) {
-    if (door.position === undefined) continue;
-    const key = door.position.map((degrees) => degrees.toFixed(5)).join();
-    const building = found.get(key);
-    if (building === undefined) found.set(key, { position: door.position, doors: [door] });
-    else building.doors.push(door);
-  }
-  return [...found.values()];
+  const placed = doors.flatMap((door) => (door.position === undefined ? [] : [{ door, position: door.position }]));
+  const byPlace = Map.groupBy(placed, ({ position }) => position.map((degrees) => degrees.toFixed(5)).join());
+  return [...byPlace.values()].map((units) => {
+    const { position } = at(units, 0);
+    const { x, y } = MercatorCoordinate.fromLngLat([...position]);
+    const byStatus: Record<string, number> = {};
+    for (const { door } of units) {
+      const color = door.status?.color ?? NO_STATUS;
+      byStatus[color] = (byStatus[color] ?? 0) + 1;
+    }
+    return { x, y, count: units.length, byStatus, position, doors: units.map(({ door }) => door) };
+  });
+}
+
+function shownAt(buildings: readonly Building[], zoom: number): { pins: Feature[]; clusters: Cluster[] } {
+  if (zoom >= PIN_ZOOM) return { pins: buildings.map(pinOf), clusters: [] };
+  const shown = new Set<Cluster>(withoutOverlaps(buildings, zoom));
+  // What is left in the set are the clusters of several buildings.
+  const pins = buildings.flatMap((building, i) => (shown.delete(building) ? pinOf(building, i) : []));
+  return { pins, clusters: [...shown] };
 }
 
 /** A building has the colour and the first letter of its status, or the number of its units. */
-const featureOf = ({ position: [lng, lat], doors }: Building, building: number) => {
-  const [first, ...others] = doors;
-  const isMixed = others.some(({ status }) => status?.id !== first?.status?.id);
-  const color = isMixed ? NO_STATUS : (first?.status?.color ?? NO_STATUS);
-  const text = others.length > 0 ? `${doors.length}` : (first?.status?.value.slice(0, 1) ?? "");
-  return point(lng, lat, { building, color, text });
-};
+function pinOf({ position: [lng, lat], byStatus, doors }: Building, building: number): Feature {
+  const [color, ...others] = Object.keys(byStatus);
+  const text = doors.length > 1 ? `${doors.length}` : (at(doors, 0).status?.value.slice(0, 1) ?? "");
+  return point(lng, lat, { building, color: others.length > 0 ? NO_STATUS : color, text });
+}
 
 function pixels({ target, point: { x, y } }: MapMouseEvent, { position: [lng, lat] }: Building): number {
   const at = target.project([lng, lat]);
   return Math.hypot(at.x - x, at.y - y);
-}
-
-type Source = "doors" | "selected-door" | "me";
-
-function setData(map: MapLibre | undefined, source: Source, data: FeatureCollection): void {
-  if (map === undefined || isRemoved(map)) return;
-  const found = map.getSource(source);
-  if (found instanceof GeoJSONSource) void found.setData(data);
 }
 
 const onlyPoints: ExpressionSpecification = ["==", ["geometry-type"], "Point"];
@@ -160,33 +178,17 @@ const pinRadius = (extra = 0): ExpressionSpecification => [
 
 function addLayers(map: MapLibre): void {
   const data = collection([]);
-  map.addSource("me", { type: "geojson", data });
-  map.addSource("selected-door", { type: "geojson", data });
-  map.addSource("doors", { type: "geojson", data, cluster: true, clusterRadius: 50, clusterMaxZoom: 13 });
+  for (const id of ["me", "selected-door", "doors"]) map.addSource(id, { type: "geojson", data });
   const white = { "circle-stroke-color": "#ffffff", "circle-stroke-width": 2 };
   const texts = { "text-font": ["sans-serif"], "text-size": 12, "text-allow-overlap": true };
-  const isCluster: ExpressionSpecification = ["has", "point_count"];
   const layers: LayerSpecification[] = [
     { id: "accuracy", type: "fill", source: "me", paint: { "fill-color": "#2563eb", "fill-opacity": 0.12 } },
     {
-      ...{ id: "door-clusters", type: "circle", source: "doors", filter: isCluster },
-      paint: {
-        ...white,
-        "circle-color": "#3d4a59",
-        "circle-radius": ["+", 12, ["*", 3, ["log10", ["get", "point_count"]]]],
-      },
-    },
-    {
-      ...{ id: "cluster-counts", type: "symbol", source: "doors", filter: isCluster },
-      layout: { ...texts, "text-field": ["to-string", ["get", "point_count"]] },
-      paint: { "text-color": "#ffffff" },
-    },
-    {
-      ...{ id: "doors", type: "circle", source: "doors", filter: ["!", isCluster] },
+      ...{ id: "doors", type: "circle", source: "doors" },
       paint: { ...white, "circle-color": ["get", "color"], "circle-radius": pinRadius() },
     },
     {
-      ...{ id: "door-texts", type: "symbol", source: "doors", filter: ["!", isCluster], minzoom: 15 },
+      ...{ id: "door-texts", type: "symbol", source: "doors", minzoom: 15 },
       layout: { ...texts, "text-field": ["get", "text"] },
       paint: { "text-color": "#ffffff", "text-halo-color": "#17202b", "text-halo-width": 1 },
     },
@@ -204,5 +206,6 @@ function addLayers(map: MapLibre): void {
       paint: { ...white, "circle-color": "#2563eb", "circle-radius": 7 },
     },
   ];
+  addClusters(map);
   for (const layer of layers) map.addLayer(layer);
 }

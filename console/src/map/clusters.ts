@@ -1,46 +1,62 @@
-/** Joins clusters that would overlap on the screen, so that each number can be read. */
+/** Joins prospects to clusters that do not overlap on the screen, so that each number can be read. */
 
 /** Prospects at one place of the map. The position is in the plane of the map: 0 to 1 from west to east, and from north to south. */
 export interface Cluster {
   readonly x: number;
   readonly y: number;
   readonly count: number;
-  /** The number of prospects by the name of their status in the tile, such as `status_7`. */
+  /** The number of prospects by their status: by its name in the tile, such as `status_7`, or by its colour. */
   readonly byStatus: Readonly<Record<string, number>>;
 }
 
 /** The width in pixels of the whole map at zoom 0. */
 const WORLD_PX = 512;
 const GAP_PX = 2;
+/** More than the cells from north to south. */
+const ROW = 2 ** 25;
+const NEIGHBOURS = [-ROW, 0, ROW].flatMap((right) => [right - 1, right, right + 1]);
 
 /** The radius of a donut in pixels. It grows with the logarithm of the count, so that thousands do not cover their neighbours. */
 export const radiusOf = (count: number): number => 13 + 2.5 * Math.log10(count);
 
-/** Returns clusters that do not overlap at this zoom. Their counts add up to those of the given ones. */
+/**
+ * Returns clusters that do not overlap at this zoom. Their counts add up to those of the given ones. One that is far enough from all others
+ * is returned as it is.
+ */
 export function withoutOverlaps(clusters: readonly Cluster[], zoom: number): Cluster[] {
   const scale = WORLD_PX * 2 ** zoom;
-  const shown: Cluster[] = [];
+  const total = clusters.reduce((sum, { count }) => sum + count, 0);
+  // Clusters that overlap are in the same cell or in cells that touch each other.
+  const cells = scale / (2 * radiusOf(total) + GAP_PX);
+  const shown = new Map<number, Set<Cluster>>();
+  const cellOf = ({ x, y }: Cluster): number => Math.floor(x * cells) * ROW + Math.floor(y * cells);
+  const overlapping = (cluster: Cluster): Cluster | undefined => {
+    const cell = cellOf(cluster);
+    for (const step of NEIGHBOURS) {
+      for (const other of shown.get(cell + step) ?? []) {
+        const pixels = Math.hypot(other.x - cluster.x, other.y - cluster.y) * scale;
+        if (pixels < radiusOf(other.count) + radiusOf(cluster.count) + GAP_PX) return other;
+      }
+    }
+    return undefined;
+  };
   for (const cluster of clusters.toSorted((a, b) => b.count - a.count)) {
     let next = cluster;
-    const isNear = (other: Cluster): boolean =>
-      Math.hypot(other.x - next.x, other.y - next.y) * scale < radiusOf(other.count) + radiusOf(next.count) + GAP_PX;
     // A joined cluster is larger and at another place, so it may overlap a cluster that was far enough away before.
-    for (let at = shown.findIndex(isNear); at !== -1; at = shown.findIndex(isNear)) {
-      for (const other of shown.splice(at, 1)) next = joined(other, next);
+    for (let other = overlapping(next); other !== undefined; other = overlapping(next)) {
+      shown.get(cellOf(other))?.delete(other);
+      next = joined(other, next);
     }
-    shown.push(next);
+    const cell = shown.get(cellOf(next)) ?? new Set();
+    shown.set(cellOf(next), cell.add(next));
   }
-  return shown;
+  return [...shown.values()].flatMap((cell) => [...cell]);
 }
 
 /** The joined cluster is at the centre of the prospects of both. */
 function joined(a: Cluster, b: Cluster): Cluster {
   const count = a.count + b.count;
-  const names = new Set([...Object.keys(a.byStatus), ...Object.keys(b.byStatus)]);
-  return {
-    x: (a.x * a.count + b.x * b.count) / count,
-    y: (a.y * a.count + b.y * b.count) / count,
-    count,
-    byStatus: Object.fromEntries([...names].map((name) => [name, (a.byStatus[name] ?? 0) + (b.byStatus[name] ?? 0)])),
-  };
+  const byStatus = { ...a.byStatus };
+  for (const [name, number] of Object.entries(b.byStatus)) byStatus[name] = (byStatus[name] ?? 0) + number;
+  return { x: (a.x * a.count + b.x * b.count) / count, y: (a.y * a.count + b.y * b.count) / count, count, byStatus };
 }

@@ -33,7 +33,8 @@ export function useProspectTiles(
     drawn: (source) => {
       if (map === undefined) return;
       const colors = new Map(statuses?.map(({ id, color }) => [`status_${id}`, color]));
-      const features = source === undefined ? [] : clustersOf(map, source, colors);
+      const found = source === undefined ? [] : withoutOverlaps(clustersIn(map, source), map.getZoom());
+      const features = donutsOf(map, found, (name) => colors.get(name) ?? NO_STATUS);
       // The map draws new data, and would then ask for the clusters again without end.
       const text = JSON.stringify(features);
       if (text !== last.current) setData(map, CLUSTERS, collection(features));
@@ -42,15 +43,10 @@ export function useProspectTiles(
   });
 }
 
-function clustersOf(map: MapLibre, source: string, colors: ReadonlyMap<string, string>): Feature[] {
+function clustersIn(map: MapLibre, source: string): Cluster[] {
   const found = map.querySourceFeatures(source, { sourceLayer: "clusters" });
   // A tile occurs several times if the map shows several worlds.
-  const clusters = new Map(found.map((feature) => [feature.properties.key, clusterOf(feature)]));
-  return withoutOverlaps([...clusters.values()], map.getZoom()).map(({ x, y, count, byStatus }) => {
-    const shares = Object.entries(byStatus).map(([name, number]) => [colors.get(name) ?? NO_STATUS, number] as const);
-    const { lng, lat } = new MercatorCoordinate(x, y).toLngLat();
-    return point(lng, lat, { count, label: shortNumber.format(count), icon: donutOf(map, count, shares) });
-  });
+  return [...new Map(found.map((feature) => [feature.properties.key, clusterOf(feature)])).values()];
 }
 
 function clusterOf({
@@ -61,6 +57,14 @@ function clusterOf({
   const { x, y } = MercatorCoordinate.fromLngLat([lng, lat]);
   return { x, y, count, byStatus };
 }
+
+/** Returns the features of the layer `CLUSTERS`. `colorOf` returns the colour of a status in `byStatus`. */
+export const donutsOf = (map: MapLibre, clusters: readonly Cluster[], colorOf: (status: string) => string): Feature[] =>
+  clusters.map(({ x, y, count, byStatus }) => {
+    const shares = Object.entries(byStatus).map(([status, number]) => [colorOf(status), number] as const);
+    const { lng, lat } = new MercatorCoordinate(x, y).toLngLat();
+    return point(lng, lat, { count, label: shortNumber.format(count), icon: donutOf(map, count, shares) });
+  });
 
 /** Returns the name of the image of a donut, and adds the image to the map if it is new. */
 function donutOf(map: MapLibre, count: number, shares: readonly (readonly [color: string, number: number])[]): string {

@@ -23,33 +23,15 @@ const order = ["above-territories", "above-prospects"] as const;
 /** The layer of the clusters. */
 export const CLUSTERS = "clusters";
 
-/** Adds what all maps show in addition to tiles: the names of territories, the mark around the open prospect, and the selected area. */
-export function prepareLayers(map: MapLibre): void {
-  for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
-  for (const id of ["territory-names", CLUSTERS, "open-prospect"]) map.addSource(id, { type: "geojson", data: empty });
-  const font = { "text-font": ["sans-serif"] };
-  map.addLayer({
-    id: "territory-names",
-    type: "symbol",
-    source: "territory-names",
-    minzoom: 8,
-    // A name moves to a side of its place that has no donut, because the layer above is placed first.
-    layout: {
-      ...font,
-      "text-field": ["get", "name"],
-      "text-size": 12,
-      "text-max-width": 6,
-      "text-variable-anchor": ["center", "top", "bottom", "left", "right"],
-      "text-radial-offset": 2.5,
-    },
-    paint: { "text-color": "#0b5f59", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
-  });
+/** Adds the layer of the clusters, which is empty at first. */
+export function addClusters(map: MapLibre): void {
+  map.addSource(CLUSTERS, { type: "geojson", data: empty });
   map.addLayer({
     id: CLUSTERS,
     type: "symbol",
     source: CLUSTERS,
     layout: {
-      ...font,
+      "text-font": ["sans-serif"],
       "icon-image": ["get", "icon"],
       "icon-allow-overlap": true,
       "text-field": ["get", "label"],
@@ -58,6 +40,29 @@ export function prepareLayers(map: MapLibre): void {
     },
     paint: { "text-color": schemeOf() === "dark" ? "#e8edf2" : "#17202b" },
   });
+}
+
+/** Adds what all maps of tiles show in addition to them: the names of territories, clusters, the mark around the open prospect, and the selected area. */
+export function prepareLayers(map: MapLibre): void {
+  for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
+  for (const id of ["territory-names", "open-prospect"]) map.addSource(id, { type: "geojson", data: empty });
+  map.addLayer({
+    id: "territory-names",
+    type: "symbol",
+    source: "territory-names",
+    minzoom: 8,
+    // A name moves to a side of its place that has no donut, because the layer above is placed first.
+    layout: {
+      "text-font": ["sans-serif"],
+      "text-field": ["get", "name"],
+      "text-size": 12,
+      "text-max-width": 6,
+      "text-variable-anchor": ["center", "top", "bottom", "left", "right"],
+      "text-radial-offset": 2.5,
+    },
+    paint: { "text-color": "#0b5f59", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
+  });
+  addClusters(map);
   map.addSource("selected-area", { type: "geojson", data: empty });
   const line = { type: "line", source: "selected-area" } as const;
   map.addLayer({ ...line, id: "selected-area", paint: { "line-color": "#17202b", "line-width": 2.5 } });
@@ -74,10 +79,8 @@ export function prepareLayers(map: MapLibre): void {
   });
 }
 
-type DataSource = "territory-names" | "clusters" | "open-prospect" | "selected-area";
-
-export function setData(map: MapLibre, source: DataSource, data: FeatureCollection): void {
-  if (!isRemoved(map)) map.getSource<GeoJSONSource>(source)?.setData(data);
+export function setData(map: MapLibre | undefined, source: string, data: FeatureCollection): void {
+  if (map !== undefined && !isRemoved(map)) map.getSource<GeoJSONSource>(source)?.setData(data);
 }
 
 /**
