@@ -17,7 +17,7 @@ import { donutsOf } from "../map/donuts.ts";
 import { area, type Bounds, boundsOf, collection, point } from "../map/features.ts";
 import { addClusters, CLUSTERS, setData } from "../map/layers.ts";
 import { NO_STATUS } from "../ui/badge.tsx";
-import { type Position, ringAround } from "./distance.ts";
+import { metresBetween, type Position, ringAround } from "./distance.ts";
 import type { Door } from "./door.ts";
 import type { Measured } from "./position.ts";
 
@@ -25,6 +25,9 @@ import type { Measured } from "./position.ts";
 const FINGER_PX = 22;
 const LONG_PRESS_MS = 600;
 const WALK_ZOOM = 17;
+/** A door that is nearer than this is shown together with the position that the map follows. */
+const SEEN_M = 400;
+const MARGINS = { top: 64, left: 48, right: 48 };
 /** From this zoom on, the map shows each building. */
 const PIN_ZOOM = 14;
 
@@ -48,7 +51,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
   const [bounds] = useState<Bounds | undefined>(() =>
     boundsOf(doors.flatMap(({ position }) => (position === undefined ? [] : [position]))),
   );
-  const press = useEffectEvent((event: MapMouseEvent) => {
+  const press = useEffectEvent((event: MapMouseEvent | MapTouchEvent, isLong = false) => {
     const { x, y } = event.point;
     const box: [[number, number], [number, number]] = [
       [x - FINGER_PX, y - FINGER_PX],
@@ -58,9 +61,9 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     const found = features.flatMap(({ properties }) => buildings[Number(properties.building)] ?? []);
     const near = [...new Set(found)].sort((a, b) => pixels(event, a) - pixels(event, b));
     if (near.length > 0) onDoors(near.flatMap((building) => building.doors));
+    else if (isLong) onLongPress(event.lngLat);
     else if (features.length > 0) event.target.easeTo({ center: event.lngLat, zoom: event.target.getZoom() + 2 });
   });
-  const longPress = useEffectEvent(onLongPress);
   const moved = useEffectEvent(onMove);
   useEffect(() => {
     if (map === undefined) return;
@@ -68,13 +71,12 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     const stop = (): void => clearTimeout(timer);
     const start = (event: MapTouchEvent): void => {
       stop();
-      if (event.points.length === 1) timer = window.setTimeout(() => longPress(event.lngLat), LONG_PRESS_MS);
+      if (event.points.length === 1) timer = window.setTimeout(() => press(event, true), LONG_PRESS_MS);
     };
     const listening = [
       map.on("click", (event) => press(event)),
       map.on("contextmenu", (event) => {
-        if (!("pointerType" in event.originalEvent) || event.originalEvent.pointerType !== "touch")
-          longPress(event.lngLat);
+        if (!("pointerType" in event.originalEvent) || event.originalEvent.pointerType !== "touch") press(event, true);
       }),
       map.on("touchstart", start),
       map.on("dragstart", () => moved()),
@@ -107,8 +109,13 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
   useEffect(() => {
     if (map === undefined || me === undefined) return;
     setData(map, "me", collection([area(ringAround(me.position, me.accuracyM)), point(...me.position)]));
-    if (isFollowing) map.easeTo({ center: [...me.position], zoom: Math.max(map.getZoom(), WALK_ZOOM) });
-  }, [map, me, isFollowing]);
+    if (!isFollowing) return;
+    const door: Position | undefined = lng === undefined || lat === undefined ? undefined : [lng, lat];
+    const both = door && metresBetween(me.position, door) < SEEN_M ? boundsOf([me.position, door]) : undefined;
+    if (both === undefined) map.easeTo({ center: [...me.position], zoom: Math.max(map.getZoom(), WALK_ZOOM) });
+    // The sheet covers the lower part of the map.
+    else map.fitBounds([...both], { maxZoom: WALK_ZOOM, padding: { ...MARGINS, bottom: innerHeight / 2 } });
+  }, [map, me, isFollowing, lng, lat]);
   const ready = (made: MapLibre): void => {
     addLayers(made);
     setZoom(levelOf(made));
@@ -157,7 +164,10 @@ function pinOf({ position: [lng, lat], byStatus, doors }: Building, building: nu
   return point(lng, lat, { building, color: others.length > 0 ? NO_STATUS : color, text });
 }
 
-function pixels({ target, point: { x, y } }: MapMouseEvent, { position: [lng, lat] }: Building): number {
+function pixels(
+  { target, point: { x, y } }: MapMouseEvent | MapTouchEvent,
+  { position: [lng, lat] }: Building,
+): number {
   const at = target.project([lng, lat]);
   return Math.hypot(at.x - x, at.y - y);
 }
