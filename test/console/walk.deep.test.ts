@@ -1,0 +1,101 @@
+/** Tests in a real browser of what goes wrong on a walk: double taps, closed tabs, denied positions, doors where nobody may knock. */
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { dataOf } from "../harness/shapes.ts";
+import { newTeam, type Team } from "../harness/team.ts";
+import { browserForAll, positionOf, type Visit, visit } from "./visit.ts";
+
+let team: Team;
+let rep: Visit;
+let page: Page;
+const browserOr = browserForAll(async (browser) => {
+  team = await newTeam();
+  const { user } = dataOf(await team.rep.GET("/api/me"));
+  const statuses = dataOf(await team.admin.GET("/api/statuses"));
+  const never = statuses.find(({ value }) => value === "Do Not Knock") ?? expect.fail("there is no such status");
+  for (const number of [1, 3, 5, 7]) {
+    const address = { address1: `${number} Elm St`, address2: null, city: "Denver", state: "CO", zip: "80207" };
+    const place = { lat: 39.75, lng: -104.9 - number / 2_000, assignedToUserId: user.id };
+    const body = { ...place, address, currentStatusId: number === 3 ? never.id : null };
+    dataOf(await team.admin.POST("/api/prospects", { body }), 201);
+  }
+  rep = await visit(browser, team.rep.email, "/field", { width: 390, height: 780 });
+  page = rep.page;
+  await upToDate();
+});
+
+const upToDate = () => page.getByRole("status").getByText("Up to date").waitFor();
+const title = () => page.getByRole("region", { name: "Door" }).getByRole("heading", { level: 2 }).textContent();
+const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
+const prospects = async () => dataOf(await team.admin.GET("/api/prospects")).items;
+const sold = async () =>
+  (await prospects()).flatMap(({ address, currentStatus }) =>
+    currentStatus?.value === "Sold" ? address?.address1 : [],
+  );
+
+test("a double tap sets the status of one door, the walk leaves out Do Not Knock, and an opened tab goes on there", async () => {
+  browserOr();
+  for (let i = 0; i < 4 && (await title()) !== "1 Elm St"; i++) await press("Next door");
+  await page.getByRole("button", { name: "Sold", exact: true }).dblclick();
+  await expect.poll(title).toBe("5 Elm St");
+  await expect.poll(sold).toEqual(["1 Elm St"]);
+  await upToDate();
+  expect(await sold()).toEqual(["1 Elm St"]);
+  await page.reload();
+  await upToDate();
+  expect(await title()).toBe("5 Elm St");
+  await press("Next door");
+  expect(await title()).toBe("7 Elm St");
+  await press("Next door");
+  await page.getByText("You have been at all doors.").waitFor();
+});
+
+test("a link to a door opens it", async () => {
+  browserOr();
+  const three = (await prospects()).find(({ address }) => address?.address1 === "3 Elm St");
+  await page.goto(`/field?door=${encodeURIComponent(`prospects/${three?.id}`)}`);
+  await upToDate();
+  await expect.poll(title).toBe("3 Elm St");
+  await expect.poll(() => new URL(page.url()).searchParams.has("door")).toBe(false);
+});
+
+test("a long press on a pin opens its door, and makes no second one", async () => {
+  browserOr();
+  await press("Next door");
+  await page.goto("/field?at=-104.9015,39.75,17");
+  await upToDate();
+  const pins = "shownMap.queryRenderedFeatures({ layers: ['doors'] }).length";
+  await expect.poll(() => page.evaluate(pins)).toBeGreaterThan(1);
+  const three = (await prospects()).find(({ address }) => address?.address1 === "3 Elm St");
+  const [x, y] = await positionOf(page, three?.lng ?? 0, three?.lat ?? 0);
+  await page.mouse.click(x, y, { button: "right" });
+  await expect.poll(title).toBe("3 Elm St");
+  expect(await page.getByRole("dialog").count()).toBe(0);
+});
+
+test("without a connection, the page says so, also if nothing waits", async () => {
+  browserOr();
+  await rep.context.setOffline(true);
+  await page.getByRole("status").getByText("Offline", { exact: true }).waitFor();
+  expect(await page.getByText("changes cannot be saved").count()).toBe(0);
+  await press("Menu");
+  await press("Sign out");
+  await page.getByText("You are still signed in").waitFor();
+  await press("Menu");
+  await rep.context.setOffline(false);
+  await upToDate();
+});
+
+test("after a denied position, the next press asks again, and the message goes when the position is known", async () => {
+  browserOr();
+  const button = page.getByRole("button", { name: "My position" });
+  const denied = page.getByText("This page may not use your position.");
+  await button.click();
+  await denied.waitFor();
+  expect(await button.getAttribute("aria-pressed")).toBe("false");
+  await rep.context.grantPermissions(["geolocation"]);
+  await rep.context.setGeolocation({ latitude: 39.75, longitude: -104.9, accuracy: 10 });
+  await button.click();
+  await expect.poll(() => button.getAttribute("aria-pressed")).toBe("true");
+  await expect.poll(() => denied.count()).toBe(0);
+});
