@@ -89,7 +89,7 @@ function WithDrafts({ me, children }: { me: Me; children: ReactNode }) {
     queryKey: ["drafts", issuer, me.user.id],
     queryFn: () => openDrafts(issuer ?? "", me.user.id),
     enabled: issuer !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
+    staleTime: "static",
     networkMode: "always",
   });
   const isOffered = config.data?.offline;

@@ -2,7 +2,7 @@
 // These style sheets come first, so that those of the components can change what they say.
 import "./shell/base.css";
 import "./ui/layout.css";
-import { notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { RequestFailed } from "./api/client.ts";
@@ -15,8 +15,15 @@ import { applyTheme } from "./shell/theme.ts";
 notifyManager.setScheduler(queueMicrotask);
 
 const RETRIES = 2;
+/** A change has failed because somebody else has deleted or changed the record. The page then loads everything that it shows again. */
+const OUTDATED = [404, 409];
 
 const queries = new QueryClient({
+  mutationCache: new MutationCache({
+    onError: (error) => {
+      if (error instanceof RequestFailed && OUTDATED.includes(error.status)) void queries.invalidateQueries();
+    },
+  }),
   defaultOptions: {
     queries: {
       // A request is repeated if the service was busy or could not be reached. If the service has refused it, another attempt would not

@@ -227,7 +227,7 @@ describe("an admin", () => {
     await dialog.getByRole("button", { name: "Create the webhook" }).click();
     // The dialog shows the secret only once, so Escape does not close it.
     for (const key of ["Escape", "Escape"]) await page.keyboard.press(key);
-    await dialog.getByRole("button", { name: "Open the webhook" }).click();
+    await dialog.getByRole("button", { name: "I have stored it" }).click();
     await page.getByRole("button", { name: "Send a test event" }).click();
     const log = page.getByRole("region", { name: "Deliveries" });
     await log.getByText("waiting").waitFor();
@@ -274,7 +274,7 @@ describe("an admin", () => {
     await dialog.getByRole("heading", { name: "The webhook is created" }).waitFor();
     const webhooks = dataOf(await team.admin.GET("/api/webhooks"));
     expect(webhooks.filter(({ name }) => name === "Once")).toHaveLength(1);
-    await dialog.getByRole("button", { name: "Open the webhook" }).click();
+    await dialog.getByRole("button", { name: "I have stored it" }).click();
     await page.getByRole("heading", { name: "Once" }).waitFor();
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Random days of a rep with two phones in real browsers. The network is cut and answers are lost at random, tabs are closed, and a phone
- * has up to two tabs. In the evening, each phone must show what the service has, and the service must have each change once.
+ * Random days of a rep with two phones in real browsers. The network is cut and answers are lost at random, tabs are closed, the rep
+ * signs out, and a phone has up to two tabs. In the evening, each phone must show what the service has, and the service must have each change once.
  */
 import type { Browser, BrowserContext, Page, Route } from "playwright-core";
 import { expect } from "vitest";
@@ -9,7 +9,7 @@ import { at } from "#shared/at.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { visit } from "./visit.ts";
+import { chooseUser, visit } from "./visit.ts";
 
 const screen = { width: 390, height: 780 };
 const STATUSES = ["Not Home", "Go Back", "Interested", "Sold"] as const;
@@ -20,6 +20,7 @@ const API = /\/api\/(?:changes|sync)/;
 
 interface Phone {
   readonly context: BrowserContext;
+  readonly email: string;
   tabs: Page[];
   isOffline: boolean;
   /** Answers that the phone will not receive, although the service has done what it was asked for. */
@@ -58,7 +59,7 @@ export async function startDays(browser: Browser): Promise<Days> {
       for (let step = 0; step < STEPS; step++) {
         const phone = pick(phones);
         const name = `${seed}-${step}`;
-        const act = pick([press, press, press, note, add, cut, cut, lose, close, begin]);
+        const act = pick([press, press, press, note, add, cut, cut, lose, close, begin, leave]);
         if (phone.tabs.length === 0) await open(phone);
         else await act({ phone, page: pick(phone.tabs), name, made, random });
       }
@@ -73,7 +74,7 @@ export async function startDays(browser: Browser): Promise<Days> {
 
 async function phoneOf(browser: Browser, team: Team): Promise<Phone> {
   const { context, page } = await visit(browser, team.rep.email, "/field", screen);
-  const phone: Phone = { context, tabs: [page], isOffline: false, lost: 0 };
+  const phone: Phone = { context, email: team.rep.email, tabs: [page], isOffline: false, lost: 0 };
   await context.route(API, (route) => answerOrLose(phone, route));
   await upToDate(page);
   // The worker has the page and its files when it is active.
@@ -144,6 +145,21 @@ async function close({ phone, page }: Step): Promise<void> {
 
 async function begin({ phone }: Step): Promise<void> {
   if (phone.tabs.length < TABS) await open(phone);
+}
+
+/** Signs out, which deletes the copy on the phone, and signs in again. What waits is sent before. */
+async function leave({ phone, page }: Step): Promise<void> {
+  if (phone.isOffline) return;
+  phone.lost = 0;
+  await sync(page, "send before the sign-out");
+  for (const tab of phone.tabs) if (tab !== page) await tab.close();
+  phone.tabs = [page];
+  await page.getByRole("button", { name: "Menu" }).click();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Another user").waitFor();
+  await page.goto("/api/session/login?returnTo=/field");
+  await chooseUser(page, phone.email);
+  await upToDate(page);
 }
 
 async function open(phone: Phone): Promise<void> {

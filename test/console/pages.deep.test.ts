@@ -1,11 +1,11 @@
 /**
- * Tests parts of pages in a real browser: imports of prospects and territories, the code that verifies a signature, and the life of an API
- * key.
+ * Tests parts of pages in a real browser: imports of prospects and territories, the code that verifies a signature, the life of an API key
+ * and of a secret, and what a page shows after a change by somebody else.
  */
 import { stripTypeScriptTypes } from "node:module";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod/mini";
-import { baseUrl, flushAuthorizers } from "../harness/client.ts";
+import { at, baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
@@ -134,4 +134,44 @@ test("an admin creates, rotates and revokes a key, and each time the service ref
   await press("Revoke it");
   await dialog.waitFor({ state: "detached" });
   expect(await statusOf(second)).toBe(401);
+});
+
+const newAccount = async (name: string): Promise<number> =>
+  dataOf(await team.owner.POST("/api/service-accounts", { body: { name, role: "admin" } }), 201).id;
+const newWebhook = async (name: string): Promise<number> => {
+  const body = { name, url: "https://example.com/hook", registrations: [{ event: "note.created" as const }] };
+  return dataOf(await team.admin.POST("/api/webhooks", { body }), 201).id;
+};
+const newKey = async (id: number) => {
+  const body = { name: "Production", scopes: ["prospects:read" as const] };
+  return dataOf(await team.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
+};
+
+test("after somebody else has changed a record, a refused action shows the present state", async () => {
+  const { page } = admin;
+  const dialog = page.getByRole("dialog");
+  const press = (name: string | RegExp) => page.getByRole("button", { name }).click();
+  const rows = page.locator("tbody tr");
+  const id = await newAccount("Shared");
+  const { id: keyId } = await newKey(id);
+  await page.goto(`/service-accounts/${id}`);
+  await press(/^Revoke Production/);
+  dataOf(await team.owner.DELETE("/api/service-accounts/{id}/keys/{keyId}", { params: { path: { id, keyId } } }));
+  await press("Revoke it");
+  await page.getByText("There is no key yet.").waitFor();
+  await page.keyboard.press("Escape");
+  await press("Edit");
+  dataOf(await team.owner.DELETE("/api/service-accounts/{id}", at(id)));
+  await press("Save");
+  await page.getByRole("heading", { name: "The console could not load the service account" }).waitFor();
+
+  const webhook = await newWebhook("Shared");
+  await page.goto(`/webhooks/${webhook}`);
+  await press(/^Delete the registration/);
+  const { registrations } = dataOf(await team.admin.GET("/api/webhooks/{id}", at(webhook)));
+  const path = { id: webhook, registrationId: present(registrations[0]).id };
+  dataOf(await team.admin.DELETE("/api/webhooks/{id}/registrations/{registrationId}", { params: { path } }));
+  await dialog.getByRole("button", { name: "Delete the registration" }).click();
+  await page.getByText("it is registered for no event").waitFor();
+  expect(await rows.count()).toBe(0);
 });

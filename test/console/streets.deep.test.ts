@@ -98,3 +98,29 @@ test("clusters are donuts of their statuses, and those that would overlap are on
     .toEqual([`donut 21 ${shares}`, `donut 22 ${shares}`]);
   await page.unroute("**/api/prospects/tiles/0/0/0.mvt*");
 });
+
+test("the name of a territory is not under a number", async () => {
+  const { page } = admin;
+  const clusters = new Layer("clusters");
+  clusters.addPoint([2_048, 2_048], { key: "1", count: 1_500, status_none: 1_500, color: "#000000" });
+  const body = Buffer.from(vectorTile([clusters]));
+  const contentType = "application/vnd.mapbox-vector-tile";
+  const tiles = /\/api\/prospects\/tiles\/8\/53\/97\.mvt/;
+  await page.route(tiles, (route) => route.fulfill({ body, contentType }));
+  // The centre of the tile.
+  const lng = (53.5 / 256) * 360 - 180;
+  const lat = (Math.atan(Math.sinh(Math.PI * (1 - (2 * 97.5) / 256))) * 180) / Math.PI;
+  const corners = [
+    [-1, -1],
+    [1, -1],
+    [1, 1],
+    [-1, 1],
+  ].map(([x = 0, y = 0]) => [lng + x / 20, lat + y / 20]);
+  dataOf(await team.admin.POST("/api/territories", { body: { name: "Middle", polygon: corners } }), 201);
+  await page.goto(`/map?at=${lng},${lat},8`);
+  await expect.poll(() => clustersOn(page), soon).toEqual([1_500]);
+  const names = (place: string) => `shownMap.queryRenderedFeatures(${place}{ layers: ["territory-names"] }).length`;
+  await expect.poll(() => page.evaluate(names("")), soon).toBeGreaterThan(0);
+  expect(await page.evaluate(names(`shownMap.project([${lng}, ${lat}]), `))).toBe(0);
+  await page.unroute(tiles);
+});

@@ -43,7 +43,7 @@ export function forgetUser(): void {
   for (const name of Object.values(KEPT)) localStorage.removeItem(name);
 }
 
-const once = { staleTime: Number.POSITIVE_INFINITY, networkMode: "always" } as const;
+const once = { staleTime: "static", networkMode: "always" } as const;
 
 export const useConfig = () =>
   useQuery({ queryKey: ["config"], queryFn: () => kept(KEPT.config, readConfig), ...once });

@@ -36,7 +36,7 @@ export function FieldPage() {
     queryKey: ["phone", issuer, id],
     queryFn: () => openDoors(issuer ?? "", id ?? 0),
     enabled: issuer !== undefined && id !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
+    staleTime: "static",
     gcTime: Number.POSITIVE_INFINITY,
     networkMode: "always",
   });

@@ -7,7 +7,6 @@ import { answer, api } from "../api/client.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Checks, Field, Input, Select } from "../ui/field.tsx";
-import { FormDialog } from "../ui/form.tsx";
 import { notifyDone } from "../ui/notices.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { localTime } from "../ui/text.ts";
@@ -15,7 +14,11 @@ import { DAY_MS, stale } from "./keys.ts";
 import { scopeTexts } from "./scopes.ts";
 
 const MOST_DAYS = limits.keyMsMax / DAY_MS;
-const keyTexts = { title: "The new key", what: "key", use: "The program sends this key as its Bearer token." } as const;
+const keyTexts = {
+  secretTitle: "The new key",
+  what: "key",
+  use: "The program sends this key as its Bearer token.",
+} as const;
 
 /** Returns the last of so many days, which begin with today, as the value of an input of the type `date`. */
 const lastOf = (days: number): string => localTime(Date.now() + (days - 1) * DAY_MS).slice(0, 10);
@@ -42,16 +45,17 @@ export function NewKeyDialog({ account: { id, name }, onClose }: { account: Serv
     stale,
     onDone: () => draft.discard(),
   });
-  if (create.data !== undefined) return <SecretDialog {...keyTexts} secret={create.data.key} onClose={onClose} />;
   return (
-    <FormDialog
+    <SecretDialog
+      {...keyTexts}
+      secret={create.data?.key}
+      onStored={onClose}
       title="New key"
       submit="Create the key"
       request={create}
       isReady={scopes.length > 0}
       onSubmit={() => create.mutate()}
-      // While the request runs, the user cannot close the dialog. Otherwise the user would never see the key, which is in the answer.
-      onClose={create.isPending ? undefined : onClose}
+      onClose={onClose}
     >
       <Field label="Name" name="name" hint="Where the key is used.">
         <Input required {...draft.control("name")} />
@@ -81,7 +85,7 @@ export function NewKeyDialog({ account: { id, name }, onClose }: { account: Serv
         ))}
       </div>
       <DraftNote draft={draft} />
-    </FormDialog>
+    </SecretDialog>
   );
 }
 
@@ -128,16 +132,17 @@ export function ActionDialog({ accountId, apiKey: { id: keyId, name }, action, o
       onClose();
     },
   });
-  const key = change.data?.key;
-  if (key !== undefined) return <SecretDialog {...keyTexts} secret={key} onClose={onClose} />;
   return (
-    <FormDialog
+    <SecretDialog
+      {...keyTexts}
+      secret={change.data?.key}
+      onStored={onClose}
       title={`${action} ${name}`}
       submit={submit}
       danger={action === "Revoke"}
       request={change}
       onSubmit={() => change.mutate()}
-      onClose={change.isPending ? undefined : onClose}
+      onClose={onClose}
     >
       <p>{text}</p>
       {action === "Rotate" && (
@@ -149,6 +154,6 @@ export function ActionDialog({ accountId, apiKey: { id: keyId, name }, action, o
           />
         </Field>
       )}
-    </FormDialog>
+    </SecretDialog>
   );
 }

@@ -61,7 +61,7 @@ export function Form({ onSubmit, submit, isBusy = false, danger = false, error =
 
 const withLabel = (label: string, text: string): string => (label === "" ? text : `${label}: ${text}`);
 
-interface DialogProps extends Omit<FormProps, "isBusy">, Pick<ModalProps, "title" | "onClose" | "isAside"> {
+export interface DialogProps extends Omit<FormProps, "isBusy">, Pick<ModalProps, "title" | "onClose" | "isAside"> {
   /** The request that the form sends. */
   readonly request: { readonly isPending: boolean; readonly error: Error | null };
   /** False while the user has not chosen everything. */

@@ -1,6 +1,6 @@
 /**
- * A dialog made of the browser's element `dialog`. The browser keeps the focus inside it and closes it on Escape. When it closes, the focus
- * returns to the element that had it before.
+ * A dialog made of the browser's element `dialog`. The browser keeps the focus inside it. When it closes, the focus returns to the element
+ * that had it before.
  */
 import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
 import { Button } from "./button.tsx";
@@ -11,7 +11,7 @@ import { coverPage, NoticeList } from "./notices.tsx";
 
 export interface ModalProps {
   readonly title: string;
-  /** Undefined if only a button among the children closes the dialog. Escape then does not close it. */
+  /** Called when the user presses Escape or the button in the corner. Undefined while nothing may close the dialog. */
   readonly onClose: (() => void) | undefined;
   /** True if the dialog is a sheet at the side of a wide screen, so that the user still sees the rest of the page. */
   readonly isAside?: boolean;
@@ -23,20 +23,25 @@ export function Modal({ title, onClose, isAside = false, children }: ModalProps)
   const id = useId();
   useFocusReturn(dialog, { open: (element) => element.showModal(), close: (element) => element.close() });
   useEffect(coverPage, []);
-  // When the user presses Escape for the second time, Chrome closes a dialog even if its event `cancel` was prevented. Preventing the event
-  // `keydown` stops this.
-  const isLocked = onClose === undefined;
-  useEffect(() => {
-    if (!isLocked) return;
-    const ignoreEscape = (event: KeyboardEvent): void => {
-      if (event.key === "Escape") event.preventDefault();
-    };
-    document.addEventListener("keydown", ignoreEscape);
-    return () => document.removeEventListener("keydown", ignoreEscape);
-  }, [isLocked]);
-  const stay = (event: SyntheticEvent): void => event.preventDefault();
+  const cancel = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    onClose?.();
+  };
+  // At the second Escape, and at the second Back of a phone, Chrome closes a dialog without the event `cancel`.
+  const reopen = ({ currentTarget }: SyntheticEvent<HTMLDialogElement>): void => {
+    if (currentTarget.open || !currentTarget.isConnected) return;
+    currentTarget.showModal();
+    onClose?.();
+  };
   return (
-    <dialog ref={dialog} className={style.modal} data-aside={isAside} aria-labelledby={id} onCancel={onClose ?? stay}>
+    <dialog
+      ref={dialog}
+      className={style.modal}
+      data-aside={isAside}
+      aria-labelledby={id}
+      onCancel={cancel}
+      onClose={reopen}
+    >
       <header className={`${style.head} row between`}>
         <h2 id={id}>{title}</h2>
         {onClose !== undefined && (

@@ -1,45 +1,77 @@
-/** A dialog that shows a secret which the service returns only once. */
-import { useEffect, useRef } from "react";
+/** A dialog with a form whose answer contains a secret. The service returns the secret only once, so the dialog then shows it. */
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 import { Button } from "./button.tsx";
+import { type DialogProps, FormDialog } from "./form.tsx";
 import { Modal } from "./modal.tsx";
 import { notifyDone, notifyFailed } from "./notices.tsx";
 
-interface SecretProps {
-  readonly title: string;
+interface SecretProps extends DialogProps {
+  /** Undefined until the service has answered. */
+  readonly secret: string | undefined;
+  readonly secretTitle: string;
   /** For example `key`. */
   readonly what: string;
-  readonly secret: string;
   /** A sentence: who uses the secret. */
   readonly use: string;
-  /** The text of the button that closes the dialog. Nothing else closes it, and the browser asks before it leaves or reloads the page. */
-  readonly close?: string;
-  readonly onClose: () => void;
+  /** Called when the user says that the secret is stored. */
+  readonly onStored: () => void;
 }
 
-export function SecretDialog({ title, what, secret, use, close = "I have stored it", onClose }: SecretProps) {
-  const copy = () =>
-    navigator.clipboard.writeText(secret).then(() => notifyDone(`The ${what} is in the clipboard.`), notifyFailed);
+/**
+ * While the request runs, the user cannot leave the dialog, because the secret is in the answer. When the secret is shown, Escape, the
+ * browser's Back and the button in the corner only ask, and the browser asks before it leaves or reloads the page.
+ */
+export function SecretDialog({ secret, secretTitle, what, use, onStored, ...form }: SecretProps) {
+  const [isAsking, setAsking] = useState(false);
   const section = useRef<HTMLDivElement>(null);
-  // The button that had the focus has disappeared, so this section gets the focus.
-  useEffect(() => section.current?.focus(), []);
+  const { isPending } = form.request;
+  const isShown = secret !== undefined;
+  const ask = (): void => setAsking(isShown);
+  useWithoutBack(isPending || isShown, ask);
   useEffect(() => {
-    const ask = (event: BeforeUnloadEvent): void => event.preventDefault();
-    window.addEventListener("beforeunload", ask);
-    return () => window.removeEventListener("beforeunload", ask);
-  }, []);
+    if (!isShown) return;
+    // The button that had the focus has disappeared.
+    section.current?.focus();
+    const stay = (event: BeforeUnloadEvent): void => event.preventDefault();
+    addEventListener("beforeunload", stay);
+    return () => removeEventListener("beforeunload", stay);
+  }, [isShown]);
+  if (!isShown) return <FormDialog {...form} onClose={isPending ? undefined : form.onClose} />;
   return (
-    <Modal title={title} onClose={undefined}>
+    <Modal title={secretTitle} onClose={ask}>
       <div ref={section} className="stack inside" tabIndex={-1}>
         <p>{use} It cannot be shown again, so store it before you close this dialog.</p>
         <pre className="box typed">{secret}</pre>
+        {isAsking && <p role="alert">Have you stored the {what}? Without it, you have to make a new one.</p>}
         <div className="row">
           {/* Browsers have a clipboard only for pages that came over HTTPS or from this computer. */}
-          {isSecureContext && <Button onClick={() => void copy()}>Copy the {what}</Button>}
-          <Button kind="main" onClick={onClose}>
-            {close}
+          {isSecureContext && <Button onClick={() => copy(secret, what)}>Copy the {what}</Button>}
+          <Button kind="main" onClick={onStored}>
+            I have stored it
           </Button>
         </div>
       </div>
     </Modal>
   );
+}
+
+/** While `isActive`, Back and Forward call `ask` and change nothing. */
+function useWithoutBack(isActive: boolean, ask: () => void): void {
+  const stopped = useEffectEvent(ask);
+  useEffect(() => {
+    if (!isActive) return;
+    const { href } = location;
+    const stop = (event: PopStateEvent): void => {
+      // Without this, the router would show the other page, and the dialog would disappear with this one.
+      event.stopImmediatePropagation();
+      history.pushState(null, "", href);
+      stopped();
+    };
+    addEventListener("popstate", stop, { capture: true });
+    return () => removeEventListener("popstate", stop, { capture: true });
+  }, [isActive]);
+}
+
+function copy(secret: string, what: string): void {
+  navigator.clipboard.writeText(secret).then(() => notifyDone(`The ${what} is in the clipboard.`), notifyFailed);
 }

@@ -1,5 +1,6 @@
 /** What a page shows while data is loading, when a request has failed, and when there is nothing to show. */
 import type { ReactNode } from "react";
+import { RequestFailed } from "../api/client.ts";
 import { Button } from "./button.tsx";
 import style from "./states.module.css";
 
@@ -47,10 +48,11 @@ interface AnswerProps<T> {
 
 /**
  * Shows the result of a query. While there is no result yet, shows that it is loading or has failed. An old result stays visible while it
- * is loaded again.
+ * is loaded again, unless the record no longer exists.
  */
-export function Answer<T>({ query, what, children }: AnswerProps<T>) {
-  if (query.data !== undefined) return children(query.data);
-  if (query.error !== null) return <Failure what={what} error={query.error} retry={query.refetch} />;
+export function Answer<T>({ query: { data, error, refetch }, what, children }: AnswerProps<T>) {
+  const isGone = error instanceof RequestFailed && error.status === 404;
+  if (data !== undefined && !isGone) return children(data);
+  if (error !== null) return <Failure what={what} error={error} retry={refetch} />;
   return <Loading what={what} />;
 }

@@ -7,7 +7,6 @@ import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { DeleteDialog } from "../ui/delete-dialog.tsx";
 import { Select } from "../ui/field.tsx";
-import { FormDialog } from "../ui/form.tsx";
 import { Page } from "../ui/page.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { Answer } from "../ui/states.tsx";
@@ -105,18 +104,19 @@ function RotateDialog({ webhookId: id, onClose }: { webhookId: number; onClose: 
   const rotate = useMutation({
     mutationFn: () => answer(api.POST("/api/webhooks/{id}/rotate-secret", { params: { path: { id } }, body: {} })),
   });
-  if (rotate.data !== undefined) {
-    return <SecretDialog title="New secret" {...secretTexts} secret={rotate.data.secretKey} onClose={onClose} />;
-  }
   return (
-    <FormDialog
+    <SecretDialog
+      {...secretTexts}
+      secretTitle="New secret"
+      secret={rotate.data?.secretKey}
+      onStored={onClose}
       title="New secret"
       submit="Make a new secret"
       request={rotate}
       onSubmit={() => rotate.mutate()}
-      onClose={rotate.isPending ? undefined : onClose}
+      onClose={onClose}
     >
       <p>For 24 hours, deliveries are signed with the old secret too, so that receivers can change in peace.</p>
-    </FormDialog>
+    </SecretDialog>
   );
 }

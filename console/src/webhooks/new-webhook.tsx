@@ -5,7 +5,6 @@ import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Checks, Field, Input } from "../ui/field.tsx";
-import { FormDialog } from "../ui/form.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { useEventTypes } from "./queries.ts";
 
@@ -32,26 +31,17 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
     stale: ["webhooks"],
     onDone: () => draft.discard(),
   });
-  if (create.data !== undefined) {
-    const { id, secretKey } = create.data;
-    return (
-      <SecretDialog
-        title="The webhook is created"
-        {...secretTexts}
-        secret={secretKey}
-        close="Open the webhook"
-        onClose={() => open(`/webhooks/${id}`)}
-      />
-    );
-  }
   return (
-    <FormDialog
+    <SecretDialog
+      {...secretTexts}
+      secretTitle="The webhook is created"
+      secret={create.data?.secretKey}
+      onStored={() => open(`/webhooks/${create.data?.id}`)}
       title="New webhook"
       submit="Create the webhook"
       request={create}
       onSubmit={() => create.mutate()}
-      // While the request runs, the user cannot close the dialog. Otherwise the user would never see the secret, which is in the answer.
-      onClose={create.isPending ? undefined : onClose}
+      onClose={onClose}
     >
       <Field label="Name" name="name">
         <Input required {...draft.control("name")} />
@@ -70,6 +60,6 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
         onChange={(chosen) => draft.change("events", chosen.join())}
       />
       <DraftNote draft={draft} />
-    </FormDialog>
+    </SecretDialog>
   );
 }

@@ -1,5 +1,5 @@
 /** Reads webhooks and their deliveries, and sends the requests that change them. */
-import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { EventType, TestRequest } from "canvassing-client/api";
 import { useChange } from "../api/change.ts";
 import { answer, api, RequestFailed } from "../api/client.ts";
@@ -20,7 +20,7 @@ export const useEventTypes = () =>
   useQuery({
     queryKey: ["event-types"],
     queryFn: () => answer(api.GET("/api/webhooks/event-types")),
-    staleTime: Number.POSITIVE_INFINITY,
+    staleTime: "static",
   });
 
 export const deliveryStatuses = ["waiting", "delivered", "exhausted", "cancelled"] as const;
@@ -58,34 +58,24 @@ const CONFLICT = 409;
 const useAction = <Result, Input = void>(
   run: (input: Input) => Promise<Result>,
   said: (result: Result) => string,
-  onDone?: () => void,
+  more: { readonly onDone?: () => void; readonly onError?: (error: Error) => void } = {},
 ) =>
   useChange({
-    run,
-    stale: ["webhooks"],
+    ...{ run, stale: ["webhooks"], onError: more.onError },
     onDone: (result) => {
       notifyDone(said(result));
-      onDone?.();
+      more.onDone?.();
     },
   });
 
 /**
- * Runs an action that has no dialog, and shows its error as a message. A response 409 is not shown as an error, because it only means that
- * the page was out of date. For example, the service may already be sending the delivery.
+ * For an action that has no dialog. A response 409 is not shown as an error, because it only means that the page was out of date. For
+ * example, the service may already be sending the delivery.
  */
-function useButtonAction<Result, Input>(run: (input: Input) => Promise<Result>, said: (result: Result) => string) {
-  const queries = useQueryClient();
-  return useChange({
-    run,
-    stale: ["webhooks"],
-    onDone: (result) => notifyDone(said(result)),
-    onError: (error) => {
-      if (!(error instanceof RequestFailed) || error.status !== CONFLICT) return notifyFailed(error);
-      notifyDone(error.message);
-      void queries.invalidateQueries({ queryKey: ["webhooks"] });
-    },
-  });
-}
+const asMessage = {
+  onError: (error: Error): void =>
+    error instanceof RequestFailed && error.status === CONFLICT ? notifyDone(error.message) : notifyFailed(error),
+};
 
 export type EventName = NonNullable<TestRequest["event"]>;
 
@@ -94,28 +84,31 @@ export const isEventName = (name: string, types: readonly EventType[]): name is 
   types.some(({ event }) => event === name);
 
 export const useTest = (id: number) =>
-  useButtonAction(
+  useAction(
     (event: EventName) => answer(api.POST("/api/webhooks/{id}/test", { params: { path: { id } }, body: { event } })),
     () => "A sample is on its way. It will appear in the log.",
+    asMessage,
   );
 
 export const usePause = (id: number) =>
-  useButtonAction(
+  useAction(
     (action: "pause" | "resume") =>
       action === "pause"
         ? answer(api.POST("/api/webhooks/{id}/pause", { params: { path: { id } } }))
         : answer(api.POST("/api/webhooks/{id}/resume", { params: { path: { id } } })),
     ({ status }) =>
       status === "paused" ? "Paused. Events are kept until you resume." : "Resumed. Kept events are sent now.",
+    asMessage,
   );
 
 export const useRedeliver = (id: number) =>
-  useButtonAction(
+  useAction(
     (deliveryId: string) =>
       answer(
         api.POST("/api/webhooks/{id}/deliveries/{deliveryId}/redeliver", { params: { path: { id, deliveryId } } }),
       ),
     () => "The delivery is sent again.",
+    asMessage,
   );
 
 export interface Range {
@@ -134,14 +127,14 @@ export const useReplay = (id: number, onDone: () => void) =>
         }),
       ),
     ({ count }) => `${amount(count, "delivery", "deliveries")} will be sent again.`,
-    onDone,
+    { onDone },
   );
 
 export const useDeleteWebhook = (id: number, onDone: () => void) =>
   useAction(
     () => answer(api.DELETE("/api/webhooks/{id}", { params: { path: { id } } })),
     () => "The webhook is deleted.",
-    onDone,
+    { onDone },
   );
 
 export const useDeleteRegistration = (id: number, registrationId: number, onDone: () => void) =>
@@ -151,5 +144,5 @@ export const useDeleteRegistration = (id: number, registrationId: number, onDone
         api.DELETE("/api/webhooks/{id}/registrations/{registrationId}", { params: { path: { id, registrationId } } }),
       ),
     () => "The registration is deleted, and what it waited to send is cancelled.",
-    onDone,
+    { onDone },
   );
