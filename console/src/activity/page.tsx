@@ -3,7 +3,6 @@
  * also shows how many prospects have each status now.
  */
 import type { ActivityGroup } from "canvassing-client/api";
-import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { nameOf } from "../api/reference.ts";
 import { NO_STATUS, StatusMark } from "../ui/badge.tsx";
@@ -16,7 +15,7 @@ import { numberText, timeText } from "../ui/text.ts";
 import style from "./activity.module.css";
 import { DayChart } from "./day-chart.tsx";
 import { Funnel } from "./funnel.tsx";
-import { rangeOf, useReport } from "./queries.ts";
+import { dayText, rangeOf, useReport } from "./queries.ts";
 import { ActivityTable } from "./table.tsx";
 import { UserChart } from "./user-chart.tsx";
 
@@ -63,7 +62,13 @@ export function ActivityPage() {
               <DayChart days={rangeOf(days)} groups={items} />
               <details>
                 <summary>As a table</summary>
-                <ActivityTable label="Activity by day" head="Day" groups={items} nameOf={dayOf} keyOf={dayOf} />
+                <ActivityTable
+                  label="Activity by day"
+                  head="Day"
+                  groups={items}
+                  nameOf={dayOf}
+                  keyOf={({ day = "" }) => day}
+                />
               </details>
             </Panel>
           </>
@@ -87,7 +92,7 @@ function Total({ name, children }: { name: string; children: number }) {
   );
 }
 
-const dayOf = ({ day = "" }: ActivityGroup): string => day;
+const dayOf = ({ day }: ActivityGroup): string => (day === undefined ? "" : dayText(day));
 const userOf = ({ user }: ActivityGroup): string => (user ? nameOf(user) : "Nobody");
 
 function ByUser({ days }: { days: number }) {
@@ -120,6 +125,7 @@ function ByStatus({ days }: { days: number }) {
           return (
             <Bars
               label="Status changes by status"
+              total={counted.reduce((sum, { statusChanges }) => sum + statusChanges, 0)}
               bars={counted.map(({ status, statusChanges: count }) => ({
                 key: status?.id ?? 0,
                 label: <StatusMark status={status ?? null} />,
@@ -136,29 +142,13 @@ function ByStatus({ days }: { days: number }) {
 
 const territoryOf = ({ territory }: ActivityGroup): string => territory?.name ?? "Outside all territories";
 
-/**
- * The report by territory reads more data than the reports by day, user and status. The page therefore requests it only when the user
- * unfolds it.
- */
 function ByTerritory({ days }: { days: number }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <Panel title="By territory">
-      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-        <summary>As a table</summary>
-        {isOpen && <TerritoryReport days={days} />}
-      </details>
-    </Panel>
-  );
-}
-
-function TerritoryReport({ days }: { days: number }) {
   const query = useReport(days, "territory");
   return (
-    <Answer query={query} what="the activity in territories">
-      {({ items }) => (
-        <>
-          <p>Activity counts for each territory in which the prospect is now.</p>
+    <Panel title="By territory">
+      <p>Activity counts for each territory in which the prospect is now.</p>
+      <Answer query={query} what="the activity in territories">
+        {({ items }) => (
           <ActivityTable
             label="Activity by territory"
             head="Territory"
@@ -166,8 +156,8 @@ function TerritoryReport({ days }: { days: number }) {
             nameOf={territoryOf}
             keyOf={({ territory }) => territory?.id ?? 0}
           />
-        </>
-      )}
-    </Answer>
+        )}
+      </Answer>
+    </Panel>
   );
 }
