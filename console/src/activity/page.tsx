@@ -75,10 +75,10 @@ export function ActivityPage() {
         )}
       </Answer>
       <UserChart days={days} />
-      <ByUser days={days} />
+      <ByGroup days={days} by="user" />
       <Funnel />
       <ByStatus days={days} />
-      <ByTerritory days={days} />
+      <ByGroup days={days} by="territory" />
     </Page>
   );
 }
@@ -93,22 +93,27 @@ function Total({ name, children }: { name: string; children: number }) {
 }
 
 const dayOf = ({ day }: ActivityGroup): string => (day === undefined ? "" : dayText(day));
-const userOf = ({ user }: ActivityGroup): string => (user ? nameOf(user) : "Nobody");
 
-function ByUser({ days }: { days: number }) {
-  const query = useReport(days, "user");
+const groupings = {
+  user: {
+    head: "User",
+    nameOf: ({ user }: ActivityGroup) => (user ? nameOf(user) : "Nobody"),
+    keyOf: ({ user }: ActivityGroup) => user?.id ?? 0,
+  },
+  territory: {
+    head: "Territory",
+    nameOf: ({ territory }: ActivityGroup) => territory?.name ?? "Outside all territories",
+    keyOf: ({ territory }: ActivityGroup) => territory?.id ?? 0,
+  },
+} as const;
+
+function ByGroup({ days, by }: { days: number; by: keyof typeof groupings }) {
+  const query = useReport(days, by);
   return (
-    <Panel title="By user">
-      <Answer query={query} what="the activity of users">
-        {({ items }) => (
-          <ActivityTable
-            label="Activity by user"
-            head="User"
-            groups={items}
-            nameOf={userOf}
-            keyOf={({ user }) => user?.id ?? 0}
-          />
-        )}
+    <Panel title={`By ${by}`}>
+      {by === "territory" && <p>Activity counts for each territory in which the prospect is now.</p>}
+      <Answer query={query} what={`the activity by ${by}`}>
+        {({ items }) => <ActivityTable label={`Activity by ${by}`} groups={items} {...groupings[by]} />}
       </Answer>
     </Panel>
   );
@@ -135,28 +140,6 @@ function ByStatus({ days }: { days: number }) {
             />
           );
         }}
-      </Answer>
-    </Panel>
-  );
-}
-
-const territoryOf = ({ territory }: ActivityGroup): string => territory?.name ?? "Outside all territories";
-
-function ByTerritory({ days }: { days: number }) {
-  const query = useReport(days, "territory");
-  return (
-    <Panel title="By territory">
-      <p>Activity counts for each territory in which the prospect is now.</p>
-      <Answer query={query} what="the activity in territories">
-        {({ items }) => (
-          <ActivityTable
-            label="Activity by territory"
-            head="Territory"
-            groups={items}
-            nameOf={territoryOf}
-            keyOf={({ territory }) => territory?.id ?? 0}
-          />
-        )}
       </Answer>
     </Panel>
   );

@@ -148,7 +148,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
             </Suspense>
           </div>
           {hasTable && (
-            <section className={style.table} aria-label="Prospects of the map">
+            <section className={`${style.table} stack tight`} aria-label="Prospects of the map">
               <Suspense fallback={<Loading what="the table" />}>
                 {box !== undefined && <MapTable filter={filter} box={box} />}
               </Suspense>
