@@ -9,7 +9,7 @@ import { messageOf } from "../cli/command/error.ts";
 import { createEdge, type Edge } from "../edge/local-edge.ts";
 import { CONTROL_PREFIX, type Control, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
-import { demoUsers } from "./demo/users.ts";
+import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
 import { createStorage, depths, type Engines, serveKeys, startEngines } from "./engines/engines.ts";
 import {
@@ -207,7 +207,7 @@ function signInOf({
   const redirectUri = `${listener.url}/api/session/callback`;
   return {
     identity,
-    signIn: createSignIn({ identity, redirectUri, users: demoUsers, subjectOf: findSubject }),
+    signIn: createSignIn({ identity, redirectUri, roles: demoRoles, subjectOf: findSubject }),
     outputs,
     async tokenOf(email) {
       const sub = await findSubject(email);

@@ -65,6 +65,9 @@ const panel = (name: string) => {
   const { page } = admin;
   return page.locator("section").filter({ has: page.getByRole("heading", { name }) });
 };
+/** Returns the date as the page writes it. */
+const shown = (date: string): string =>
+  new Intl.DateTimeFormat("en-US", { dateStyle: "medium", timeZone: "UTC" }).format(Date.parse(date));
 const table = (label: string) => admin.page.getByRole("region", { name: label }).locator("tbody tr");
 const cellsOf = (rows: readonly string[]): string[][] => rows.map((row) => row.split(/\s*[\t\n]\s*/));
 
@@ -89,7 +92,9 @@ test("shows the status changes of ten users on each day, and of the others toget
     expected.map(({ name, counts }) => [name, String(sumOf(counts))]),
   );
   const names = await lines.getByRole("img").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
-  expect(names).toEqual(expected.map(({ counts }) => dates.map((date, day) => `${date}: ${counts[day]}`).join(", ")));
+  expect(names).toEqual(
+    expected.map(({ counts }) => dates.map((date, day) => `${shown(date)}: ${counts[day]}`).join(", ")),
+  );
   // The small charts of all users have the same scale, whose upper end is 2 status changes a day. A column for one change therefore has
   // half the full height.
   const heights = await lines
@@ -98,11 +103,13 @@ test("shows the status changes of ten users on each day, and of the others toget
     .evaluateAll((all) => all.map((one) => Number(one.getAttribute("height"))));
   expect(heights).toEqual(countsOf("User12 Rep").map((count) => count / 2));
   const axes = await panel("Status changes by day").locator("figure span").allInnerTexts();
-  expect(axes).toEqual(["20", "10", "0", dates[0], dates.at(-1)]);
+  expect(axes).toEqual(["20", "10", "0", shown(present(dates[0])), shown(present(dates.at(-1)))]);
   const texts = await panel("Status changes by day")
     .locator("title")
     .evaluateAll((titles) => titles.map(({ textContent }) => textContent));
-  expect(texts).toEqual(dates.map((date, day) => `${date}: ${sumOf([...present(days[day]).values()])} status changes`));
+  expect(texts).toEqual(
+    dates.map((date, day) => `${shown(date)}: ${sumOf([...present(days[day]).values()])} status changes`),
+  );
   expect(await violationsOf(page)).toEqual([]);
 });
 
@@ -123,7 +130,6 @@ test("has tables of everything that users did, by user and by territory", async 
     ...cells(counts),
   ]);
   expect(cellsOf(await table("Activity by user").allInnerTexts()).sort()).toEqual(users.sort());
-  await page.locator("summary").last().click();
   expect(cellsOf([await table("Activity by territory").first().innerText()])).toEqual([
     ["Outside all territories", ...totals],
   ]);

@@ -1,13 +1,19 @@
-/** Tests that the console reads the corners of a polygon from the text that a user writes. */
+/** Tests that the console counts the corners of a polygon, and reads them from the text that a user writes. */
 import { expect, test } from "vitest";
 import { FieldError } from "../../console/src/api/faults.ts";
-import { ringOf, textOf } from "../../console/src/territories/corners.ts";
+import { cornersIn, ringOf, textOf } from "../../console/src/territories/corners.ts";
 
 const corners = [
   [-105, 39.7],
   [-104.9, 39.7],
   [-104.9, 39.8],
 ];
+
+test.for([
+  [[], 0],
+  [corners, 3],
+  [[...corners, [-105, 39.7]], 3],
+] as const)("%j has %d corners", ([polygon, count]) => expect(cornersIn(polygon.map((one) => [...one]))).toBe(count));
 
 test("the text of the corners gives the same corners, with or without blank lines", () => {
   expect(ringOf(textOf(corners))).toEqual(corners);

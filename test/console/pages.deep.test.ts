@@ -66,6 +66,17 @@ test("territories in another coordinate system are refused by its name", async (
   expect(dataOf(await team.admin.GET("/api/territories"))).toEqual([]);
 });
 
+test("a printed page has no buttons in its head", async () => {
+  const { page } = admin;
+  const { id } = dataOf(await team.admin.POST("/api/territories", { body: { name: "Elm" } }), 201);
+  await page.goto(`/territories/${id}/print`);
+  const button = page.getByRole("button", { name: "Print" });
+  await button.waitFor();
+  await page.emulateMedia({ media: "print" });
+  await button.waitFor({ state: "hidden" });
+  await page.emulateMedia({ media: null });
+});
+
 const Example = z.object({
   isGenuine: z.custom<(body: Buffer, signature: string, secret: string) => boolean>(
     (value) => typeof value === "function",

@@ -51,9 +51,10 @@ test("the streets of the provider come after the prospects, in the colours of th
   expect(order.indexOf("/light")).toBeGreaterThan(firstTile);
   expect(order).not.toContain("/dark");
   expect(await layersOf(page)).not.toContain("land");
+  // The colours of the device change while the page is open. The new map has the same prospects.
   await page.emulateMedia({ colorScheme: "dark" });
-  await page.reload();
   await expect.poll(() => [...paths], soon).toContain("/dark");
+  await expect.poll(() => drawnIds(page), soon).toEqual(ids);
   await page.emulateMedia({ colorScheme: "light" });
   expect(faults).toEqual([]);
 });

@@ -1,6 +1,7 @@
-/** Tests the texts of times that the console shows. */
+/** Tests the texts of times that the console shows, and what it says about the attempts of a delivery. */
 import { expect, test } from "vitest";
 import { dateText, distanceText } from "../../console/src/ui/text.ts";
+import { attemptsText } from "../../console/src/webhooks/delivery-state.ts";
 
 const now = Date.UTC(2026, 10, 29, 12);
 const shown = (ms: number): string => distanceText(new Date(now + ms).toISOString(), now);
@@ -22,3 +23,19 @@ test("a time of a week or more is a date", () => {
     expect(shown(ms)).toBe(dateText(new Date(now + ms).toISOString()));
   }
 });
+
+test.for([
+  ["waiting", 3, null, 31 * MINUTE, "failed 3 times, again in 31 minutes"],
+  ["waiting", 1, "pause", 31 * MINUTE, "failed once, again when it is resumed"],
+  ["waiting", 2, null, undefined, "failed 2 times"],
+  ["waiting", 0, null, 5 * MINUTE, "in 5 minutes"],
+  ["waiting", 0, "pause", undefined, "when it is resumed"],
+  ["exhausted", 10, null, undefined, "10 attempts"],
+  ["delivered", 1, null, undefined, "1 attempt"],
+] as const)(
+  "a %s delivery with %d attempts, held by %s and due in %s ms: %s",
+  ([status, attemptCount, heldBy, ms, text]) => {
+    const nextAttemptAt = ms === undefined ? null : new Date(now + ms).toISOString();
+    expect(attemptsText({ status, attemptCount, heldBy, nextAttemptAt }, now)).toBe(text);
+  },
+);

@@ -155,7 +155,7 @@ export async function mapOf(page: Page): Promise<number> {
 export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
   return Features.parse(
     await page.evaluate(`shownMap.queryRenderedFeatures()
-      .filter(({ source, layer }) => source.startsWith("tiles-") && layer.type !== "line")
+      .filter(({ source, layer }) => source.startsWith("tiles-") && ["circle", "fill"].includes(layer.type))
       .map(({ sourceLayer: layer, properties: { id, color, count } }) => ({ layer, id, color, count }))`),
   );
 }

@@ -1,6 +1,6 @@
-/** Tests the order in which the doors of a territory are printed. */
+/** Tests in which order the doors of a territory are printed, and with which house numbers. */
 import { expect, test } from "vitest";
-import { streetsOf } from "../../console/src/territories/walk.ts";
+import { houseOf, streetsOf } from "../../console/src/territories/walk.ts";
 
 const at = (address1: string) => ({ address: { address1, address2: null, city: "Denver", zip: "80203" } });
 
@@ -27,3 +27,12 @@ test("the odd side of a street is walked up and the even side down, and doors wi
     [undefined, ["Mill House", undefined]],
   ]);
 });
+
+test.for([
+  ["3283 S Acoma St", null, "3283"],
+  ["12b Elm St", "Apt 3", "12b apt 3"],
+  ["12 Elm St #4", null, "12 4"],
+  ["Mill House", null, undefined],
+] as const)("the list of a street names %s, %s as %s", ([address1, address2, text]) =>
+  expect(houseOf({ address1, address2, city: "Denver", zip: "80203" })).toBe(text),
+);

@@ -2,7 +2,7 @@
 import type { ActivityGroup } from "canvassing-client/api";
 import { amount } from "../ui/text.ts";
 import style from "./activity.module.css";
-import { daysOf, type Range } from "./queries.ts";
+import { daysOf, dayText, type Range } from "./queries.ts";
 import { Columns, DateAxis, NumberAxis, topOf } from "./scale.tsx";
 
 export function DayChart({ days, groups }: { days: Range; groups: readonly ActivityGroup[] }) {
@@ -17,7 +17,7 @@ export function DayChart({ days, groups }: { days: Range; groups: readonly Activ
           isHidden
           columns={daysOf(days).map((day) => {
             const count = counts.get(day) ?? 0;
-            return { key: day, count, text: `${day}: ${amount(count, "status change")}` };
+            return { key: day, count, text: `${dayText(day)}: ${amount(count, "status change")}` };
           })}
         />
       </div>

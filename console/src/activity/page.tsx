@@ -3,7 +3,6 @@
  * also shows how many prospects have each status now.
  */
 import type { ActivityGroup } from "canvassing-client/api";
-import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { nameOf } from "../api/reference.ts";
 import { NO_STATUS, StatusMark } from "../ui/badge.tsx";
@@ -16,7 +15,7 @@ import { numberText, timeText } from "../ui/text.ts";
 import style from "./activity.module.css";
 import { DayChart } from "./day-chart.tsx";
 import { Funnel } from "./funnel.tsx";
-import { rangeOf, useReport } from "./queries.ts";
+import { dayText, rangeOf, useReport } from "./queries.ts";
 import { ActivityTable } from "./table.tsx";
 import { UserChart } from "./user-chart.tsx";
 
@@ -63,17 +62,23 @@ export function ActivityPage() {
               <DayChart days={rangeOf(days)} groups={items} />
               <details>
                 <summary>As a table</summary>
-                <ActivityTable label="Activity by day" head="Day" groups={items} nameOf={dayOf} keyOf={dayOf} />
+                <ActivityTable
+                  label="Activity by day"
+                  head="Day"
+                  groups={items}
+                  nameOf={dayOf}
+                  keyOf={({ day = "" }) => day}
+                />
               </details>
             </Panel>
           </>
         )}
       </Answer>
       <UserChart days={days} />
-      <ByUser days={days} />
+      <ByGroup days={days} by="user" />
       <Funnel />
       <ByStatus days={days} />
-      <ByTerritory days={days} />
+      <ByGroup days={days} by="territory" />
     </Page>
   );
 }
@@ -87,23 +92,28 @@ function Total({ name, children }: { name: string; children: number }) {
   );
 }
 
-const dayOf = ({ day = "" }: ActivityGroup): string => day;
-const userOf = ({ user }: ActivityGroup): string => (user ? nameOf(user) : "Nobody");
+const dayOf = ({ day }: ActivityGroup): string => (day === undefined ? "" : dayText(day));
 
-function ByUser({ days }: { days: number }) {
-  const query = useReport(days, "user");
+const groupings = {
+  user: {
+    head: "User",
+    nameOf: ({ user }: ActivityGroup) => (user ? nameOf(user) : "Nobody"),
+    keyOf: ({ user }: ActivityGroup) => user?.id ?? 0,
+  },
+  territory: {
+    head: "Territory",
+    nameOf: ({ territory }: ActivityGroup) => territory?.name ?? "Outside all territories",
+    keyOf: ({ territory }: ActivityGroup) => territory?.id ?? 0,
+  },
+} as const;
+
+function ByGroup({ days, by }: { days: number; by: keyof typeof groupings }) {
+  const query = useReport(days, by);
   return (
-    <Panel title="By user">
-      <Answer query={query} what="the activity of users">
-        {({ items }) => (
-          <ActivityTable
-            label="Activity by user"
-            head="User"
-            groups={items}
-            nameOf={userOf}
-            keyOf={({ user }) => user?.id ?? 0}
-          />
-        )}
+    <Panel title={`By ${by}`}>
+      {by === "territory" && <p>Activity counts for each territory in which the prospect is now.</p>}
+      <Answer query={query} what={`the activity by ${by}`}>
+        {({ items }) => <ActivityTable label={`Activity by ${by}`} groups={items} {...groupings[by]} />}
       </Answer>
     </Panel>
   );
@@ -120,6 +130,7 @@ function ByStatus({ days }: { days: number }) {
           return (
             <Bars
               label="Status changes by status"
+              total={counted.reduce((sum, { statusChanges }) => sum + statusChanges, 0)}
               bars={counted.map(({ status, statusChanges: count }) => ({
                 key: status?.id ?? 0,
                 label: <StatusMark status={status ?? null} />,
@@ -131,43 +142,5 @@ function ByStatus({ days }: { days: number }) {
         }}
       </Answer>
     </Panel>
-  );
-}
-
-const territoryOf = ({ territory }: ActivityGroup): string => territory?.name ?? "Outside all territories";
-
-/**
- * The report by territory reads more data than the reports by day, user and status. The page therefore requests it only when the user
- * unfolds it.
- */
-function ByTerritory({ days }: { days: number }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <Panel title="By territory">
-      <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-        <summary>As a table</summary>
-        {isOpen && <TerritoryReport days={days} />}
-      </details>
-    </Panel>
-  );
-}
-
-function TerritoryReport({ days }: { days: number }) {
-  const query = useReport(days, "territory");
-  return (
-    <Answer query={query} what="the activity in territories">
-      {({ items }) => (
-        <>
-          <p>Activity counts for each territory in which the prospect is now.</p>
-          <ActivityTable
-            label="Activity by territory"
-            head="Territory"
-            groups={items}
-            nameOf={territoryOf}
-            keyOf={({ territory }) => territory?.id ?? 0}
-          />
-        </>
-      )}
-    </Answer>
   );
 }

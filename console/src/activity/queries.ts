@@ -3,6 +3,7 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import type { operations, Status } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
 import { useStatuses } from "../api/reference.ts";
+import { dateText } from "../ui/text.ts";
 
 const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const DAY_MS = 86_400_000;
@@ -27,6 +28,9 @@ export function rangeOf(days: number): Range {
   const to = dateOf(Date.now());
   return { from: later(to, 1 - days), to };
 }
+
+/** Returns the text of a date such as `2026-11-23`, without a shift to another time zone. */
+export const dayText = (date: string): string => dateText(`${date}T12:00`);
 
 export const daysOf = ({ from, to }: Range): string[] =>
   Array.from({ length: Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1 }, (_, index) =>

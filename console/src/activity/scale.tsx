@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
-import type { Range } from "./queries.ts";
+import { dayText, type Range } from "./queries.ts";
 
 /**
  * Returns the number at the end of an axis for values up to `most`: 1, or `most` rounded up to an even number in which only the first digit
@@ -27,12 +27,12 @@ export function NumberAxis({ top }: { top: number }) {
   );
 }
 
-/** Shows the first and the last date below a chart, in the same form as in the tables, for example `2026-11-23`. */
+/** Shows the first and the last date below a chart. */
 export function DateAxis({ days: { from, to } }: { days: Range }): ReactNode {
   return (
     <div className={style.dates}>
-      <span>{from}</span>
-      <span>{to}</span>
+      <span>{dayText(from)}</span>
+      <span>{dayText(to)}</span>
     </div>
   );
 }

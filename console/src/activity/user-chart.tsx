@@ -6,7 +6,7 @@ import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
-import { periodDays, periodsOf, type Range, useReports } from "./queries.ts";
+import { dayText, periodDays, periodsOf, type Range, useReports } from "./queries.ts";
 import { Columns, DateAxis, topOf } from "./scale.tsx";
 
 /** Maximum number of users that get a line of their own. All other users share one line. */
@@ -56,7 +56,7 @@ function linesOf(reports: readonly ActivityReport[]): Line[] {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
 
-const textOf = ({ from, to }: Range): string => (from === to ? from : `${from} to ${to}`);
+const textOf = ({ from, to }: Range): string => [...new Set([from, to])].map(dayText).join(" to ");
 
 interface LinesProps {
   readonly periods: readonly Range[];

@@ -5,9 +5,9 @@ import { useEffect, useRef, useState } from "react";
 import { navigate } from "wouter/use-browser-location";
 import { SAME_SITE } from "../api/client.ts";
 import { useConfig } from "../api/reference.ts";
-import { schemeOf } from "../shell/theme.ts";
+import { schemeOf, useScheme } from "../shell/theme.ts";
 import { Button } from "../ui/button.tsx";
-import { Loading } from "../ui/states.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { useBaseMap } from "./base-map.ts";
 import { cameraIn, cameraOf, withCamera } from "./camera.ts";
 import style from "./canvas.module.css";
@@ -32,11 +32,14 @@ interface CanvasProps {
   readonly bounds: Bounds | undefined;
   /** True while the page does not know its records. The base map is loaded after them. */
   readonly isWaiting?: boolean;
-  /** Called once, when layers can be added. */
+  /** Called when layers can be added, and again with another map after a change of the colours. */
   readonly onReady: (map: MapLibre) => void;
 }
 
-export function Canvas({ label, bounds, isWaiting = false, onReady }: CanvasProps) {
+/** Other colours need a new map, because the layers of the page and their images have the colours of the moment. */
+export const Canvas = (props: CanvasProps) => <ColoredCanvas key={useScheme()} {...props} />;
+
+function ColoredCanvas({ label, bounds, isWaiting = false, onReady }: CanvasProps) {
   const config = useConfig().data;
   const place = useRef<HTMLDivElement>(null);
   const [map, setMap] = useState<MapLibre>();
@@ -124,9 +127,12 @@ export function Canvas({ label, bounds, isWaiting = false, onReady }: CanvasProp
     };
   }, [box, map]);
   return (
-    <div className={style.frame} ref={place} data-ready={map !== undefined}>
-      {map === undefined && <Loading what="the map" />}
-      {map !== undefined && bounds !== undefined && <Button onClick={() => fitTo(map, bounds)}>Fit all</Button>}
+    <div className={style.frame} ref={place} data-ready={map !== undefined} data-scheme={schemeOf()}>
+      {map !== undefined && bounds !== undefined && (
+        <Button title="Fit all" aria-label="Fit all" onClick={() => fitTo(map, bounds)}>
+          <Icon name="fit" />
+        </Button>
+      )}
       <small className={style.sources}>
         {isMissing && <span role="status">The street map does not answer. </span>}
         {sources}

@@ -22,7 +22,7 @@ export function useProspectTiles(
   onClick: (event: MapLayerMouseEvent) => void,
 ): TileState {
   const statuses = useStatuses().data;
-  const last = useRef("");
+  const last = useRef<{ map: MapLibre; text: string }>(undefined);
   // The clusters are drawn again with the colours.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the effect must run when the statuses arrive
   useEffect(() => {
@@ -37,8 +37,8 @@ export function useProspectTiles(
       const features = donutsOf(map, found, (name) => colors.get(name) ?? NO_STATUS);
       // The map draws new data, and would then ask for the clusters again without end.
       const text = JSON.stringify(features);
-      if (text !== last.current) setData(map, CLUSTERS, collection(features));
-      last.current = text;
+      if (last.current?.map !== map || text !== last.current.text) setData(map, CLUSTERS, collection(features));
+      last.current = { map, text };
     },
   });
 }

@@ -2,6 +2,7 @@
 import type { Map as MapLibre } from "maplibre-gl";
 import { TerraDraw, TerraDrawFreehandMode, TerraDrawPolygonMode, TerraDrawSelectMode } from "terra-draw";
 import { TerraDrawMapLibreGLAdapter } from "terra-draw-maplibre-gl-adapter";
+import { isRemoved } from "./layers.ts";
 
 /** Decimal places of drawn coordinates. Six are precise to about a decimetre. */
 const DECIMALS = 6;
@@ -22,7 +23,7 @@ export function drawFreehand(map: MapLibre, done: (ring: number[][]) => void): (
     const geometry = draw.getSnapshotFeature(id)?.geometry;
     if (geometry?.type === "Polygon") done(geometry.coordinates[0] ?? []);
   });
-  return () => draw.stop();
+  return () => stop(map, draw);
 }
 
 interface Drawing {
@@ -55,7 +56,7 @@ export function drawPolygon(map: MapLibre, { onCorner, onDone }: Drawing): () =>
     const geometry = draw.getSnapshotFeature(id)?.geometry;
     if (geometry?.type === "Polygon") onDone(geometry.coordinates[0] ?? []);
   });
-  return () => draw.stop();
+  return () => stop(map, draw);
 }
 
 interface Editing {
@@ -87,6 +88,11 @@ export function editPolygon(map: MapLibre, ring: readonly number[][], onChange: 
   draw.on("finish", () => onChange(current() ?? []));
   return {
     ring: current,
-    stop: () => draw.stop(),
+    stop: () => stop(map, draw),
   };
+}
+
+/** When the colours of the page change, another map replaces the one of the drawing. */
+function stop(map: MapLibre, draw: TerraDraw): void {
+  if (!isRemoved(map)) draw.stop();
 }

@@ -19,16 +19,16 @@ export const area = (ring: readonly number[][]): Feature => ({
 export const collection = (features: Feature[]): FeatureCollection => ({ type: "FeatureCollection", features });
 
 /**
- * Returns a point with the name of each territory, in the middle of the territory's bounding box. The names are not in the tiles, because a
- * territory in several tiles would then show its name several times.
+ * Returns a point with the name of each territory, at the middle of its upper edge. The names are not in the tiles, because a territory in
+ * several tiles would then show its name several times.
  */
 export const territoryNames = (territories: readonly Territory[]): FeatureCollection =>
   collection(
     territories.flatMap(({ name, polygon }) => {
       const box = boundsOf(polygon.map(([lng = 0, lat = 0]) => [lng, lat] as const));
       if (box === undefined) return [];
-      const [west, south, east, north] = box;
-      return [point((west + east) / 2, (south + north) / 2, { name })];
+      const [west, , east, north] = box;
+      return [point((west + east) / 2, north, { name })];
     }),
   );
 

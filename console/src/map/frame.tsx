@@ -66,7 +66,7 @@ export function Frame({ map, filter, onSelect, onCancel }: FrameProps) {
   };
   return (
     <>
-      <p id={id} className={style.help}>
+      <p id={id} className={`${style.help} card`}>
         <span className={style.touch}>Draw around the prospects with one finger.</span>
         <span className={style.keys}>
           Hold the mouse button and draw around the prospects. Or use the keyboard: the arrow keys move the frame, with

@@ -20,8 +20,15 @@ const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
  */
 const order = ["above-territories", "above-prospects"] as const;
 
+/** An image without colour that keeps the names of territories away from each pin. */
+const ROOM = "room";
+const ROOM_PX = 15;
+
 /** The layer of the clusters. */
 export const CLUSTERS = "clusters";
+
+const FONT = { "text-font": ["sans-serif"] };
+const lineColor = (): string => (schemeOf() === "dark" ? "#e8edf2" : "#17202b");
 
 /** Adds the layer of the clusters, which is empty at first. */
 export function addClusters(map: MapLibre): void {
@@ -31,41 +38,50 @@ export function addClusters(map: MapLibre): void {
     type: "symbol",
     source: CLUSTERS,
     layout: {
-      "text-font": ["sans-serif"],
+      ...FONT,
       "icon-image": ["get", "icon"],
       "icon-allow-overlap": true,
       "text-field": ["get", "label"],
       "text-size": 11,
       "text-allow-overlap": true,
     },
-    paint: { "text-color": schemeOf() === "dark" ? "#e8edf2" : "#17202b" },
+    paint: { "text-color": lineColor() },
   });
 }
 
-/** Adds what all maps of tiles show in addition to them: the names of territories, clusters, the mark around the open prospect, and the selected area. */
+/** Adds what maps of tiles show in addition to them: the names of territories, clusters, the mark around the open prospect, and the selected area. */
 export function prepareLayers(map: MapLibre): void {
   for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
   for (const id of ["territory-names", "open-prospect"]) map.addSource(id, { type: "geojson", data: empty });
-  map.addLayer({
+  const isDark = schemeOf() === "dark";
+  const color = lineColor();
+  map.addImage(ROOM, { width: ROOM_PX, height: ROOM_PX, data: new Uint8Array(4 * ROOM_PX ** 2) });
+  const names: LayerSpecification = {
     id: "territory-names",
     type: "symbol",
     source: "territory-names",
     minzoom: 8,
-    // A name moves to a side of its place that has no donut, because the layer above is placed first.
+    // A name is above the territory, or at another side of this place. It is left out where it would cover a pin or a donut: the layers
+    // above are placed first.
     layout: {
-      "text-font": ["sans-serif"],
+      ...FONT,
       "text-field": ["get", "name"],
       "text-size": 12,
-      "text-max-width": 6,
-      "text-variable-anchor": ["center", "top", "bottom", "left", "right"],
-      "text-radial-offset": 2.5,
+      "text-variable-anchor": ["bottom", "bottom-left", "bottom-right", "top", "left", "right"],
+      "text-radial-offset": 0.4,
     },
-    paint: { "text-color": "#0b5f59", "text-halo-color": "#ffffff", "text-halo-width": 1.5 },
-  });
+    paint: {
+      "text-color": isDark ? "#7fd6cc" : "#0b5f59",
+      "text-halo-color": isDark ? "#1b222b" : "#ffffff",
+      "text-halo-width": 1.5,
+    },
+  };
+  // The pins are inserted above the names.
+  map.addLayer(names, order[1]);
   addClusters(map);
   map.addSource("selected-area", { type: "geojson", data: empty });
   const line = { type: "line", source: "selected-area" } as const;
-  map.addLayer({ ...line, id: "selected-area", paint: { "line-color": "#17202b", "line-width": 2.5 } });
+  map.addLayer({ ...line, id: "selected-area", paint: { "line-color": color, "line-width": 2.5 } });
   map.addLayer({
     id: "open-prospect",
     type: "circle",
@@ -73,7 +89,7 @@ export function prepareLayers(map: MapLibre): void {
     paint: {
       "circle-radius": 11,
       "circle-color": "rgba(0,0,0,0)",
-      "circle-stroke-color": "#17202b",
+      "circle-stroke-color": color,
       "circle-stroke-width": 2.5,
     },
   });
@@ -129,6 +145,10 @@ export const prospectLayers: TileLayers = {
         "circle-stroke-width": 1.5,
         "circle-opacity": 0.92,
       },
+    },
+    {
+      ...{ id: `${source}-room`, type: "symbol", source, "source-layer": "pins" },
+      layout: { "icon-image": ROOM, "icon-allow-overlap": true },
     },
   ],
 };

@@ -6,9 +6,9 @@ import style from "./legend.module.css";
 export function Legend() {
   const statuses = useStatuses().data ?? [];
   return (
-    <details className={style.legend}>
+    <details className={`${style.legend} card`}>
       <summary>Legend</summary>
-      <ul>
+      <ul className="list stack tight">
         {statuses
           .filter(({ isActive }) => isActive)
           .map((status) => (

@@ -81,8 +81,11 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
         <header className={`${style.head} row between`}>
           <div className={style.title}>
             <h1>Map</h1>
-            <p aria-live="polite" data-count={overview.data?.mapped}>
-              {overview.error === null ? textOf(overview.data) : overview.error.message}
+            <p>
+              <span aria-live="polite" data-count={overview.data?.mapped}>
+                {overview.error === null ? textOf(overview.data) : overview.error.message}
+              </span>{" "}
+              <Link href={withFilter("/prospects", filter)}>Show as a list</Link>
             </p>
             {fault !== undefined && (
               <p role="alert">
@@ -107,7 +110,6 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
                 />
               </Suspense>
             )}
-            <Link href={withFilter("/prospects", filter)}>Show as a list</Link>
           </FilterBar>
         </header>
         <div className={style.split}>
@@ -146,7 +148,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
             </Suspense>
           </div>
           {hasTable && (
-            <section className={style.table} aria-label="Prospects of the map">
+            <section className={`${style.table} stack tight`} aria-label="Prospects of the map">
               <Suspense fallback={<Loading what="the table" />}>
                 {box !== undefined && <MapTable filter={filter} box={box} />}
               </Suspense>

@@ -8,7 +8,6 @@ import { DataTable } from "../ui/data-table.tsx";
 import { Pages } from "../ui/pages.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
-import style from "./table.module.css";
 
 const PAGE_SIZE = 50;
 const shownColumns = columns.filter(({ minor = false }) => !minor);
@@ -30,7 +29,7 @@ export function MapTable({ filter, box }: TableProps) {
   const [parameters] = useSearchParams();
   return (
     <>
-      <label className={style.choice}>
+      <label className="row">
         <input type="checkbox" checked={isVisibleOnly} onChange={() => setVisibleOnly(!isVisibleOnly)} />
         Only the visible part of the map
       </label>

@@ -21,8 +21,8 @@ export function TerritoryCard({ territory: { id, name, assignedToUserId }, onFil
   const users = useUsers().data;
   const assignee = users?.find((user) => user.id === assignedToUserId);
   return (
-    <section className={style.card} aria-label={`Territory ${name}`}>
-      <header className={style.head}>
+    <section className={`${style.card} card stack tight`} aria-label={`Territory ${name}`}>
+      <header className="row between broken">
         <h2>{name}</h2>
         <Button kind="quiet" aria-label="Close the territory" onClick={onClose}>
           <Icon name="close" />
@@ -36,7 +36,7 @@ export function TerritoryCard({ territory: { id, name, assignedToUserId }, onFil
           </p>
         )}
       </Answer>
-      <div className={style.buttons}>
+      <div className="row">
         {onFilter !== undefined && <Button onClick={onFilter}>Show only these</Button>}
         <Link href={`/territories?territory=${id}`}>Open the territory</Link>
       </div>

@@ -14,7 +14,7 @@ function OpenButton({ prospect }: { prospect: ListedProspect }) {
   const { change } = useFilter();
   const open = () => change({ prospect: String(prospect.id) });
   return (
-    <button type="button" className="open whole" onClick={open}>
+    <button type="button" className="open" onClick={open}>
       {titleOf(prospect)}
     </button>
   );
@@ -66,7 +66,7 @@ export const columns: readonly Column<ListedProspect>[] = [
     id: "appointment",
     header: "Next visit",
     sortBy: ({ appointments: [next] }) => next?.startAt,
-    cell: ({ appointments: [next] }) => next && <span className="whole">{timeText(next.startAt)}</span>,
+    cell: ({ appointments: [next] }) => next && timeText(next.startAt),
     minor: true,
   },
   {

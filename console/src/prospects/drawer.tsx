@@ -6,7 +6,7 @@ import { answer, api } from "../api/client.ts";
 import { isAdmin, mayManage, useMe, useStatuses, useUserOptions, useUsers } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { Field } from "../ui/field.tsx";
+import { Field, Fields } from "../ui/field.tsx";
 import { useFocusReturn } from "../ui/focus.ts";
 import { Icon } from "../ui/icon.tsx";
 import { type Choice, Menu } from "../ui/menu.tsx";
@@ -98,7 +98,7 @@ function Change({ prospect }: { prospect: ProspectDetail }) {
   const users = useUsers();
   const active = useUserOptions(assignedTo?.id);
   return (
-    <div className={style.change}>
+    <Fields>
       <Answer query={statuses} what="the statuses">
         {(all) => (
           <SavedChoice
@@ -128,7 +128,7 @@ function Change({ prospect }: { prospect: ProspectDetail }) {
           )}
         </Answer>
       )}
-    </div>
+    </Fields>
   );
 }
 

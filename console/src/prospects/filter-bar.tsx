@@ -64,14 +64,13 @@ function Statuses({ state: { filter, change } }: { state: FilterState }) {
       {statuses
         .filter(({ isActive }) => isActive)
         .map(({ id, value, color }) => (
-          <button
+          <Button
             key={id}
-            type="button"
             aria-pressed={listOf(filter.status).includes(value)}
             onClick={() => change({ status: toggled(filter.status, value) })}
           >
             <Dot color={color} /> {value}
-          </button>
+          </Button>
         ))}
     </fieldset>
   );

@@ -42,7 +42,7 @@ export function ProspectsPage() {
               Export
             </Download>
             <Link className={buttonClass("plain")} href={withFilter("/map", filter)}>
-              Show on the map
+              Show on map
             </Link>
           </>
         }
@@ -87,13 +87,6 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
               {canChange && (
                 <BulkBar filter={filter} total={total} selected={selected} onDone={() => setSelected(nothing)} />
               )}
-              {sort === undefined && total > pageSize && (
-                <Pages
-                  page={page}
-                  pages={Math.ceil(total / pageSize)}
-                  onChange={(next) => change({ page: String(next) })}
-                />
-              )}
             </div>
             {items.length === 0 && (
               <Empty title="This page of the list is empty">
@@ -110,6 +103,13 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
               isCurrent={({ id }) => String(id) === parameters.get("prospect")}
               selection={canChange ? selectionOf(items, selected, setSelected) : undefined}
             />
+            {sort === undefined && total > pageSize && (
+              <Pages
+                page={page}
+                pages={Math.ceil(total / pageSize)}
+                onChange={(next) => change({ page: String(next) })}
+              />
+            )}
           </>
         )
       }

@@ -1,5 +1,8 @@
 /** The colours of the console: light, dark, or those of the device. The choice is kept on the device. */
+import { useSyncExternalStore } from "react";
+
 const NAME = "canvassing-theme";
+const dark = matchMedia("(prefers-color-scheme: dark)");
 export const themes = [
   ["device", "Device colours"],
   ["light", "Light colours"],
@@ -12,6 +15,7 @@ export const themeOf = (): Theme => (themes.find(([theme]) => theme === localSto
 export function chooseTheme(theme: string): Theme {
   localStorage.setItem(NAME, theme);
   applyTheme();
+  dark.dispatchEvent(new Event("change"));
   return themeOf();
 }
 
@@ -24,5 +28,13 @@ export function applyTheme(): void {
 export function schemeOf(): "light" | "dark" {
   const theme = themeOf();
   if (theme !== "device") return theme;
-  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return dark.matches ? "dark" : "light";
+}
+
+/** Renders the component again when the colours change. */
+export const useScheme = (): "light" | "dark" => useSyncExternalStore(watch, schemeOf);
+
+function watch(changed: () => void): () => void {
+  dark.addEventListener("change", changed);
+  return () => dark.removeEventListener("change", changed);
 }

@@ -1,8 +1,12 @@
 /** Converts the corners of a polygon to the text that a user edits, and back. */
 import { FieldError } from "../api/faults.ts";
+import { closed } from "../map/features.ts";
 
 /** The name of the field with the corners in the request. */
 export const POLYGON = "polygon" as const;
+
+/** Returns the number of corners. A stored polygon may repeat its first position at the end. */
+export const cornersIn = (polygon: readonly number[][]): number => Math.max(0, closed(polygon).length - 1);
 
 /** Returns one line of text for each corner. */
 export const textOf = (ring: readonly number[][]): string => ring.map((position) => position.join(", ")).join("\n");

@@ -127,7 +127,7 @@ function Territories({ territories, isDrawing, onCorner, onDone }: TerritoriesPr
   }, [territories, open]);
   return (
     <div className={style.split}>
-      <div className={`${style.left} stack`}>
+      <div className="stack">
         {isDrawing && <p role="status">Click each corner on the map, and the first corner again to finish.</p>}
         {fault !== undefined && (
           <p role="alert">
@@ -137,11 +137,11 @@ function Territories({ territories, isDrawing, onCorner, onDone }: TerritoriesPr
         <div className={`${style.map} card`}>
           <Canvas label="Map of territories" bounds={bounds} onReady={onReady} />
         </div>
-        <TerritoryTable territories={territories} open={open} onOpen={select} />
       </div>
       {open !== undefined && (
         <TerritoryPanel key={open.id} territory={open} map={map} onClose={() => select(undefined)} />
       )}
+      <TerritoryTable territories={territories} open={open} onOpen={select} />
     </div>
   );
 }

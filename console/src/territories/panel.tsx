@@ -29,13 +29,16 @@ interface PanelProps {
   readonly onClose: () => void;
 }
 
+/** The user may have scrolled down in the list of territories, far away from the panel. */
+const show = (panel: HTMLElement | null): void => panel?.scrollIntoView({ block: "nearest" });
+
 export function TerritoryPanel({ territory, map, onClose }: PanelProps) {
   const me = useMe().data;
   const [dialog, setDialog] = useState<"form" | "change" | "delete">();
   const close = () => setDialog(undefined);
   const remove = useDelete(territory.id, onClose);
   return (
-    <aside className={`${style.panel} card stack`} aria-label={`Territory ${territory.name}`}>
+    <aside ref={show} className={`${style.panel} card stack`} aria-label={`Territory ${territory.name}`}>
       <header className="row between">
         <h2>{territory.name}</h2>
         <Button kind="quiet" aria-label="Close the territory" onClick={onClose}>
@@ -43,16 +46,18 @@ export function TerritoryPanel({ territory, map, onClose }: PanelProps) {
         </Button>
       </header>
       <Counts id={territory.id} />
-      <div className="row">
-        {me !== undefined && mayManage(me) && (
-          <Button kind="main" onClick={() => setDialog("change")}>
-            Change the prospects …
-          </Button>
-        )}
-        <Button onClick={() => setDialog("form")}>Edit</Button>
+      {me !== undefined && mayManage(me) && (
+        <Button kind="main" onClick={() => setDialog("change")}>
+          Change the prospects …
+        </Button>
+      )}
+      <div className={`${style.actions} row`}>
+        <Button kind="quiet" onClick={() => setDialog("form")}>
+          Edit
+        </Button>
         {map !== undefined && <MoveCorners territory={territory} map={map} />}
         <Link className={buttonClass("quiet")} href={`/territories/${territory.id}/print`}>
-          Print the doors
+          Print
         </Link>
         <Button kind="danger" onClick={() => setDialog("delete")}>
           Delete
@@ -128,9 +133,15 @@ function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }
   };
   // Also stops if the user closes the panel while the corners are moved.
   useEffect(() => () => editing?.stop(), [editing]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the draft has the corners when another map replaces this one
+  useEffect(() => setEditing(undefined), [map]);
   const save = useSave(territory.id, finish);
   if (editing === undefined) {
-    return <Button onClick={begin}>Move corners</Button>;
+    return (
+      <Button kind="quiet" onClick={begin}>
+        Move corners
+      </Button>
+    );
   }
   const { ring } = editing;
   return (

@@ -13,18 +13,20 @@ import { Page } from "../ui/page.tsx";
 import { Answer, Empty } from "../ui/states.tsx";
 import { amount, dateText } from "../ui/text.ts";
 import style from "./page.module.css";
-import { streetsOf } from "./walk.ts";
+import { houseOf, streetsOf } from "./walk.ts";
 
 const columns: readonly Column<ListedProspect>[] = [
   {
     id: "door",
     header: "Door",
-    cell: (door) => [door.address?.address1 ?? titleOf(door), door.address?.address2].filter(Boolean).join(", "),
+    cell: (door) =>
+      (door.address && houseOf(door.address)) ??
+      [door.address?.address1 ?? titleOf(door), door.address?.address2].filter(Boolean).join(", "),
   },
   { id: "name", header: "Name", cell: ({ name }) => name },
   { id: "status", header: "Status", cell: ({ currentStatus }) => <StatusMark status={currentStatus} /> },
   { id: "phone", header: "Phone", cell: ({ phoneNumber }) => <span className="whole">{phoneNumber}</span> },
-  { id: "notes", header: "Notes", cell: () => <span className={style.space} /> },
+  { id: "notes", header: "Notes", cell: () => "" },
 ];
 
 export function PrintPage() {

@@ -5,6 +5,7 @@ import { nameOf, useUsers } from "../api/reference.ts";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Empty } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
+import { cornersIn } from "./corners.ts";
 
 interface TableProps {
   readonly territories: readonly Territory[];
@@ -34,7 +35,7 @@ export function TerritoryTable({ territories, open, onOpen }: TableProps) {
           return users === undefined ? "" : "Nobody";
         },
       },
-      { id: "corners", header: "Corners", align: "right", cell: ({ polygon }) => polygon.length },
+      { id: "corners", header: "Corners", align: "right", cell: ({ polygon }) => cornersIn(polygon) },
       { id: "created", header: "Created", minor: true, cell: ({ createdAt }) => <Time iso={createdAt} /> },
     ],
     [users, onOpen],

@@ -28,6 +28,12 @@ export function streetsOf<D extends Addressed>(doors: readonly D[]): readonly St
   return others.length === 0 ? walks : [...walks, { name: undefined, doors: others }];
 }
 
+/** Returns the house number with its letter and its unit, for example `12b apt 3`. Undefined without a house number. */
+export function houseOf(address: Parameters<typeof placeOf>[0]): string | undefined {
+  const place = placeOf(address);
+  return place && `${place.number}${/^[a-z]\b/.test(place.unit) ? "" : " "}${place.unit}`.trim();
+}
+
 function inWalk(a: Place, b: Place): number {
   const [isOdd, isOtherOdd] = [a.number % 2 === 1, b.number % 2 === 1];
   if (isOdd !== isOtherOdd) return isOdd ? -1 : 1;

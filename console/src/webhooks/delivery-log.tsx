@@ -10,6 +10,7 @@ import { Answer } from "../ui/states.tsx";
 import { timeText } from "../ui/text.ts";
 import { Time } from "../ui/time.tsx";
 import { DeliveryDialog } from "./delivery-dialog.tsx";
+import { attemptsText } from "./delivery-state.ts";
 import { type DeliveryStatus, deliveryStatuses, useDeliveries, useRedeliver } from "./queries.ts";
 
 const kinds: BadgeKinds = { waiting: "warn", delivered: "good", exhausted: "bad", cancelled: "plain" };
@@ -63,16 +64,15 @@ const columnsOf = (open: (id: string) => void, redeliver: (id: string) => void):
     cell: ({ createdAt }) => <Time iso={createdAt} />,
   },
   { id: "event", header: "Event", cell: ({ event }) => event },
-  { id: "status", header: "State", cell: ({ status }) => <Badge kind={kinds[status]}>{labelOf(status)}</Badge> },
-  { id: "attempts", header: "Attempts", align: "right", minor: true, cell: ({ attemptCount }) => attemptCount },
   {
-    id: "next",
-    header: "Next attempt",
-    minor: true,
-    cell: ({ nextAttemptAt, heldBy }) => {
-      if (heldBy === "pause") return "when it is resumed";
-      return nextAttemptAt === null ? "" : <Time iso={nextAttemptAt} />;
-    },
+    id: "status",
+    header: "State",
+    cell: (delivery) => (
+      <span>
+        <Badge kind={kinds[delivery.status]}>{labelOf(delivery.status)}</Badge>{" "}
+        <span className="muted">{attemptsText(delivery, Date.now())}</span>
+      </span>
+    ),
   },
   {
     id: "actions",

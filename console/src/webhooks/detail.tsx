@@ -37,7 +37,7 @@ export function WebhookPage() {
           lead={
             <>
               <Link href="/webhooks">Webhooks</Link> · <code className="broken">{webhook.url}</code> ·{" "}
-              {webhook.status === "active" ? "active" : "paused: events are kept until you resume"}
+              {webhook.status === "active" ? "Active" : "Paused: events are kept until you resume"}
             </>
           }
           actions={<Actions webhook={webhook} />}

@@ -73,8 +73,10 @@ const useAction = <Result, Input = void>(
  * example, the service may already be sending the delivery.
  */
 const asMessage = {
-  onError: (error: Error): void =>
-    error instanceof RequestFailed && error.status === CONFLICT ? notifyDone(error.message) : notifyFailed(error),
+  onError: (error: Error): void => {
+    if (error instanceof RequestFailed && error.status === CONFLICT) notifyDone(error.message);
+    else notifyFailed(error);
+  },
 };
 
 export type EventName = NonNullable<TestRequest["event"]>;

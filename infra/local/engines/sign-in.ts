@@ -26,7 +26,8 @@ export interface SignInOptions {
   readonly identity: Pick<Identity, "service">;
   /** The only redirect URL that a sign-in may use. */
   readonly redirectUri: string;
-  readonly users: readonly string[];
+  /** The role of each user who has a button, by the user's e-mail address. */
+  readonly roles: ReadonlyMap<string, string>;
   /** Returns the token subject of the user with this e-mail address. */
   readonly subjectOf: (email: string) => Promise<string | undefined>;
 }
@@ -62,7 +63,7 @@ const TokenRequest = z.union([
   z.object({ grant_type: z.literal("refresh_token"), refresh_token: z.string() }),
 ]);
 
-export function createSignIn({ identity: { service }, redirectUri, users, subjectOf }: SignInOptions): SignIn {
+export function createSignIn({ identity: { service }, redirectUri, roles, subjectOf }: SignInOptions): SignIn {
   const chosen = new WeakMap<IncomingMessage, Grant>();
   addGrants(service, chosen);
   return async (path, request, response) => {
@@ -73,11 +74,11 @@ export function createSignIn({ identity: { service }, redirectUri, users, subjec
     if (!asked.success || asked.data.redirect_uri !== redirectUri) {
       return page(response, 400, "<p>This is no request of the console for a sign-in.</p>");
     }
-    if (request.method !== "POST") return page(response, 200, buttons(users));
+    if (request.method !== "POST") return page(response, 200, buttons(roles));
     const form = Object.fromEntries(new URLSearchParams(await text(request)));
     const { email, expires_in: accessSeconds } = z.parse(Chosen, form);
     const sub = await subjectOf(email);
-    if (sub === undefined) return page(response, 404, `<p>No user has this e-mail address.</p>${buttons(users)}`);
+    if (sub === undefined) return page(response, 404, `<p>No user has this e-mail address.</p>${buttons(roles)}`);
     chosen.set(request, { sub, accessSeconds });
     request.method = "GET";
     response.setHeader("Cache-Control", "no-store");
@@ -134,8 +135,8 @@ const STYLE_HASH = createHash("sha256")
   .update(PAGE.replace(/^.*<style>|<\/style>.*$/gs, ""))
   .digest("base64");
 
-const buttons = (users: readonly string[]): string => `<form method="post">
-${users.map((email) => `<button name="email" value="${email}">${email}</button>`).join("\n")}
+const buttons = (roles: ReadonlyMap<string, string>): string => `<form method="post">
+${[...roles].map(([email, role]) => `<button name="email" value="${email}">${email} <small>${role}</small></button>`).join("\n")}
 </form>
 <form method="post"><label>Another user <input name="email" type="email" required></label><button>Sign in</button></form>`;
 
