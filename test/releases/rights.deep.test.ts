@@ -1,6 +1,7 @@
 /** Tests that a release removes no right that the code of the last release still uses while CodeDeploy replaces functions step by step. */
 import { expect, test } from "vitest";
-import { gradualRights, removedRights } from "../../infra/release/gradual-rights.ts";
+import { gradualRights, RightsByFile, removedRights } from "../../infra/release/gradual-rights.ts";
+import { recorded } from "../../infra/release/releases.ts";
 import { lostRights, rightsOf } from "../../infra/release/rights.ts";
 
 const policies = (...Statement: object[]) => [{ PolicyName: "access", PolicyDocument: { Statement } }];
@@ -38,6 +39,7 @@ test.each([
 test("a release is refused if a function lost a right, and not if a function no longer exists", async () => {
   const now = await gradualRights();
   expect(Object.keys(now)).toEqual(expect.arrayContaining(["authorize", "events/publish", "prospects/list"]));
+  expect(removedRights(RightsByFile.parse(recorded("rights")), now)).toEqual([]);
   const more = { action: "dynamodb:DeleteItem", on: "Table", keys: ["C#*"] };
   const earlier = { ...now, "prospects/list": [...(now["prospects/list"] ?? []), more], gone: [more] };
   expect(removedRights(earlier, now)).toEqual([
