@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { lostRights, rightsOf } from "../../../infra/release/rights.ts";
 import { people } from "../../../infra/security/people.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
-import { readRetention } from "../../../infra/settings/retention.ts";
+import { readRetention, retentionOutput } from "../../../infra/settings/retention.ts";
 import { documented } from "../../harness/cloud/cdk-command.ts";
 import { at, listed, synthesized, type Template, target } from "../template.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
@@ -122,6 +122,8 @@ describe("the output with the retention times", () => {
     const read = ({ outputs }: Template) => readRetention(String(outputs.Retention?.Value));
     expect(read(production)).toEqual({ logDays: 90, recoveryDays: 35, backupDays: 365 });
     expect(read(monthly)).toEqual({ logDays: 1_827, recoveryDays: 7, backupDays: 120 });
+    const { retention, backup } = configured({ backupDailyDays: 14 });
+    expect(readRetention(retentionOutput(retention, backup))).toMatchObject({ backupDays: 14 });
   });
 });
 
