@@ -4,11 +4,15 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { contextOn } from "#shared/context.ts";
+import { openTable } from "#shared/db/table.ts";
+import { createCompany } from "#shared/reference/create-company.ts";
 import type { LogLine } from "../../infra/local/options.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { plainClient } from "../harness/plain-dynamodb.ts";
 
 const db = faultyDynamoDb();
 let service: LocalService;
@@ -19,12 +23,14 @@ beforeAll(async () => {
     port: 0,
     webhookUrlPolicy: "local",
     timeScale: 1,
-    demo: true,
     allowedOrigins: ["https://app.example.com"],
     dynamoDbEndpoint: db.endpoint,
     onLogLine: (line) => lines.push(line),
   });
-  token = (await service.tokenOf("rep@acme.test")) ?? "";
+  const table = openTable(service.outputs.TableName, plainClient(db.directEndpoint));
+  const owner = { email: "owner@x.test", firstName: "A", lastName: "B", sub: "owner" };
+  await createCompany(contextOn(table), { name: "X", owner });
+  token = await service.mint({ sub: owner.sub });
 });
 afterAll(async () => {
   await service?.stop();

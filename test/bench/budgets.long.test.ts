@@ -5,6 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sized } from "../harness/tier.ts";
 import { type Budget, isHeld } from "./budget.ts";
+import { readMeasured } from "./cost/measured.ts";
+import { costOf } from "./cost/model.ts";
+import { deploymentOf } from "./cost/working-day.ts";
 import { csvBudgets } from "./csv-budgets.ts";
 import { type Counted, countReads, countWrites } from "./size-budgets.ts";
 import { setStage } from "./stage.ts";
@@ -47,4 +50,12 @@ describe("budgets are held", () => {
   test("by the import and the export of a company as CSV", async () => {
     expect(broken(await csvBudgets(table, CSV_ROWS))).toEqual([]);
   });
+});
+
+test.each([
+  [200, 100_000, 130],
+  [20, 1_000_000, 200],
+])("1 000 reps in %d companies with %d prospects cost at most %d dollars a month", (companies, prospects, dollars) => {
+  const cost = costOf({ reps: 1_000, companies, prospects }, deploymentOf("production"), readMeasured());
+  expect(cost.total).toBeLessThanOrEqual(dollars);
 });

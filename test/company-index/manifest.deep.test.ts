@@ -23,6 +23,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { killPoints } from "../harness/kills.ts";
 import { findIn, IndexedCompany } from "./indexed-company.ts";
 import { plainRow } from "./plain-rows.ts";
+import { savepoint } from "./savepoint.ts";
 
 const db = faultyDynamoDb();
 
@@ -136,10 +137,14 @@ describe("a flush", () => {
     "that merges and is killed at any call %s leaves lists exact; the next flush finishes, and a day later nothing is left behind",
     { tags: "sized" },
     async (_, fault) => {
+      const { company, ids } = await companyWithLargePart();
+      await smallParts(company, ids, MERGE_RATIO);
+      await writeSome(company, ids, MERGE_RATIO);
+      const begun = clock.ms;
+      const restore = await savepoint(db, company.id);
       for (const at of killPoints(fault === dead ? 0 : 2)) {
-        const { company, ids } = await companyWithLargePart();
-        await smallParts(company, ids, MERGE_RATIO);
-        await writeSome(company, ids, MERGE_RATIO);
+        await restore();
+        clock.ms = begun;
         db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
         const outcome = await flushAll(company, db.table).catch((error: unknown) => error);
         const calls = db.calls.length;

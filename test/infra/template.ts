@@ -1,7 +1,9 @@
 /** Synthesizes the CloudFormation templates for the tests in this folder, and searches them. */
-import { mkdtempSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as z from "zod/mini";
 import { basemapOf } from "../../infra/edge/console-site.ts";
 import { capacityOf } from "../../infra/settings/capacity.ts";
 import type { DeployConfig } from "../../infra/settings/config.ts";
@@ -13,6 +15,7 @@ import {
   type TemplateResource,
   type Templates,
 } from "../../infra/synth.ts";
+import { onceInRun } from "../harness/once.ts";
 
 export const ownIdentity: DeployConfig = {
   audience: [],
@@ -30,6 +33,35 @@ export const ownIdentity: DeployConfig = {
 
 /** The settings with copies by AWS Backup, as the preset `production` has them. */
 export const withBackups: DeployConfig = { ...ownIdentity, backup: { dailyDays: 7, monthlyDays: 365 } };
+
+/*
+ * The next deployments differ from `ownIdentity` in several settings that are independent of each other, because each synthesis takes a
+ * second of processor time.
+ */
+
+/** No page of another origin may use the API, another issuer signs the tokens, and the account has the least quota for the preset. */
+export const closed: DeployConfig = {
+  ...ownIdentity,
+  allowedOrigins: [],
+  issuer: "https://issuer.example",
+  audience: ["app"],
+  capacity: capacityOf({ preset: "production", accountConcurrency: 345 }),
+};
+
+/** The preset `small`, with which a deployment has no web ACL. */
+export const small: DeployConfig = { ...ownIdentity, capacity: capacityOf({ preset: "small" }), webAcl: false };
+
+export const withConsole: DeployConfig = { ...ownIdentity, allowedOrigins: [], console: {} };
+
+/** A console whose users sign in at another issuer, in an account with a large quota. */
+export const consoleOfIssuer: DeployConfig = {
+  ...ownIdentity,
+  issuer: "https://id.example.com",
+  audience: ["app"],
+  jwksUri: "https://keys.example/jwks",
+  console: { clientId: "web", secretParameter: "/canvassing/console-secret", scope: "api" },
+  capacity: capacityOf({ preset: "production", accountConcurrency: 7_000 }),
+};
 
 /** The settings with which a deployment has the most resources. */
 export const largest: DeployConfig = {
@@ -67,23 +99,38 @@ export interface Template {
   invokedBy(value: unknown): string | undefined;
 }
 
-/**
- * The templates that this process has synthesized, by their settings. Most test files need the same few templates, and a synthesis takes
- * half a second.
- */
+/** The templates that this process has used, by their settings. Most test files need the same few templates. */
 const syntheses = new Map<string, Promise<Template>>();
 
 /** Returns the templates for these settings. Several tests get the same object, so a test must not change it. */
 export function synthesized(config: DeployConfig = ownIdentity): Promise<Template> {
   const key = JSON.stringify(config);
-  const made = syntheses.get(key) ?? synthesizedAnew(config);
+  const made = syntheses.get(key) ?? writtenOnce(key, config).then(searchable);
   syntheses.set(key, made);
   return made;
 }
 
-export async function synthesizedAnew(config: DeployConfig = ownIdentity): Promise<Template> {
+const Written = z.object({
+  directory: z.string(),
+  stacks: z.object({ data: CloudFormationTemplate, service: CloudFormationTemplate }),
+});
+type Written = z.infer<typeof Written>;
+
+async function written(config: DeployConfig): Promise<Written> {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-template-"));
-  const stacks = await synthesize(config, directory, emptyBundles);
+  return { directory, stacks: await synthesize(config, directory, emptyBundles) };
+}
+
+/** Synthesizes the templates once in a run of the tests, whose workers share the temporary directory. */
+async function writtenOnce(key: string, config: DeployConfig): Promise<Written> {
+  if (process.env.VITEST === undefined) return written(config);
+  const name = `templates-${createHash("sha256").update(key).digest("hex")}`;
+  const file = join(tmpdir(), `${name}.json`);
+  await onceInRun(name, async () => writeFileSync(file, JSON.stringify(await written(config))));
+  return z.parse(Written, JSON.parse(readFileSync(file, "utf8")));
+}
+
+function searchable({ directory, stacks }: Written): Template {
   const resources = { ...stacks.data.Resources, ...withImports(stacks) };
   const all: Template["all"] = (type) =>
     Object.entries(resources)

@@ -19,15 +19,15 @@ export async function addressesOf(context: ApiContext, companyId: number): Promi
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];
 /**
  * Returns a CSV file with `count` valid rows. Each row has an address, a status and two tags, and every third row has a note. In
- * addition, `faults` invalid rows follow. The names of the prospects begin with `name`.
+ * addition, `faults` invalid rows follow. The names of the prospects begin with `name`, and the notes end with `more`.
  */
-export const fileOf = (count: number, faults = 0, name = "n"): Buffer =>
+export const fileOf = (count: number, faults = 0, name = "n", more = ""): Buffer =>
   Buffer.from(
     csvText([
       header,
       ...Array.from({ length: count }, (_, i) => [
         ...[`${name}${i}`, "39.7", `-104.${i}`, `${i} Main St`, "Denver", "CO", "80202", "New", "hail;new roof"],
-        i % 3 === 0 ? `note ${i}` : "",
+        i % 3 === 0 ? `note ${i}${more}` : "",
       ]),
       ...Array.from({ length: faults }, (_, i) => [`bad${i}`, "", "", "", "", "", "", "No such status", "", ""]),
     ]),

@@ -54,10 +54,16 @@ async function expectImported(name: string, result: Result, encoding: string): P
   expect(detail.notes).toMatchObject([{ body: note }]);
 }
 
-test.each(spreadsheetFiles)("$saved: imported within the request and by upload", async ({ bytes, encoding }) => {
-  const [first, second] = [uniqueName(), uniqueName()];
-  await expectImported(first, await inRequest(bytes(rowsOf(first))), encoding);
-  await expectImported(second, await byUpload(bytes(rowsOf(second))), encoding);
+test.each(spreadsheetFiles)("$saved: imported within the request", async ({ bytes, encoding }) => {
+  const name = uniqueName();
+  await expectImported(name, await inRequest(bytes(rowsOf(name))), encoding);
+});
+
+// Both imports read a file with the same code, but an upload arrives in pieces. UTF-16 has two bytes for a character.
+const inUtf16 = spreadsheetFiles.filter(({ encoding }) => encoding === "utf-16le");
+test.each(inUtf16)("$saved: imported by upload", async ({ bytes, encoding }) => {
+  const name = uniqueName();
+  await expectImported(name, await byUpload(bytes(rowsOf(name))), encoding);
 });
 
 test("rows of the template without their last empty cells are imported, and rows of separators alone are blank", async () => {

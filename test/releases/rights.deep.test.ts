@@ -1,6 +1,13 @@
-/** Tests that a release removes no right that the code of the last release still uses while CodeDeploy replaces functions step by step. */
+/**
+ * Makes the comparisons of `npm run release -- check`. A release must remove no right that the code of the last release still uses while
+ * CodeDeploy replaces functions step by step, and the changelog must have its version.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { gradualRights, removedRights } from "../../infra/release/gradual-rights.ts";
+import { root } from "../../infra/build/bundle.ts";
+import { gradualRights, RightsByFile, removedRights } from "../../infra/release/gradual-rights.ts";
+import { packageVersion, recorded } from "../../infra/release/releases.ts";
 import { lostRights, rightsOf } from "../../infra/release/rights.ts";
 
 const policies = (...Statement: object[]) => [{ PolicyName: "access", PolicyDocument: { Statement } }];
@@ -38,9 +45,15 @@ test.each([
 test("a release is refused if a function lost a right, and not if a function no longer exists", async () => {
   const now = await gradualRights();
   expect(Object.keys(now)).toEqual(expect.arrayContaining(["authorize", "events/publish", "prospects/list"]));
+  expect(removedRights(RightsByFile.parse(recorded("rights")), now)).toEqual([]);
   const more = { action: "dynamodb:DeleteItem", on: "Table", keys: ["C#*"] };
   const earlier = { ...now, "prospects/list": [...(now["prospects/list"] ?? []), more], gone: [more] };
   expect(removedRights(earlier, now)).toEqual([
     "prospects/list loses the right dynamodb:DeleteItem on Table for keys C#*",
   ]);
+});
+
+test("CHANGELOG.md begins with the version of package.json, or with unreleased changes", () => {
+  const [, title] = /^## \[(.*?)\]/m.exec(readFileSync(join(root, "CHANGELOG.md"), "utf8")) ?? [];
+  expect([packageVersion(), "Unreleased"]).toContain(title);
 });

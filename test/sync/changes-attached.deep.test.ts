@@ -43,10 +43,10 @@ const LONG = "Called. ".repeat(60);
 const START = "2030-01-01T00:00:00.000Z";
 
 /** Number of prospects of the tests of costs. */
-const MANY = 100;
+const MANY = 60;
 
 /** Creates a company with some prospects of a rep. Its owner and both reps have read all records. The clock advances with each call. */
-async function newCompany(count = 4 * APART) {
+async function newCompany(count = 2 * APART + 1) {
   const { context, owner, reps, time } = await newTimedStage(db);
   const [rep = expect.fail(), other = expect.fail()] = reps;
   const ids: number[] = [];

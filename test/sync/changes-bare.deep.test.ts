@@ -53,7 +53,7 @@ test.each([
 ])(
   "prospects that move to another rep or are deleted are read in $rounds rounds (flushed: $isFlushed)",
   async (given) => {
-    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(20 * APART);
+    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(12 * APART);
     const settle = async () => (given.isFlushed ? flush() : undefined);
     // The row of each prospect costs half a unit. A Query for its notes and one for its appointments cost a unit each.
     const most = { units: 2.5 * scattered.length + 3, rounds: given.rounds };
@@ -81,7 +81,7 @@ const ways = ["added", "added and deleted", "added by an import", "an appointmen
 test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlushed }))))(
   "a note ($way) moves with its prospect (flushed: $isFlushed)",
   async ({ way, isFlushed }) => {
-    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(APART);
+    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(1);
     const [id = expect.fail()] = scattered;
     const settle = async () => (isFlushed ? flush() : undefined);
     let racing = context;

@@ -64,7 +64,7 @@ test("the first page of a small limit costs by the limit, and not by the users a
   const costs: number[] = [];
   for (const [users, appointments] of [
     [2, 1],
-    [40, 3],
+    [20, 2],
   ] as const) {
     const stage = await newStage(db);
     await addTeam(stage, users, appointments);
@@ -150,24 +150,22 @@ test.each(ChangeType.options)(
     for (const caller of [owner, ...reps.slice(0, 1)]) {
       const seen = async () =>
         (await readChanges(context, caller, { limit: 500, types: [type], cursor: undefined })).items.length;
-      for (const isLate of [false, true]) {
-        for (const begin of [0, 1]) {
-          let count = await seen();
-          const possible = new Set([count]);
-          let turn = begin;
-          const meanwhile = async () => {
-            const oldest = remove === undefined || turn++ % 2 === 0 ? undefined : made.shift();
-            if (oldest === undefined) made.push((await add()).id);
-            else await remove?.(oldest);
-            count += oldest === undefined ? 1 : -1;
-            possible.add(count);
-          };
-          const busy = contextOn(db.table, tickingClock());
-          db.plan(() => ({ kind: isLate ? "late" : "early", meanwhile }));
-          const { total } = await readChanges(busy, caller, { limit: 1, types: [type], cursor: undefined });
-          db.plan(() => pass);
-          expect([...possible], `late: ${isLate}, begin: ${begin}`).toContain(total);
-        }
+      for (const [turn, kind] of (["early", "late"] as const).entries()) {
+        let count = await seen();
+        const possible = new Set([count]);
+        let left = turn;
+        const meanwhile = async () => {
+          const oldest = remove === undefined || left++ % 2 === 0 ? undefined : made.shift();
+          if (oldest === undefined) made.push((await add()).id);
+          else await remove?.(oldest);
+          count += oldest === undefined ? 1 : -1;
+          possible.add(count);
+        };
+        const busy = contextOn(db.table, tickingClock());
+        db.plan(() => ({ kind, meanwhile }));
+        const { total } = await readChanges(busy, caller, { limit: 1, types: [type], cursor: undefined });
+        db.plan(() => pass);
+        expect([...possible], kind).toContain(total);
       }
     }
   },

@@ -101,14 +101,14 @@ describe("a message of a fan-out", () => {
   });
 
   test("loses no event that arrives while the previous event finishes", { tags: "sized" }, async () => {
-    const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
     await publish(at, territoryChange(at.companyId, 2));
     const first = present(at.queue.splice(0)[0]);
     const calls = at.calls.length;
     await consume(at, first.message, false);
     const steps = at.calls.length - calls;
     for (const step of killPointsOf(steps, 0)) {
-      const again = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+      const again = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
       await publish(again, territoryChange(again.companyId, 2));
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
@@ -123,7 +123,7 @@ describe("a message of a fan-out", () => {
       };
       again.meanwhile = { at: again.calls.length + step, work };
       await expandAll(again);
-      expect(await expectReconciled(again, String(step))).toMatchObject({ matched: 300, waiting: 300, expanding: 0 });
+      expect(await expectReconciled(again, String(step))).toMatchObject({ matched: 210, waiting: 210, expanding: 0 });
     }
   });
 });
@@ -131,19 +131,19 @@ describe("a message of a fan-out", () => {
 describe("reconciliation reports", () => {
   const eventId = "4711-2-territory.updated";
   test("a fan-out that does not move, lost data and lost deliveries", async () => {
-    const stuck = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    const stuck = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
     await publish(stuck, territoryChange(stuck.companyId, 2));
     stuck.clock += 16 * 60_000;
     expect((await reconcileNow(stuck)).faults).toEqual([
       `event ${eventId}: its fan-out has not moved for a quarter of an hour`,
     ]);
 
-    const empty = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
+    const empty = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
     await publish(empty, territoryChange(empty.companyId, 2));
     await expandAll(empty);
     await db.direct.batchRemove([fanOutKeys.eventData(empty.companyId, eventId)]);
     const { faults } = await reconcileNow(empty);
-    expect(faults).toHaveLength(150);
+    expect(faults).toHaveLength(105);
     expect(faults[0]).toContain("the data of its event is gone");
     const one = present((await allDeliveries(empty))[0]);
     await db.direct.batchRemove([keys.delivery(empty.companyId, one.webhookId, one.id)]);

@@ -2,7 +2,7 @@
  * Tests kills at the calls of the concurrency limiter, of its circuit breaker, and of the drain, which sends the backlog. Every delivery
  * must arrive, and at the end no slot may be in use.
  */
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
@@ -52,6 +52,18 @@ async function troubled(): Promise<Pipeline> {
 type Empty = (at: Pipeline) => Promise<void>;
 const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, sized({ short: 3, wide: 4 }), empty);
 
+/** The calls of a run without a kill, with one sender at a time and with concurrent senders. */
+const calls: { inTurn: readonly string[]; together: readonly string[] } = { inTurn: [], together: [] };
+beforeAll(async () => {
+  const calm = await troubled();
+  await run(calm, drain);
+  const together = await troubled();
+  await run(together, drainTogether);
+  Object.assign(calls, { inTurn: calm.calls, together: together.calls });
+});
+const killed = (calls: readonly string[], turn: number): number[] =>
+  killPointsOf(calls.length, turn).slice(0, sized({ short: 2, wide: calls.length }));
+
 /**
  * Expects that all events are delivered. At most `cutOff` posts may be repeated. These are the posts whose result was not recorded before
  * the kill.
@@ -96,28 +108,22 @@ describe("killed at each call, before and after it takes effect", () => {
   ] as const;
 
   test.each(deaths)("%s: no delivery is lost with one sender at a time", { tags: "sized" }, async (when, turn) => {
-    const calm = await troubled();
-    await run(calm, drain);
-    const first = calm.calls.indexOf("post") + 1;
-    for (const number of killPointsOf(calm.calls.length, turn)) {
+    const first = calls.inTurn.indexOf("post") + 1;
+    for (const number of killed(calls.inTurn, turn)) {
       // A kill before the first post cannot cause a second post.
       const cutOff = number > first || (number === first && when === "after") ? 1 : 0;
-      await drainKilled({ at: number, when }, drain, cutOff, calm.calls[number - 1]);
+      await drainKilled({ at: number, when }, drain, cutOff, calls.inTurn[number - 1]);
     }
   });
 
   test.each(deaths)("%s: no delivery is lost if all messages are lost", { tags: "sized" }, async (when, turn) => {
-    const calm = await troubled();
-    await run(calm, drain);
-    for (const number of killPointsOf(calm.calls.length, turn + 2)) {
-      await drainKilled({ at: number, when, withQueue: true }, drain, 1, calm.calls[number - 1]);
+    for (const number of killed(calls.inTurn, turn + 2)) {
+      await drainKilled({ at: number, when, withQueue: true }, drain, 1, calls.inTurn[number - 1]);
     }
   });
 
   test.each(deaths)("%s: no delivery is lost with concurrent senders", { tags: "sized" }, async (when, turn) => {
-    const calm = await troubled();
-    await run(calm, drainTogether);
-    for (const number of killPointsOf(calm.calls.length, turn + 1)) {
+    for (const number of killed(calls.together, turn + 1)) {
       await drainKilled({ at: number, when }, drainTogether, 1, undefined);
     }
   });

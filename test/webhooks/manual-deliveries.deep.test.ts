@@ -125,12 +125,4 @@ test("a test makes one delivery, which belongs to no registration", async () => 
     }),
   );
   expect(items).toMatchObject([{ id: deliveryId, registrationId: null, event: "webhook.test" }]);
-  const again = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver";
-  const one = { params: { path: { id: webhook.id, deliveryId } } };
-  while (dataOf(await as.admin.GET("/api/webhooks/{id}/deliveries/{deliveryId}", one)).status !== "delivered") {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  dataOf(await as.admin.POST(again, one), 202);
-  await receiver.until(2);
-  problemOf(await as.otherOwner.POST("/api/webhooks/{id}/test", at(webhook.id)), 404, "not_found");
 });

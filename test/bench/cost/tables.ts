@@ -24,11 +24,12 @@ const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : 
 /** A deployment that could use `small`, but has the parts that the preset `production` adds. */
 const SMALL_PRODUCTION: Scenario = { reps: 50, companies: 1, prospects: 100_000 };
 
-/** Simulates all scenarios of docs/cost.md and returns their costs. This takes seconds. */
-export function costsOf(measured: Measured): Cost[] {
+/** Simulates the scenarios of docs/cost.md with these numbers of reps, and returns their costs. A thousand reps take seconds. */
+export function costsOf(measured: Measured, chosen: readonly number[] = REPS): Cost[] {
   const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
+  const scenarios = [...grid, ...SEVERAL].filter(({ reps }) => chosen.includes(reps));
   return [
-    ...[...grid, ...SEVERAL].map((scenario) => costOf(scenario, deploymentOf(presetOf(scenario)), measured)),
+    ...scenarios.map((scenario) => costOf(scenario, deploymentOf(presetOf(scenario)), measured)),
     costOf(SMALL_PRODUCTION, deploymentOf("production"), measured),
   ];
 }

@@ -1,5 +1,5 @@
 /** Gives the tests of the CSV export a company with prospects, and a faulty connection to the service. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect } from "vitest";
@@ -8,6 +8,7 @@ import { csv, startCsv } from "../../harness/csv-command.ts";
 import { startFaultyProxy } from "../../harness/faulty-proxy.ts";
 import { uniqueName } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
+import { uploadFile } from "../../jobs/files-over-http.ts";
 
 /** Number of exported rows. Their compressed file is a few kilobytes large, so a test can cut off the download in the middle. */
 const ROWS = 600;
@@ -24,13 +25,11 @@ export async function csvExportStage() {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const file = join(folder, "all.csv");
   const rows = Array.from(
     { length: ROWS },
     (_, i) => `"He said ""${i}""\n,",${39 + i / 1e4},-105,${i % 3 === 0 ? "Denver" : "Golden"}\r\n`,
   );
-  writeFileSync(file, `name,lat,lng,city\r\n${rows.join("")}`);
-  expect(await csv("import", file, "--base", proxy.url, "--as", as.owner.email)).toMatchObject({ code: 0 });
+  expect(await uploadFile(as.owner, `name,lat,lng,city\r\n${rows.join("")}`)).toMatchObject({ imported: ROWS });
   /** The text of the streamed export, with which the tests compare the files of the command. */
   const whole = (await as.owner("GET", "/api/prospects/export")).text;
 

@@ -4,7 +4,8 @@ import { LambdaClient } from "@aws-sdk/client-lambda";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { switchSenders } from "../../../infra/cli/senders.ts";
 import { eventFunctions } from "../../../infra/routes/routes.ts";
-import { readConfig } from "../../../infra/settings/config.ts";
+import { documentedDeployment } from "../../../infra/security/permissions.ts";
+import { type DeployConfig, readConfig } from "../../../infra/settings/config.ts";
 import { REGION } from "../../harness/cloud/account.ts";
 import { type LocalCloud, serveCloud } from "../../harness/cloud/server.ts";
 import { deployText, textsOf } from "../../harness/cloud/stack-templates.ts";
@@ -12,19 +13,18 @@ import { synthesized } from "../template.ts";
 
 let account: LocalCloud;
 
-async function deploy(stage: string, context: Readonly<Record<string, unknown>>): Promise<void> {
-  const config = readConfig({ ...context, stage, alarmEmail: "operator@example.com" });
+async function deploy(name: string, config: DeployConfig): Promise<void> {
   const { data, service } = textsOf(await synthesized(config), config);
-  deployText(account.cloudFormation, `Canvassing-${stage}-Data`, data);
-  deployText(account.cloudFormation, `Canvassing-${stage}`, service);
+  deployText(account.cloudFormation, `${name}-Data`, data);
+  deployText(account.cloudFormation, name, service);
 }
 
 beforeAll(async () => {
   account = await serveCloud();
   // In the preset `production`, the event source mapping of the delivery queue belongs to an alias of the function, and otherwise to the
   // function itself. The tests need a deployment of each form.
-  await deploy("large", { preset: "production", accountConcurrency: 500 });
-  await deploy("tiny", {});
+  await deploy("Canvassing", documentedDeployment());
+  await deploy("Canvassing-tiny", readConfig({ stage: "tiny", alarmEmail: "operator@example.com" }));
 });
 afterAll(() => account.stop());
 
@@ -32,9 +32,11 @@ afterAll(() => account.stop());
 const stopped = (): string[] =>
   account.account.resources
     .filter(({ type, properties }) => type === "AWS::Lambda::EventSourceMapping" && properties.Enabled === false)
-    .map(({ properties }) => /Canvassing-\w+-EventsEventsDeliver/.exec(String(properties.FunctionName))?.[0] ?? "");
+    .map(
+      ({ properties }) => /Canvassing-(?:tiny-)?EventsEventsDeliver/.exec(String(properties.FunctionName))?.[0] ?? "",
+    );
 
-async function run(stage: string, isOn: boolean): Promise<number> {
+async function run(name: string, isOn: boolean): Promise<number> {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const settings = { endpoint: account.endpoint, region: REGION, credentials };
   let waited = 0;
@@ -42,20 +44,20 @@ async function run(stage: string, isOn: boolean): Promise<number> {
     waited += ms;
   };
   const context = { cloud: new CloudFormationClient(settings), lambda: new LambdaClient(settings), wait };
-  await switchSenders(context, `Canvassing-${stage}`, isOn);
+  await switchSenders(context, name, isOn);
   return waited;
 }
 
 test("the senders of one deployment stop and start, and no other function or deployment does", async () => {
   const functionMs = eventFunctions.deliver.timeoutSeconds * 1_000;
-  expect(await run("large", false)).toBe(functionMs);
-  expect(stopped()).toEqual(["Canvassing-large-EventsEventsDeliver"]);
-  expect(await run("large", false)).toBe(functionMs);
-  expect(await run("tiny", false)).toBe(functionMs);
-  expect(stopped()).toEqual(["Canvassing-large-EventsEventsDeliver", "Canvassing-tiny-EventsEventsDeliver"]);
-  expect(await run("large", true)).toBe(0);
+  expect(await run("Canvassing", false)).toBe(functionMs);
+  expect(stopped()).toEqual(["Canvassing-EventsEventsDeliver"]);
+  expect(await run("Canvassing", false)).toBe(functionMs);
+  expect(await run("Canvassing-tiny", false)).toBe(functionMs);
+  expect(stopped()).toEqual(["Canvassing-EventsEventsDeliver", "Canvassing-tiny-EventsEventsDeliver"]);
+  expect(await run("Canvassing", true)).toBe(0);
   expect(stopped()).toEqual(["Canvassing-tiny-EventsEventsDeliver"]);
-  expect(await run("tiny", true)).toBe(0);
+  expect(await run("Canvassing-tiny", true)).toBe(0);
   expect(stopped()).toEqual([]);
-  await expect(run("other", false)).rejects.toThrow("Canvassing-other does not exist");
+  await expect(run("Canvassing-other", false)).rejects.toThrow("Canvassing-other does not exist");
 });

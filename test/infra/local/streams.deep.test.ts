@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LocalService } from "../../../infra/local/service.ts";
+import { sized } from "../../harness/tier.ts";
 import { startFixture } from "./fixture.ts";
 
 let service: LocalService;
@@ -44,7 +45,8 @@ describe("a streamed answer", () => {
     expect([next.headers.get("x-started"), (await next.text()).length]).toEqual([started, 2_000_000]);
   });
 
-  test.each([6, 60])("that %i readers of one caller do not take leaves an environment to others", async (count) => {
+  test("that the readers of one caller do not take leaves an environment to others", { tags: "sized" }, async () => {
+    const count = sized({ short: 6, wide: 60 });
     const { hostname, port } = new URL(service.url);
     const head = "GET /guarded?mode=endless HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\n\r\n";
     const open = new Set<Socket>();

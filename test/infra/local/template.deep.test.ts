@@ -207,6 +207,9 @@ describe("among several templates", () => {
   });
 });
 
+const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
+const production = { ...ownIdentity, ...identity, rollout: "canary", webAcl: false } as const;
+
 describe("aliases", () => {
   const alias = (properties: object) => ({
     Type: "AWS::Lambda::Alias",
@@ -218,8 +221,7 @@ describe("aliases", () => {
   };
 
   test("are resolved to their functions in the production templates", async () => {
-    const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"], rollout: "canary" } as const;
-    const { stacks } = await synthesized({ ...ownIdentity, ...identity, webAcl: false });
+    const { stacks } = await synthesized(production);
     const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
     const publish = stack.functions.find(({ file }) => file === "events/publish");
     const names = stack.eventSources.map(({ FunctionName }) => FunctionName);
@@ -242,8 +244,7 @@ describe("aliases", () => {
 });
 
 test("the outputs name the queue of deliveries and the queues that no function reads", async () => {
-  const identity = { issuer: "http://127.0.0.1:3000/local/oidc", audience: ["local"] };
-  const { stacks } = await synthesized({ ...ownIdentity, ...identity, webAcl: false });
+  const { stacks } = await synthesized(production);
   const stack = readStack([stacks.data, stacks.service], endpoint, "/assembly");
   const servers = { kms: { endpoint: "" }, dynamoDbEndpoint: "", queues: { endpoint } };
   const own = { ApiUrl: "", Issuer: "", Audience: "" };

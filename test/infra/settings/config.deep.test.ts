@@ -2,9 +2,14 @@
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { Context } from "../../../infra/settings/context.ts";
+import { main as settings } from "../../../infra/settings/document.ts";
 
 const read = (context: Readonly<Record<string, unknown>>) => () => readConfig(context);
 const ID = "1234abcd-12ab-34cd-56ef-1234567890ab";
+
+it("docs/settings.md has the tables that `npm run settings` writes", async () => {
+  expect(await settings(["--check"])).toBe(0);
+});
 
 describe("a value that a setting does not accept", () => {
   it.each(Object.keys(Context.shape))("is in the message about %s, with the key and what is accepted", (key) => {

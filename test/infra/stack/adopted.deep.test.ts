@@ -65,13 +65,16 @@ describe("an adopted secrets key", () => {
 describe("an adopted user pool", () => {
   it("is the issuer and gets invitations; the stack neither makes nor changes a pool", async () => {
     const { userPool, userPoolClient } = names;
-    const template = await synthesized(configured({ userPool, userPoolClient, audience: "other" }));
+    const console = { console: true, signInPages: "false" };
+    const template = await synthesized(configured({ ...console, userPool, userPoolClient, audience: "other" }));
     expect(template.all("AWS::Cognito::UserPool")).toEqual([]);
-    expect(template.all("AWS::Cognito::UserPoolClient")).toEqual([]);
+    expect(template.all("AWS::Cognito::UserPoolDomain")).toEqual([]);
+    const clients = template.all("AWS::Cognito::UserPoolClient").map(({ id }) => id);
+    expect(clients).toEqual([expect.stringMatching(/^ConsoleClient/)]);
     const { properties } = template.functionOf("users/create");
     expect(at(properties, "Environment", "Variables")).toMatchObject({ USER_POOL_ID: userPool });
     const variables = at(template.functionOf("authorize").properties, "Environment", "Variables");
-    expect(variables).toMatchObject({ AUDIENCE: `${userPoolClient},other` });
+    expect(variables).toMatchObject({ AUDIENCE: expect.stringMatching(`^${userPoolClient},other`) });
     const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
     expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
     expect(template.outputs.UserPoolId?.Value).toBe(userPool);

@@ -1,41 +1,20 @@
-/** Tests that the CDK app refuses wrong settings, has both rule packs, and warns of alarms without a recipient. */
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+/** Tests that the CDK app has the settings of the preset, has both rule packs, and warns of alarms without a recipient. */
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Queue } from "aws-cdk-lib/aws-sqs";
 import { type AppProps, Stack } from "aws-cdk-lib/core";
 import { describe, expect, it } from "vitest";
-import { root } from "../../../infra/build/bundle.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { createAlarmTopic } from "../../../infra/stack/alarms.ts";
 import { addRulePacks } from "../../../infra/stack/rules.ts";
 import { createApp } from "../../../infra/synth.ts";
 
-/** The environment of the command `cdk`, without settings of AWS. */
-const { PATH, NODE_COMPILE_CACHE } = process.env;
-const settings = { PATH, NODE_COMPILE_CACHE };
-
 /** Options without the check of CloudFormation's rules, which takes seconds. */
 const quick = { treeMetadata: false, builtinCloudFormationValidation: false } as const satisfies AppProps;
 
 describe("cdk synth", () => {
-  it("refuses a mistyped setting in one line, before it builds", () => {
-    const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
-    const cwd = mkdtempSync(join(tmpdir(), "canvassing-clone-"));
-    writeFileSync(join(cwd, "settings.json"), '{"tabel": "Left"}');
-    const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: "{}" };
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "infra/app.ts")], {
-      cwd,
-      encoding: "utf8",
-      env,
-    });
-    const line = "settings.json: tabel: unknown; docs/settings.md lists all settings\n";
-    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: line });
-    expect(readdirSync(outdir)).not.toContain("bundles");
-  });
-
   it("warns that alarms have no recipient, unless the deployment names an address", () => {
     const warnings = (alarmEmail?: string): string[] => {
       const app = createApp({ ...quick, outdir: mkdtempSync(join(tmpdir(), "canvassing-app-")) });

@@ -3,7 +3,7 @@
  * a certificate of another region.
  */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -81,6 +81,21 @@ describe("cdk synth", () => {
       expect(tags).toEqual("tags" in context ? [both, both] : []);
     },
   );
+
+  it("refuses a mistyped setting in one line, before it builds", () => {
+    const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
+    const cwd = mkdtempSync(join(tmpdir(), "canvassing-clone-"));
+    writeFileSync(join(cwd, "settings.json"), '{"tabel": "Left"}');
+    const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: "{}" };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "infra/app.ts")], {
+      cwd,
+      encoding: "utf8",
+      env,
+    });
+    const line = "settings.json: tabel: unknown; docs/settings.md lists all settings\n";
+    expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: line });
+    expect(readdirSync(outdir)).not.toContain("bundles");
+  });
 
   it.each([[{ CDK_DEFAULT_REGION: "eu-west-1", AWS_REGION: "us-east-2" }], [{ AWS_REGION: "eu-west-1" }]])(
     "refuses a certificate of another region than the deployment, which %j names",

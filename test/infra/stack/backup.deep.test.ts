@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { lostRights, rightsOf } from "../../../infra/release/rights.ts";
 import { people } from "../../../infra/security/people.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
-import { readRetention } from "../../../infra/settings/retention.ts";
+import { readRetention, retentionOutput } from "../../../infra/settings/retention.ts";
 import { documented } from "../../harness/cloud/cdk-command.ts";
 import { at, listed, synthesized, type Template, target } from "../template.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
@@ -14,11 +14,15 @@ const tableStreamArn = `${tableArn}/stream/2026-11-22T10:00:00.000`;
 
 let production: Template;
 let restored: Template;
+/** The preset `small` with monthly copies and other retention times. */
+let monthly: Template;
 beforeAll(async () => {
   production = await synthesized(configured({ preset: "production", alarmEmail: "operator@example.com" }));
   restored = await synthesized(
     configured({ preset: "production", alarmEmail: "operator@example.com", activeTableStream: tableStreamArn }),
   );
+  const kept = { logDays: "1827", recoveryDays: "7", backupMonthlyDays: 120 };
+  monthly = await synthesized(configured({ ...kept, alarmEmail: "operator@example.com" }));
 });
 
 describe("the copies of AWS Backup", () => {
@@ -90,8 +94,7 @@ describe("the copies of AWS Backup", () => {
     expectMails("Invocations");
   });
 
-  it("are not missed if the plan makes only monthly copies", async () => {
-    const monthly = await synthesized(configured({ backupMonthlyDays: 120, alarmEmail: "operator@example.com" }));
+  it("are not missed if the plan makes only monthly copies", () => {
     expect(alarmOn(monthly, "FailedBackupJobs")).toBeDefined();
     expect(alarmOn(monthly, "Invocations")).toBeUndefined();
   });
@@ -115,11 +118,12 @@ describe("the copies of AWS Backup", () => {
 });
 
 describe("the output with the retention times", () => {
-  it("has those of the settings, and that of the longest copy", async () => {
+  it("has those of the settings, and that of the longest copy", () => {
     const read = ({ outputs }: Template) => readRetention(String(outputs.Retention?.Value));
     expect(read(production)).toEqual({ logDays: 90, recoveryDays: 35, backupDays: 365 });
-    const given = { logDays: "1827", recoveryDays: "7", backupDailyDays: "14", alarmEmail: "operator@example.com" };
-    expect(read(await synthesized(configured(given)))).toEqual({ logDays: 1_827, recoveryDays: 7, backupDays: 14 });
+    expect(read(monthly)).toEqual({ logDays: 1_827, recoveryDays: 7, backupDays: 120 });
+    const { retention, backup } = configured({ backupDailyDays: 14 });
+    expect(readRetention(retentionOutput(retention, backup))).toMatchObject({ backupDays: 14 });
   });
 });
 

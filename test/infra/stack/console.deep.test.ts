@@ -1,13 +1,20 @@
 /** Tests the stack with the console: how CloudFront answers, who can read the bucket, and how the console signs users in. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { type DeployConfig, readConfig } from "../../../infra/settings/config.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
 import { textsOf } from "../../harness/cloud/stack-templates.ts";
 import { neededBy, readTemplate } from "../../harness/cloud/template.ts";
-import { at, largest, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { at, consoleOfIssuer, largest, listed, synthesized, type Template, target, withConsole } from "../template.ts";
 
 let template: Template;
+/** The API and the console have domains of their own, and the API has no other address. */
+let onDomains: Template;
 beforeAll(async () => {
-  template = await synthesized({ ...ownIdentity, console: {} });
+  template = await synthesized(withConsole);
+  onDomains = await synthesized({
+    ...withConsole,
+    console: { domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1" } },
+    domain: { name: "api.example.com", certificate: "arn", basePath: "v1", keepsDefaultEndpoint: false },
+  });
 });
 
 const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
@@ -91,19 +98,11 @@ describe("the distribution", () => {
     expect(at(policy, "StrictTransportSecurity", "AccessControlMaxAgeSec")).toBeGreaterThan(31_536_000);
   });
 
-  it.each<[string, Partial<DeployConfig>, string]>([
-    ["of CloudFront, whose name nobody knows before the deployment", { console: {} }, "https://*.cloudfront.net"],
-    [
-      "of its own domain only",
-      {
-        console: {
-          domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1" },
-        },
-      },
-      "https://app.example.com",
-    ],
-  ])("may upload files to the bucket of the data stack from pages %s", async (_, settings, origin) => {
-    const { stacks } = await synthesized({ ...ownIdentity, allowedOrigins: [], ...settings });
+  it.each([
+    ["of CloudFront, whose name nobody knows before the deployment", () => template, "https://*.cloudfront.net"],
+    ["of its own domain only", () => onDomains, "https://app.example.com"],
+  ])("may upload files to the bucket of the data stack from pages %s", (_, made, origin) => {
+    const { stacks } = made();
     const buckets = Object.values(stacks.data.Resources).filter(({ Type }) => Type === "AWS::S3::Bucket");
     expect(buckets.map(({ Properties }) => at(Properties, "CorsConfiguration", "CorsRules"))).toEqual([
       [
@@ -135,10 +134,8 @@ describe("the distribution", () => {
     expect(JSON.stringify(at(allowed[0], "Condition"))).toContain("AWS:SourceArn");
   });
 
-  it("uses the API's own domain name as origin if the other one may be off", async () => {
-    const domain = { name: "api.example.com", certificate: "arn", basePath: "v1", keepsDefaultEndpoint: false };
-    const own = await synthesized({ ...ownIdentity, console: {}, domain });
-    const { properties } = one(own.all("AWS::CloudFront::Distribution"));
+  it("uses the API's own domain name as origin if the other one may be off", () => {
+    const { properties } = one(onDomains.all("AWS::CloudFront::Distribution"));
     expect(at(properties, "DistributionConfig", "Origins")).toContainEqual(
       expect.objectContaining({ DomainName: "api.example.com", OriginPath: "/v1" }),
     );
@@ -185,9 +182,7 @@ describe("the client of the user pool", () => {
   });
 
   it("is not made for another issuer, whose secret only the functions of the sign-in may read", async () => {
-    const issuer = { issuer: "https://id.example.com", audience: ["app"] };
-    const console = { clientId: "web", secretParameter: "/canvassing/console-secret", scope: "api" };
-    const other = await synthesized({ ...ownIdentity, ...issuer, console });
+    const other = await synthesized(consoleOfIssuer);
     expect(other.all("AWS::Cognito::UserPoolClient")).toEqual([]);
     const readers = other
       .all("AWS::Lambda::Function")
@@ -203,10 +198,7 @@ describe("the client of the user pool", () => {
 
 const adopted = { userPool: "eu-west-1_AbCdEfGhI", userPoolClient: "1a2b3c4d5e" };
 
-it.each([
-  ["true", 1],
-  ["false", 0],
-])("with signInPages=%s, an adopted user pool gets %d domains of sign-in pages", async (signInPages, count) => {
-  const { all } = await synthesized(readConfig({ console: true, ...adopted, signInPages }));
-  expect(all("AWS::Cognito::UserPoolDomain")).toHaveLength(count);
+it("an adopted user pool gets a domain for sign-in pages with signInPages=true", async () => {
+  const { all } = await synthesized(readConfig({ console: true, ...adopted, signInPages: "true" }));
+  expect(all("AWS::Cognito::UserPoolDomain")).toHaveLength(1);
 });

@@ -11,7 +11,17 @@ import { AUTHORIZATION_PATTERN } from "#shared/sessions/session-id.ts";
 import type { Route } from "../../../infra/routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
-import { at, isFields, listed, ownIdentity, synthesized, synthesizedAnew, type Template, target } from "../template.ts";
+import {
+  at,
+  closed,
+  consoleOfIssuer,
+  isFields,
+  listed,
+  synthesized,
+  type Template,
+  target,
+  withBackups,
+} from "../template.ts";
 
 let template: Template;
 beforeAll(async () => {
@@ -229,9 +239,9 @@ describe("methods", () => {
   });
 
   it("send no CORS header if no origin is configured", async () => {
-    const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
-    expect(JSON.stringify(closed.resources)).not.toContain("Access-Control");
-    const [api] = closed.all("AWS::ApiGateway::RestApi");
+    const { resources, all } = await synthesized(closed);
+    expect(JSON.stringify(resources)).not.toContain("Access-Control");
+    const [api] = all("AWS::ApiGateway::RestApi");
     expect(JSON.stringify(api?.properties.Body)).not.toMatch(/options/i);
   });
 });
@@ -271,10 +281,8 @@ describe("the authorizer", () => {
       at(functionOf(authorizer.file).properties, "Environment", "Variables", "JWKS_URI");
     const pool = at(template.functionOf(authorizer.file).properties, "Environment", "Variables", "ISSUER");
     expect(keysOf(template)).toEqual({ "Fn::Join": ["", [pool, "/.well-known/jwks.json"]] });
-    const issuer = { issuer: "https://issuer.example", audience: ["app"] };
-    expect(keysOf(await synthesized({ ...ownIdentity, ...issuer }))).toBeUndefined();
-    const jwksUri = "https://keys.example/jwks";
-    expect(keysOf(await synthesized({ ...ownIdentity, ...issuer, jwksUri }))).toBe(jwksUri);
+    expect(keysOf(await synthesized(closed))).toBeUndefined();
+    expect(keysOf(await synthesized(consoleOfIssuer))).toBe("https://keys.example/jwks");
   });
 });
 
@@ -310,9 +318,8 @@ describe("stage", () => {
   it("gets a new deployment when a route or an answer changes", async () => {
     const deploymentOf = ({ all }: Template) => all("AWS::ApiGateway::Deployment").map(({ id }) => id);
     expect(deploymentOf(template)).toHaveLength(1);
-    expect(deploymentOf(await synthesizedAnew())).toEqual(deploymentOf(template));
-    const other = await synthesized({ ...ownIdentity, allowedOrigins: ["https://other.example.com"] });
-    expect(deploymentOf(other)).not.toEqual(deploymentOf(template));
+    expect(deploymentOf(await synthesized(withBackups))).toEqual(deploymentOf(template));
+    expect(deploymentOf(await synthesized(closed))).not.toEqual(deploymentOf(template));
   });
 
   it("has separate throttles for imports, exports, bulk jobs, work on territories and map pins, so that other routes keep their rate", () => {

@@ -38,13 +38,17 @@ const MAX_INLINE_POLICIES = 10_240;
 const LONGEST_ARN = `arn:aws:lambda:ap-southeast-1:123456789012:function:${"f".repeat(64)}:live`;
 
 /**
- * Options that make the synthesis fast. With them, the CDK does not copy the bundles and does not check CloudFormation's rules, which
- * app.long.test.ts checks.
+ * Options that make the synthesis fast. With them, the CDK does not copy the bundles, records no stack traces, and does not check
+ * CloudFormation's rules, which app.long.test.ts checks.
  */
 const quick = {
   treeMetadata: false,
   builtinCloudFormationValidation: false,
-  context: { "aws:cdk:disable-asset-staging": true },
+  context: {
+    "aws:cdk:disable-asset-staging": true,
+    "aws:cdk:disable-stack-trace": true,
+    "aws:cdk:disable-creation-stack-traces": true,
+  },
 } as const satisfies AppProps;
 
 interface Written extends CloudFormationTemplate {

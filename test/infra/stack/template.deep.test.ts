@@ -3,10 +3,9 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
 import { canary, eventFunctions, routes } from "../../../infra/routes/routes.ts";
-import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { API_TIMEOUT_SECONDS } from "../../../infra/stack/api.ts";
 import { functionFiles } from "../../../infra/synth.ts";
-import { at, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { at, closed, listed, ownIdentity, small, synthesized, type Template, target } from "../template.ts";
 
 const DAY_SECONDS = 86_400;
 /** Maximum memory of a function in a new AWS account, in megabytes. */
@@ -79,8 +78,8 @@ describe("storage", () => {
         AllowedHeaders: ["content-type", "if-none-match", "x-amz-checksum-sha256"],
       }),
     ]);
-    const closed = await synthesized({ ...ownIdentity, allowedOrigins: [] });
-    expect(closed.all("AWS::S3::Bucket")[0]?.properties.CorsConfiguration).toBeUndefined();
+    const { all } = await synthesized(closed);
+    expect(all("AWS::S3::Bucket")[0]?.properties.CorsConfiguration).toBeUndefined();
   });
 
   it("accepts TLS only, in the bucket and in the queues", () => {
@@ -343,14 +342,14 @@ describe("functions", () => {
       "events/deliver": 50,
     });
     expect(sendersIn(template)).toBe(50);
-    const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
-    expect(reservedIn(small)).toEqual({});
-    expect(sendersIn(small)).toBe(2);
-    const inQueues = small
+    const least = await synthesized(small);
+    expect(reservedIn(least)).toEqual({});
+    expect(sendersIn(least)).toBe(2);
+    const inQueues = least
       .all("AWS::Lambda::EventSourceMapping")
       .map(({ properties }) => Number(at(properties, "ScalingConfig", "MaximumConcurrency") ?? 0));
     expect(inQueues.reduce((sum, one) => sum + one, 0)).toBe(NEW_ACCOUNT_EXECUTIONS - 2);
-    for (const { properties } of small.all("AWS::Lambda::Function")) {
+    for (const { properties } of least.all("AWS::Lambda::Function")) {
       expect(properties.MemorySize, String(properties.Description)).toBeLessThanOrEqual(NEW_ACCOUNT_MB);
     }
   });

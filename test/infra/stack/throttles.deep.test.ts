@@ -10,7 +10,17 @@ import { type Route, WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
 import { authorizer, routes } from "../../../infra/routes/routes.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
-import { at, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import {
+  at,
+  closed,
+  consoleOfIssuer,
+  listed,
+  ownIdentity,
+  small,
+  synthesized,
+  type Template,
+  target,
+} from "../template.ts";
 
 let template: Template;
 beforeAll(async () => {
@@ -41,13 +51,13 @@ describe("the throttle of each company", () => {
   });
 
   it("lets one company's readers keep at most a third of the concurrency of each streamed function, with any quota", async () => {
-    for (const accountConcurrency of [345, 1_000, 7_000]) {
-      const capacity = capacityOf({ preset: "production", accountConcurrency });
-      const made = await synthesized({ ...ownIdentity, capacity });
+    for (const config of [closed, ownIdentity, consoleOfIssuer]) {
+      const made = await synthesized(config);
       const own = at(made.all("AWS::ApiGateway::UsagePlan")[0]?.properties, "ApiStages", 0, "Throttle");
       const reserved = (file: string) => at(made.functionOf(file).properties, "ReservedConcurrentExecutions");
       const all = made.all("AWS::Lambda::Function").map(({ properties }) => properties.ReservedConcurrentExecutions);
-      const unreserved = accountConcurrency - all.reduce<number>((sum, one) => sum + Number(one ?? 0), 0);
+      const unreserved =
+        config.capacity.accountConcurrency - all.reduce<number>((sum, one) => sum + Number(one ?? 0), 0);
       for (const { method, path, file } of routes.filter(({ streamed }) => streamed)) {
         const { RateLimit, BurstLimit } = z.parse(Limits, at(own, `${path}/${method}`));
         const executions = Number(reserved(file) ?? unreserved);
@@ -84,13 +94,13 @@ describe("the throttle of each company", () => {
       company: { perSecond: 20, burst: 40 },
     });
     expect(capacityOf({ preset: "production", companyRate: 50 }).company).toEqual({ perSecond: 50, burst: 100 });
-    const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
-    const [common, ...own] = listed(at(small.all("AWS::ApiGateway::Stage")[0]?.properties, "MethodSettings"));
+    const { all } = await synthesized(small);
+    const [common, ...own] = listed(at(all("AWS::ApiGateway::Stage")[0]?.properties, "MethodSettings"));
     expect(common).toMatchObject({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 });
     const limited = own.filter((setting) => at(setting, "ThrottlingRateLimit") !== WITHOUT_TOKEN.perSecond);
     for (const setting of limited) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
     // Ten executions are too few for a share of each company: only the time limits its readers.
-    const plan = small.all("AWS::ApiGateway::UsagePlan")[0]?.properties;
+    const plan = all("AWS::ApiGateway::UsagePlan")[0]?.properties;
     expect(at(plan, "ApiStages", 0, "Throttle", "/api/prospects/GET")).toBeUndefined();
   });
 
@@ -104,9 +114,12 @@ describe("the throttle of each company", () => {
   });
 });
 
-describe.each(["small", "production"] as const)("with the preset %s", (preset) => {
+describe.each([
+  ["small", small],
+  ["production", ownIdentity],
+])("with the preset %s", (_, config) => {
   it("no flood without a token makes API Gateway refuse a request with a token, or a refresh of a session", async () => {
-    const made = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset }) });
+    const made = await synthesized(config);
     const [stage] = made.all("AWS::ApiGateway::Stage");
     const settings = z.parse(z.array(Setting), at(stage?.properties, "MethodSettings"));
     const verbs = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"];

@@ -7,10 +7,9 @@ import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
-import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { CONSOLE_PROOF, VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
-import { at, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { at, listed, small, synthesized, type Template, target, withConsole } from "../template.ts";
 
 let template: Template;
 beforeAll(async () => {
@@ -103,7 +102,6 @@ describe("the web ACL", () => {
     expect(readConfig({ preset: "production" }).webAcl).toBe(true);
     expect(readConfig({ preset: "production", webAcl: "false" }).webAcl).toBe(false);
     expect(readConfig({ webAcl: "true" }).webAcl).toBe(true);
-    const { webAcl: _, ...small } = { ...ownIdentity, capacity: capacityOf({ preset: "small" }) };
     expect((await synthesized(small)).all("AWS::WAFv2::WebACL")).toEqual([]);
   });
 
@@ -133,15 +131,15 @@ describe("the web ACL", () => {
   });
 
   it("counts requests through the console by the user's address, which CloudFront sets, and all others by their own", async () => {
-    const withConsole = await synthesized({ ...ownIdentity, console: {} });
-    const all = listed(at(withConsole.all("AWS::WAFv2::WebACL")[0]?.properties, "Rules"));
+    const made = await synthesized(withConsole);
+    const all = listed(at(made.all("AWS::WAFv2::WebACL")[0]?.properties, "Rules"));
     const flood = (name: string) =>
       at(
         all.find((rule) => at(rule, "Name") === name),
         "Statement",
         "RateBasedStatement",
       );
-    const [distribution] = withConsole.all("AWS::CloudFront::Distribution");
+    const [distribution] = made.all("AWS::CloudFront::Distribution");
     const origins = listed(at(distribution?.properties, "DistributionConfig", "Origins"));
     const sent = origins.flatMap((origin) => listed(at(origin, "OriginCustomHeaders")));
     const proof = at(
