@@ -276,9 +276,9 @@ test.each([
 });
 
 test("if a prospect is deleted during a request, a device gets no two items with the same version of its appointment", async () => {
-  const { context: direct, owner, time } = await newTimedStage(db);
-  const context = { ...direct, table: db.table };
   for (let call = 1, isReached = true; isReached; call++) {
+    const { context: direct, owner, time } = await newTimedStage(db);
+    const context = { ...direct, table: db.table };
     const device = new Device(owner.userId, ["prospects", "appointments"], [500]);
     const pull = async (by: Pick<typeof direct, "table" | "clock" | "secrets">): Promise<void> => {
       const { cursor, limit, types } = device;
