@@ -184,7 +184,7 @@ test("a list has the rows that the second implementation accepts, newest first",
       expect(found.map(({ id }) => id)).toEqual(wanted.map(({ id }) => id));
       if (wanted.length > 0) hits++;
     }),
-    { numRuns: sized({ short: 800, wide: 10_000 }) },
+    { numRuns: sized({ short: 2_000, wide: 10_000 }) },
   );
   // `hits` counts the random queries that find at least one prospect. With only a few of them, the test would prove little, because it
   // would compare almost only empty lists.
