@@ -10,9 +10,10 @@ import { caseless, folded, searchable } from "#shared/caseless.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DisplayValue } from "#shared/reference/schema.ts";
 
-const letters = Array.from({ length: 0x110000 }, (_, point) => point)
-  .filter((point) => point < 0xd800 || point > 0xdfff)
-  .map((point) => String.fromCodePoint(point));
+/** All code points except surrogates, private ones and those without a meaning. The exceptions have only one form. */
+const letters = Array.from({ length: 0x110000 }, (_, point) => String.fromCodePoint(point)).filter(
+  (letter) => !/[\p{Cs}\p{Co}\p{Cn}]/u.test(letter),
+);
 
 const writings = (text: string): string[] => [
   text.toUpperCase(),

@@ -178,10 +178,13 @@ function startFunctions(
   onInvoked: (failed: boolean) => void,
 ): ReadonlyMap<string, LocalFunction> {
   const warm = new WarmEnvironments(options.warmth);
+  const { startThread } = options;
+  const proxy = startThread === undefined ? guard?.endpoint : undefined;
   const host = {
-    variables: { ...engines.variables, ...(guard !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: guard.endpoint }) },
+    variables: { ...engines.variables, ...(proxy !== undefined && { AWS_ENDPOINT_URL_DYNAMODB: proxy }) },
     worker: dir.worker,
-    startThread: options.startThread,
+    startThread,
+    refusal: guard?.refusal,
     compileCache: dir.compileCache,
     warm,
     log({ name, file, LoggingConfig }: LocalFunction["spec"], text: string) {

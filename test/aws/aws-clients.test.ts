@@ -169,11 +169,12 @@ describe("each attempt ends if", () => {
     ["no answer comes", () => undefined],
     ["the answer only begins", (response) => response.writeHead(200).write("{")],
   ])("%s", async (_, answer) => {
-    const { endpoint, bodies } = await listen(answer);
+    const { endpoint } = await listen(answer);
     const client = dynamoClient(settings(endpoint, { answerMs: 50, attempts: 2 }));
     const error = await thrownBy(client.send(get));
     expect(isTransient(error)).toBe(true);
-    expect(bodies).toHaveLength(2);
+    // On a busy machine, an attempt may end before its request arrives.
+    expect(error).toMatchObject({ $metadata: { attempts: 2 } });
   });
 });
 

@@ -8,6 +8,7 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import { inOrder, pageOf } from "#shared/company-index/search/page.ts";
 import { BboxFilter } from "#shared/company-index/search/row-filter.ts";
 import { boxAround, metersBetween } from "#shared/geometry/distance.ts";
+import { sized } from "../harness/tier.ts";
 import { plainRow } from "./plain-rows.ts";
 
 const lats = fc.oneof(fc.double({ min: -90, max: 90, noNaN: true }), fc.constantFrom(-90, 0, 90, 89.9999));
@@ -46,7 +47,9 @@ test("the rows of a segment are tested once", () => {
   expect(area.rowsInside({ ...places })).not.toBe(area.rowsInside(places));
 });
 
-test("the box of a circle contains each point within its distance, over the antimeridian and the poles too", () => {
+test("the box of a circle contains each point within its distance, over the antimeridian and the poles too", {
+  tags: "sized",
+}, () => {
   fc.assert(
     fc.property(points, points, fc.double({ min: 0, max: 1, noNaN: true }), (center, point, share) => {
       const meters = metersBetween(center, point.lat, point.lng);
@@ -56,7 +59,7 @@ test("the box of a circle contains each point within its distance, over the anti
       expect(point.lat >= south && point.lat <= north).toBe(true);
       expect(west <= east ? point.lng >= west && point.lng <= east : point.lng >= west || point.lng <= east).toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: sized({ short: 150, wide: 1_000 }) },
   );
 });
 
@@ -121,7 +124,7 @@ const within = ([minLng, minLat, maxLng, maxLat]: Box, x: number, y: number): [l
 
 describe("geohash ranges", () => {
   const part = fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0, 1));
-  test("cover every point of the box, sorted and disjoint", () => {
+  test("cover every point of the box, sorted and disjoint", { tags: "sized" }, () => {
     fc.assert(
       fc.property(box, fc.array(fc.tuple(part, part), { minLength: 20, maxLength: 20 }), (bbox, points) => {
         const ranges = geohashRanges(bbox);
@@ -136,7 +139,7 @@ describe("geohash ranges", () => {
         }
         expect(ranges.length).toBeLessThan(220);
       }),
-      { numRuns: 1_000 },
+      { numRuns: sized({ short: 200, wide: 3_000 }) },
     );
   });
 
@@ -160,7 +163,7 @@ const rows = fc.array(
   { minLength: 1, maxLength: 300, size: "max" },
 );
 
-test("the bbox filter finds the rows in the box, and compares few rows outside the box", () => {
+test("the bbox filter finds the rows in the box, and compares few rows outside the box", { tags: "sized" }, () => {
   fc.assert(
     fc.property(rows, box, (given, bbox) => {
       const sorted = given.toSorted((a, b) => atGeohash(a) - atGeohash(b));
@@ -180,7 +183,7 @@ test("the bbox filter finds the rows in the box, and compares few rows outside t
       expect(filter.size).toBe(covered.length);
       for (const row of sorted.keys()) expect(filter.has(row)).toBe(expected.includes(row));
     }),
-    { numRuns: 400 },
+    { numRuns: sized({ short: 100, wide: 1_000 }) },
   );
 });
 

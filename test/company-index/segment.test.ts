@@ -60,7 +60,7 @@ const sample = fc.sample(entry, { numRuns: 50, seed: 3 });
 test("a damaged byte anywhere is an error, never other content", { tags: "sized" }, () => {
   // The test damages each byte of a segment once, and decodes the whole segment each time. The duration therefore grows with the square of
   // the number of rows.
-  const groups = encodeSegment(sample.slice(0, sized({ short: 20, wide: 50 })));
+  const groups = encodeSegment(sample.slice(0, sized({ short: 10, wide: 50 })));
   for (const [group, decode] of Object.entries({ main: decodeMain, geo: decodeGeo, text: decodeText })) {
     const bytes = groups[group === "main" ? "main" : group === "geo" ? "geo" : "text"];
     const good = decode(group, bytes);

@@ -6,13 +6,16 @@ import { cutAtMeridian, joinedAtMeridian, withoutCuts } from "#shared/geometry/m
 import type { Ring } from "#shared/geometry/ring.ts";
 import { exteriorRing } from "#shared/territories/geojson.ts";
 import { signOf } from "#shared/territories/import.ts";
+import { sized } from "../harness/tier.ts";
 
 /** Moves a longitude that was counted from the 180th meridian to the range of longitudes. */
 const onEarth = ([x, lat]: readonly [number, number]): [number, number] => [x < 0 ? x + 180 : x - 180, lat];
 const isInside = (ring: Ring, [x, y]: readonly [number, number]): boolean | 0 =>
   pointInPolygon([x, y], [[...ring, ...ring.slice(0, 1)].map(([lng, lat]) => [lng, lat])]);
 
-test("the parts of a cut ring cover what the ring covers, and no edge of them crosses the meridian", () => {
+test("the parts of a cut ring cover what the ring covers, and no edge of them crosses the meridian", {
+  tags: "sized",
+}, () => {
   const place = fc.tuple(fc.integer({ min: -40, max: 40 }), fc.integer({ min: -40, max: 40 }));
   fc.assert(
     fc.property(
@@ -36,7 +39,7 @@ test("the parts of a cut ring cover what the ring covers, and no edge of them cr
         }
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: sized({ short: 200, wide: 3_000 }) },
   );
 });
 
@@ -55,7 +58,7 @@ const star = fc
     }),
   );
 
-test("a ring that was cut is joined to the same ring, and other rings are not joined", () => {
+test("a ring that was cut is joined to the same ring, and other rings are not joined", { tags: "sized" }, () => {
   const open = (ring: Ring) => exteriorRing(ring.map(([lng, lat]) => [lng, lat])).slice(0, -1);
   fc.assert(
     fc.property(star, (ring) => {
@@ -66,7 +69,7 @@ test("a ring that was cut is joined to the same ring, and other rings are not jo
       expect(signOf({ name: "T", polygon: joined })).toBe(signOf({ name: "T", polygon: ring }));
       expect(withoutCuts(ring)).toHaveLength(joined?.length ?? 0);
     }),
-    { numRuns: 1_000 },
+    { numRuns: sized({ short: 200, wide: 3_000 }) },
   );
   const square = (west: number, south: number): Ring => [
     [west, south],

@@ -6,6 +6,7 @@ import fc from "fast-check";
 import pointInPolygon from "point-in-polygon-hao";
 import { expect, test } from "vitest";
 import { type Ring, RingArea } from "#shared/geometry/ring.ts";
+import { sized } from "../harness/tier.ts";
 
 /**
  * Coordinates on a small grid. With them, random points and boxes are often on vertices and edges, and edges are often horizontal or
@@ -45,12 +46,14 @@ function found(ring: Ring, points: readonly (readonly [number, number])[]): bool
   return single;
 }
 
-test("a point is inside by the even-odd rule, on edges and vertices too, as point-in-polygon-hao finds it", () => {
+test("a point is inside by the even-odd rule, on edges and vertices too, as point-in-polygon-hao finds it", {
+  tags: "sized",
+}, () => {
   fc.assert(
     fc.property(rings(onGrid), fc.array(pointOf(onGrid), { minLength: 10, maxLength: 10 }), (ring, points) => {
       expect(found(ring, points)).toEqual(points.map((place) => expected(ring, place)));
     }),
-    { numRuns: 1_000 },
+    { numRuns: sized({ short: 250, wide: 3_000 }) },
   );
   fc.assert(
     fc.property(rings(anywhere), pointOf(anywhere), fc.nat(20), (ring, point, edge) => {
@@ -63,7 +66,7 @@ test("a point is inside by the even-odd rule, on edges and vertices too, as poin
       ] as const;
       expect(found(ring, points)).toEqual(points.map((place) => expected(ring, place)));
     }),
-    { numRuns: 3_500 },
+    { numRuns: sized({ short: 800, wide: 10_000 }) },
   );
 });
 
@@ -98,7 +101,7 @@ function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boo
   return found.includes(0) || found.filter((inside) => inside === true).length % 2 === 1;
 }
 
-test("an edge of more than half a turn crosses the 180th meridian, if the ring then closes", () => {
+test("an edge of more than half a turn crosses the 180th meridian, if the ring then closes", { tags: "sized" }, () => {
   // Every second point of a finer grid. A quarter of them is on the grid of the rings.
   const points = Array.from({ length: 25 * 7 }, (_, i): [number, number] => [
     (i % 25) * 15 - 180,
@@ -108,7 +111,7 @@ test("an edge of more than half a turn crosses the 180th meridian, if the ring t
     fc.property(fc.array(coarse, { minLength: 3, maxLength: 14 }), (ring) => {
       expect(found(ring, points)).toEqual(points.map((point) => expectedOnEarth(ring, point)));
     }),
-    { numRuns: 2_000 },
+    { numRuns: sized({ short: 400, wide: 6_000 }) },
   );
 });
 

@@ -7,7 +7,7 @@ import { EventEmitter } from "node:events";
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { SignatureV4 } from "@smithy/signature-v4";
+import { prepareRequest, SignatureV4 } from "@smithy/signature-v4";
 import { instances } from "#shared/instance.ts";
 import { root } from "../../infra/build/bundle.ts";
 import { replaceConsole } from "../../infra/local/runtime/console.ts";
@@ -17,6 +17,7 @@ import { serveInvocations } from "../../infra/local/runtime/runtime.ts";
 interface Invoked {
   readonly requestId: string;
   readonly accessKey: string | undefined;
+  readonly refusal: ThreadOptions["refusal"];
   readonly onLine: (line: string) => void;
   readonly onCrash: (error: Error) => void;
 }
@@ -40,25 +41,43 @@ const ACCESS_KEY = "AWS_ACCESS_KEY_ID";
 /** The access key of all functions, because they share the clients of the SDK. */
 const SHARED_KEY = "all-functions";
 
+/** Throws if the policy of the function does not allow this call of DynamoDB. */
+function assertAllowed({ headers, body }: HttpRequest): void {
+  const [service, operation = ""] = String(headers["x-amz-target"]).split(".");
+  if (service !== "DynamoDB_20120810") return;
+  const reason = invoked.getStore()?.refusal?.(accessKeyId(), operation, String(body));
+  if (reason !== undefined) throw new Error(reason);
+}
+
+type HttpRequest = ReturnType<typeof prepareRequest>;
+const accessKeyId = (): string => invoked.getStore()?.accessKey ?? SHARED_KEY;
+
 /**
- * Makes each signed request and each presigned URL name the function whose invocation signs it, so that the local servers can check the
- * rights of this function.
+ * Makes each request and each presigned URL name the function whose invocation sends it, so that the local servers can check the rights of
+ * this function. The servers verify only the signatures of presigned URLs, so no other signature is computed.
  */
 function nameFunctions(): void {
-  const credentialProvider = async () => ({
-    accessKeyId: invoked.getStore()?.accessKey ?? SHARED_KEY,
-    secretAccessKey: "local",
-  });
-  for (const name of ["sign", "presign"] as const) {
-    const signing = SignatureV4.prototype[name];
-    Object.defineProperty(SignatureV4.prototype, name, {
+  const credentialProvider = async () => ({ accessKeyId: accessKeyId(), secretAccessKey: "local" });
+  const { presign } = SignatureV4.prototype;
+  Object.defineProperties(SignatureV4.prototype, {
+    signRequest: {
+      async value(request: HttpRequest): Promise<HttpRequest> {
+        const prepared = prepareRequest(request);
+        assertAllowed(prepared);
+        const credential = `Credential=${accessKeyId()}/20260101/us-east-1/local/aws4_request`;
+        const authorization = `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=host, Signature=${"0".repeat(64)}`;
+        const headers = { ...prepared.headers, "x-amz-date": "20260101T000000Z", authorization };
+        return Object.assign(prepared, { headers });
+      },
+    },
+    presign: {
       value(this: SignatureV4, ...args: readonly unknown[]): unknown {
         // The local server of S3 computes signatures too, outside of invocations.
         if (invoked.getStore() !== undefined) Object.assign(this, { credentialProvider });
-        return Reflect.apply(signing, this, args);
+        return Reflect.apply(presign, this, args);
       },
-    });
-  }
+    },
+  });
 }
 
 /** An uncaught error ends the environment of the function that caused it, as in a worker thread. Any other one ends the service. */
@@ -102,7 +121,7 @@ export function sharedProcess(): (options: ThreadOptions) => Thread {
   process.env[ACCESS_KEY] = SHARED_KEY;
   nameFunctions();
   let all: Promise<unknown> | undefined;
-  return ({ file, data, variables }) => {
+  return ({ file, data, variables, refusal }) => {
     setVariables(variables, known);
     const toService = new EventEmitter<{ message: [FromWorker]; error: [Error]; exit: [] }>();
     const toFunction = new EventEmitter<{ message: [ToWorker] }>();
@@ -124,7 +143,7 @@ export function sharedProcess(): (options: ThreadOptions) => Thread {
       data,
       load,
       during: (requestId, work) =>
-        instances.run(instance, () => invoked.run({ requestId, accessKey, onLine, onCrash }, work)),
+        instances.run(instance, () => invoked.run({ requestId, accessKey, refusal, onLine, onCrash }, work)),
     }).catch(onCrash);
     return Object.assign(toService, {
       postMessage: (message: ToWorker) => void toFunction.emit("message", message),

@@ -11,7 +11,7 @@ const LONG_MS = 20_000;
 /** Why a test needs more than 20 seconds. The keys are parts of its full name: file, then the names of the suites and of the test. */
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
-    "Five phones synchronize completely after random steps, one request after the other.",
+    "Three phones synchronize completely after random steps, one request after the other.",
 };
 
 function line(name: string, ms: number): string {

@@ -2,7 +2,7 @@
  * Tests that every endpoint rejects an invalid field with an error that contains a JSON pointer to the field. Also tests that it ignores an
  * unknown field.
  */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Answer, send, tokenOf } from "../harness/client.ts";
 import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
@@ -37,47 +37,41 @@ function rowOf(name: string): Row {
   return row;
 }
 
-describe.each(writes)("%s", (_, row) => {
-  // All routes read bodies with the same code. Bodies of 5 MB and 11 MB are therefore tested with one route only (in hostile.api.test.ts).
-  test("a body above 1 MB is rejected", async () => {
-    problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
-  });
+/** All routes read bodies with the same code, so a few of them show its limits. */
+const someWrites = [
+  "POST /api/prospects",
+  "PATCH /api/territories/{id}",
+  "PUT /api/prospects/{id}/tags",
+  "POST /api/sync/operations",
+].map((name) => [name, rowOf(name)] as const);
+const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
+/** Returns the JSON text of a valid body after these fields. */
+const after = (fields: string, row: Row): string => `{${fields},${JSON.stringify(bodyFor(row)).slice(1)}`;
 
-  test("unknown fields and the server's own fields are ignored; `__proto__` and `constructor.prototype` are malformed", async () => {
-    const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`k${i}`, i]));
-    const expected = row.statuses[0];
-    for (const extra of [
-      JSON.stringify(many).slice(1, -1),
-      '"constructor":{"isActive":false}',
-      '"id":1,"companyId":1,"createdAt":"2001-01-01T00:00:00Z","deletedAt":"2001-01-01T00:00:00Z","version":9',
-    ]) {
-      const answer = await sendText(row, `{${extra},${JSON.stringify(bodyFor(row)).slice(1)}`);
-      expect(answer.status, answer.text).toBe(expected);
-      expect(answer.text).not.toMatch(/"(?:id|companyId)":1[,}]|2001-01-01|k999/);
-    }
-    for (const forbidden of ['"__proto__":{"role":"owner"}', '"constructor":{"prototype":{"isActive":false}}']) {
-      const body = `{${forbidden},${JSON.stringify(bodyFor(row)).slice(1)}`;
-      problemOf(await sendText(row, body), 400, "malformed_json");
-    }
-  });
-});
-
-describe.each(writes)("%s", (_, row) => {
-  test("a thousand levels of nesting are parsed, in known and in unknown fields; deeper nesting is malformed", async () => {
-    const nested = "[".repeat(1_000) + "]".repeat(1_000);
-    const answer = await sendText(row, withField(row, "more", nested));
+test.each(writes)(
+  "%s ignores unknown fields and the server's own fields, and `__proto__` is malformed",
+  async (_, row) => {
+    const many = JSON.stringify(Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`k${i}`, i]))).slice(1, -1);
+    const own =
+      '"id":1,"companyId":1,"createdAt":"2001-01-01T00:00:00Z","deletedAt":"2001-01-01T00:00:00Z","version":9';
+    const fields = `${many},"constructor":{"isActive":false},${own},"more":${nested(1_000)}`;
+    const answer = await sendText(row, after(fields, row));
     expect(answer.status, answer.text).toBe(row.statuses[0]);
-    for (const field of Object.keys(bodyFor(row) ?? {}).slice(0, 1)) {
-      problemOf(await sendText(row, withField(row, field, nested)), 400, "validation_failed");
-    }
-    // All routes read bodies with the same code. The deepest nesting is therefore tested with one route only, because parsing it takes
-    // long.
-    for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
-      const deep = "[".repeat(depth) + "]".repeat(depth);
-      problemOf(await sendText(row, withField(row, "more", deep)), 400, "malformed_json");
-      problemOf(await sendText(row, "[".repeat(depth)), 400, "malformed_json");
-    }
-  });
+    expect(answer.text).not.toMatch(/"(?:id|companyId)":1[,}]|2001-01-01|k999/);
+    problemOf(await sendText(row, after('"__proto__":{"role":"owner"}', row)), 400, "malformed_json");
+  },
+);
+
+test.each(someWrites)("%s: a body is malformed if it is nested too deeply or changes a prototype", async (_, row) => {
+  const [field = ""] = Object.keys(bodyFor(row) ?? {});
+  problemOf(await sendText(row, withField(row, field, nested(1_000))), 400, "validation_failed");
+  for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
+    problemOf(await sendText(row, withField(row, "more", nested(depth))), 400, "malformed_json");
+    problemOf(await sendText(row, "[".repeat(depth)), 400, "malformed_json");
+  }
+  const prototype = '"constructor":{"prototype":{"isActive":false}}';
+  problemOf(await sendText(row, after(prototype, row)), 400, "malformed_json");
+  problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
 });
 
 const freeForms = [
@@ -129,11 +123,11 @@ const names: Readonly<Record<string, readonly string[]>> = {
   "POST /api/webhooks": ["name"],
   "PATCH /api/webhooks/{id}": ["name"],
 };
-const ids = ["9007199254740992", "1e300", "-1", "0", "1.5", '"1"', "true"];
-const instants = ["2026-02-30", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z", "26-1-1", "", "now"].map((text) =>
+const ids = ["9007199254740992", '"1"', "0", "1.5", "1e300", "-1", "true"];
+const instants = ["2026-02-30", "26-1-1", "now", "2026-13-01T00:00:00Z", "2026-01-01T25:00:00Z", ""].map((text) =>
   JSON.stringify(text),
 );
-const numbers = ["1e999", "-1e999", '"NaN"', '"Infinity"', '"1"', "[]", "true"];
+const numbers = ["1e999", '"1"', "[]", "true", "-1e999", '"NaN"', '"Infinity"'];
 const notJson = ["NaN", "Infinity", "-Infinity", "nan", "inf", "0x10", "+1", ".5", "1.", "01", "1_0"];
 
 interface Fields {
@@ -143,12 +137,11 @@ interface Fields {
 
 const prospectIds = ["addressId", "currentStatusId", "assignedToUserId"];
 const refused: readonly Fields[] = [
-  { fields: texts, values: ['"\\ud800"', '"\\udc00x"', "7", "[]"] },
+  { fields: texts, values: ['"\\ud800"', "7", "[]", '"\\udc00x"'] },
   {
     fields: { ...names, ...territories },
     values: ['"\\u0000"', '"\\u0007 \\u007f"', '"\\u200b\\u202e"'],
   },
-  { fields: names, values: ['""', '"  \\t"', '"\\u3000"'] },
   {
     fields: {
       "POST /api/prospects": prospectIds,
@@ -180,32 +173,21 @@ const refused: readonly Fields[] = [
     },
     values: numbers,
   },
-  {
-    fields: { "POST /api/territories": ["polygon"], "PATCH /api/territories/{id}": ["polygon"] },
-    values: [
-      "[]",
-      "[[0,0],[1,1]]",
-      "[[0,0],[1e999,0],[1,1]]",
-      '[[0,0],["NaN",0],[1,1]]',
-      "[[0,0],[1,-91],[1,1]]",
-      "{}",
-    ],
-  },
   { fields: { "PUT /api/prospects/{id}/tags": ["tagIds"] }, values: ["7", "{}", ...ids.map((id) => `[${id}]`)] },
 ];
+/** The first route of each group gets all values. The fields of the others have the same schemas, and get the first three. */
 const cases = refused.flatMap(({ fields, values }) =>
-  Object.entries(fields).flatMap(([route, names]) => names.map((name) => [route, name, values] as const)),
+  Object.entries(fields).map(([route, names], i) => [route, names, i === 0 ? values : values.slice(0, 3)] as const),
 );
 
-test.each(cases.toSorted(([a], [b]) => a.localeCompare(b)))("%s: an error names %s", async (route, field, values) => {
+test.each(cases)("%s: errors name %j", async (route, fields, values) => {
   const row = rowOf(route);
   for (const value of values) {
-    const answer = await sendText(row, withField(row, field, value));
-    const pointers = problemOf(answer, 400, "validation_failed").map(({ pointer }) => pointer);
-    expect(
-      pointers.map((pointer) => pointer?.split("/")[1]),
-      value,
-    ).toEqual(pointers.map(() => field));
+    const body = fields.map((field) => `${JSON.stringify(field)}:${value}`).join(",");
+    const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => !fields.includes(name));
+    const rest = others.map(([name, other]) => `,${JSON.stringify(name)}:${JSON.stringify(other)}`).join("");
+    const faults = problemOf(await sendText(row, `{${body}${rest}}`), 400, "validation_failed");
+    expect(new Set(faults.map(({ pointer }) => pointer?.split("/")[1])), value).toEqual(new Set(fields));
   }
 });
 
@@ -219,24 +201,13 @@ test.each(["POST /api/prospects", "PATCH /api/territories/{id}"])(
   },
 );
 
-describe.each(withIds)("%s", (_, row) => {
-  test("invalid ids are rejected, also with an encoded slash", async () => {
-    const body = bodyFor(row);
-    for (const id of [
-      "9007199254740992",
-      "99999999999999999999",
-      "0",
-      "-1",
-      "1.5",
-      "1e3",
-      "NaN",
-      "%F0%9F%90%95",
-      "1%2F2",
-    ]) {
-      const path = row.path.replace("{id}", id).replace("{registrationId}", "1");
-      problemOf(await as.owner(row.method, path, body), 400, "validation_failed");
-    }
-  });
+const badIds = ["0", "1e3", "9007199254740992", "99999999999999999999", "-1", "1.5", "NaN", "%F0%9F%90%95", "1%2F2"];
+
+test.each(withIds)("%s: invalid ids are rejected, also with an encoded slash", async (_, row) => {
+  for (const id of row.path === "/api/prospects/{id}" ? badIds : badIds.slice(0, 3)) {
+    const path = row.path.replace("{id}", id).replace("{registrationId}", "1");
+    problemOf(await as.owner(row.method, path, bodyFor(row)), 400, "validation_failed");
+  }
 });
 
 test("an encoded slash reaches no other route", async () => {

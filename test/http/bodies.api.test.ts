@@ -9,6 +9,7 @@ import { exactNumbers, readJson } from "#shared/json.ts";
 import { send, tokenOf } from "../harness/client.ts";
 import { bodyOf, dataOf, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { sized } from "../harness/tier.ts";
 import { create, operation } from "../sync/operations/push.ts";
 
 const as = await newTeam();
@@ -137,7 +138,7 @@ test.each(broken.map((bytes) => [Buffer.from(bytes).toString("hex"), bytes] as c
   },
 );
 
-test("a text is stored exactly if its bytes are UTF-8", async () => {
+test("a text is stored exactly if its bytes are UTF-8", { tags: "sized" }, async () => {
   const { id: other } = dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   const point = fc.integer({ min: 0x80, max: 0x10ffff }).filter((it) => it < 0xd800 || it > 0xdfff);
   const piece = fc.oneof(point.map(bytesOf), fc.constantFrom(...broken, ...long, [0x61]));
@@ -151,7 +152,7 @@ test("a text is stored exactly if its bytes are UTF-8", async () => {
       if (!isUtf8) problemOf(answer, 400, "malformed_json");
       else expect(bodyOf(answer, 200, z.object({ name: z.string() })).name).toBe(`x${text}y`);
     }),
-    { numRuns: 100 },
+    { numRuns: sized({ short: 20, wide: 300 }) },
   );
 });
 

@@ -10,6 +10,7 @@ import { BUFFER, shapeOf, tileOfShapes } from "#shared/map/territory-tile.ts";
 import { type Polygon, packPolygon } from "#shared/reference/polygon.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { present } from "../harness/shapes.ts";
+import { sized } from "../harness/tier.ts";
 
 const EXTENT = 4_096;
 
@@ -79,7 +80,7 @@ const at = (polygon: Polygon, z: number, x: number, y: number) =>
   tileOfShapes([shapeOfPolygon(7, polygon)], { z, x, y });
 
 describe("a territory in a tile", () => {
-  test("covers the points that it covers on the map, apart from its simplified edge", () => {
+  test("covers the points that it covers on the map, apart from its simplified edge", { tags: "sized" }, () => {
     const places = fc.array(fc.tuple(fc.integer({ min: 0, max: EXTENT }), fc.integer({ min: 0, max: EXTENT })), {
       minLength: 30,
       maxLength: 30,
@@ -120,7 +121,7 @@ describe("a territory in a tile", () => {
           }
         },
       ),
-      { numRuns: 500 },
+      { numRuns: sized({ short: 120, wide: 1_000 }) },
     );
   });
 
@@ -274,7 +275,9 @@ describe("a tile of many territories", () => {
   });
 });
 
-test("a simplified ring is nowhere farther from the ring than the tolerance, and a clipped ring of a square has the area of both", () => {
+test("a simplified ring is nowhere farther from the ring than the tolerance, and a clipped ring of a square has the area of both", {
+  tags: "sized",
+}, () => {
   const ring = fc.array(fc.tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 60 })), {
     minLength: 3,
     maxLength: 30,
@@ -284,7 +287,7 @@ test("a simplified ring is nowhere farther from the ring than the tolerance, and
       const fewer = simplified(given, tolerance);
       for (const point of given) expect(distanceTo(fewer, point)).toBeLessThanOrEqual(tolerance + 1e-9);
     }),
-    { numRuns: 200 },
+    { numRuns: sized({ short: 60, wide: 500 }) },
   );
   const square = [
     [-5, 5],

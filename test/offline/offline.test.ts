@@ -5,6 +5,7 @@
 import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { memoryStore, type Store } from "../../docs/client/store.ts";
+import { sized } from "../harness/tier.ts";
 import { FAULTS, type Fault, Phone } from "./phone.ts";
 import { SmallService, STEP } from "./small-service.ts";
 
@@ -61,7 +62,9 @@ const step = fc.oneof(
   },
 );
 
-test("two phones hold the list of the service in the end, and each operation has its effect once", async () => {
+test("two phones hold the list of the service in the end, and each operation has its effect once", {
+  tags: "sized",
+}, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       service = new SmallService();
@@ -106,7 +109,7 @@ test("two phones hold the list of the service in the end, and each operation has
       expect(new Set(service.effects).size).toBe(service.effects.length);
       expect(service.effects.toSorted()).toEqual(added.filter((opId) => !discarded.has(opId)).toSorted());
     }),
-    { numRuns: 300 },
+    { numRuns: sized({ short: 60, wide: 1_000 }) },
   );
 });
 

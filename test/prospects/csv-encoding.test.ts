@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { decoded, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
+import { sized } from "../harness/tier.ts";
 
 async function rowsOf(bytes: readonly Uint8Array[]): Promise<CsvRow[]> {
   const rows: CsvRow[] = [];
@@ -38,7 +39,9 @@ test("an invalid byte of UTF-8 is refused with its row and the header of its col
   await expect(rowsOf([beyond ?? bytes])).rejects.toThrow("Row 2 has a byte in column 2 that");
 });
 
-test("a byte is invalid if it belongs to no valid character, and decides the encoding if there are enough of them", async () => {
+test("a byte is invalid if it belongs to no valid character, and decides the encoding if there are enough of them", {
+  tags: "sized",
+}, async () => {
   const unit = fc.oneof(
     fc.string({ unit: "binary", maxLength: 3 }).map((text) => Buffer.from(text.toWellFormed())),
     fc.uint8Array({ minLength: 1, maxLength: 3 }).map((bytes) => Buffer.from(bytes)),
@@ -53,7 +56,7 @@ test("a byte is invalid if it belongs to no valid character, and decides the enc
       );
       expect(await encodingOf(chunks)).toBe(encoding);
     }),
-    { numRuns: 100 },
+    { numRuns: sized({ short: 30, wide: 500 }) },
   );
 });
 

@@ -11,6 +11,7 @@ import { type Mapping, MappingText, readHeader } from "#shared/prospects/csv/hea
 import { mobileHeaders, synonymOf, synonyms } from "#shared/prospects/csv/synonyms.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
+import { sized } from "../harness/tier.ts";
 import { readFile } from "../jobs/read-file.ts";
 
 const names: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
@@ -198,7 +199,9 @@ const filledIn = (record: object): object =>
     }),
   );
 
-test("each row of a file is imported with the same exact cells if the file also has columns with synonyms", async () => {
+test("each row of a file is imported with the same exact cells if the file also has columns with synonyms", {
+  tags: "sized",
+}, async () => {
   const value = fc.oneof(
     fc.constantFrom("", " ", "x", "1", "91", "1e9", "bo@x.test", "CO", "x".repeat(300), "\u200B", '="1"', "a;b"),
     fc.string({ maxLength: 4 }),
@@ -236,7 +239,7 @@ test("each row of a file is imported with the same exact cells if the file also 
         compared++;
       }
     }),
-    { numRuns: 200 },
+    { numRuns: sized({ short: 50, wide: 1000 }) },
   );
   expect(compared).toBeGreaterThan(0);
 });

@@ -13,6 +13,7 @@ import { BadFile, delimiterOf, exportColumns, guarded, unguarded } from "#shared
 import { type Header, readHeader } from "#shared/prospects/csv/header.ts";
 import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
 import { csvText, decimal } from "#shared/prospects/csv/write.ts";
+import { sized } from "../harness/tier.ts";
 
 async function rowsOf(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<CsvRow[]> {
   // To detect the encoding, the bytes must be read twice. A generator can be read only once. All generators of this file yield UTF-8.
@@ -71,7 +72,7 @@ const table = (width: number) => fc.array(fc.array(awkward, { minLength: width, 
 
 const head = ["id", "name", "notes"];
 
-test("a written file reads back unchanged, wherever its bytes are cut", async () => {
+test("a written file reads back unchanged, wherever its bytes are cut", { tags: "sized" }, async () => {
   const whole = async (rows: string[][], cuts: number): Promise<void> => {
     const bytes = Buffer.from(csvText([head, ...rows]));
     const size = Math.ceil(bytes.length / cuts);
@@ -79,10 +80,14 @@ test("a written file reads back unchanged, wherever its bytes are cut", async ()
     const found = (await rowsOf(pieces)).slice(1).map(({ cells }) => cells.map(unguarded));
     expect(found).toEqual(rows.filter((cells) => cells.some((cell) => !isBlank(guarded(cell)))));
   };
-  await fc.assert(fc.asyncProperty(table(3), fc.integer({ min: 1, max: 100 }), whole), { numRuns: 300 });
+  await fc.assert(fc.asyncProperty(table(3), fc.integer({ min: 1, max: 100 }), whole), {
+    numRuns: sized({ short: 80, wide: 1_000 }),
+  });
 });
 
-test("two other CSV parsers find no cell that begins like a formula, and plain numbers and phone numbers are unchanged", () => {
+test("two other CSV parsers find no cell that begins like a formula, and plain numbers and phone numbers are unchanged", {
+  tags: "sized",
+}, () => {
   const holds = (rows: string[][]): void => {
     const text = csvText([head, ...rows]);
     const byPapa = Papa.parse<string[]>(text.replace(/\r\n$/, ""), { delimiter: ",", newline: "\r\n" }).data;
@@ -92,30 +97,32 @@ test("two other CSV parsers find no cell that begins like a formula, and plain n
       if (/^[=+\-@\t\r\n\0\uFF1D\uFF0B\uFF0D\uFF20]/.test(cell)) expect(cell).toMatch(/^(?=.*\d)[\d +\-().]+$/);
     }
   };
-  fc.assert(fc.property(table(3), holds), { numRuns: 500 });
+  fc.assert(fc.property(table(3), holds), { numRuns: sized({ short: 150, wide: 1_000 }) });
   for (const plain of ["-104.99", "+1 (303) 555-0142", "0", "-5"]) expect(guarded(plain)).toBe(plain);
   expect(guarded("=1+1")).toBe("'=1+1");
   for (const empty of ["-", "+", "- -", "+()", "--"]) expect(guarded(empty)).toBe(`'${empty}`);
 });
 
-test("removing the guard (a quote before a formula) restores the text, and changes no text without a guard", () => {
+test("removing the guard (a quote before a formula) restores the text, and changes no text without a guard", {
+  tags: "sized",
+}, () => {
   fc.assert(
     fc.property(awkward, (text) => {
       expect(unguarded(guarded(text))).toBe(text);
     }),
-    { numRuns: 5_000 },
+    { numRuns: sized({ short: 1_000, wide: 10_000 }) },
   );
   expect(unguarded("'tis")).toBe("'tis");
 });
 
-test("numbers are written without an exponent and read back unchanged", () => {
+test("numbers are written without an exponent and read back unchanged", { tags: "sized" }, () => {
   const degrees = fc.double({ min: -180, max: 180, noNaN: true }).filter((value) => Math.abs(value) >= 1e-9);
   fc.assert(
     fc.property(degrees, (value) => {
       expect(Number(decimal(value))).toBe(value);
       expect(decimal(value)).toMatch(/^-?\d+(\.\d+)?$/);
     }),
-    { numRuns: 2_000 },
+    { numRuns: sized({ short: 500, wide: 5_000 }) },
   );
   expect(decimal(-1.5e-7)).toBe("-0.00000015");
   expect(decimal(0)).toBe("0");

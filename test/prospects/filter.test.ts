@@ -11,6 +11,7 @@ import type { StoredProspect } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
+import { sized } from "../harness/tier.ts";
 import { type Names, oracle, valuesIn } from "./filter-oracle.ts";
 
 const now = "2026-01-01T00:00:00.000Z";
@@ -165,7 +166,7 @@ const callers: Record<string, Caller> = {
   rep: { companyId: 1, userId: 201, role: "sales", permissions: [] },
 };
 
-test("a list has the rows that the second implementation accepts, newest first", () => {
+test("a list has the rows that the second implementation accepts, newest first", { tags: "sized" }, () => {
   let hits = 0;
   fc.assert(
     fc.property(company, query, fc.constantFrom("admin", "viewer", "rep"), ({ names, rows }, raw, who) => {
@@ -183,7 +184,7 @@ test("a list has the rows that the second implementation accepts, newest first",
       expect(found.map(({ id }) => id)).toEqual(wanted.map(({ id }) => id));
       if (wanted.length > 0) hits++;
     }),
-    { numRuns: 3_000 },
+    { numRuns: sized({ short: 2_000, wide: 10_000 }) },
   );
   // `hits` counts the random queries that find at least one prospect. With only a few of them, the test would prove little, because it
   // would compare almost only empty lists.
@@ -210,12 +211,12 @@ const named = (text: string): string[] =>
     .map((value) => value.trim())
     .filter(Boolean);
 
-test("both parsers agree on any text of letters, quotes, commas and spaces", () => {
+test("both parsers agree on any text of letters, quotes, commas and spaces", { tags: "sized" }, () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom("a", '"', '"', ",", " "), maxLength: 12 }), (text) => {
       expect(named(text)).toEqual(valuesIn(text));
     }),
-    { numRuns: 20_000 },
+    { numRuns: sized({ short: 4_000, wide: 50_000 }) },
   );
 });
 

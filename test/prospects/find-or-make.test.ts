@@ -13,6 +13,7 @@ import { isFound } from "#shared/prospects/list/find-or-make.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
+import { sized } from "../harness/tier.ts";
 import {
   createNote,
   createProspect,
@@ -119,7 +120,7 @@ test("in any sequence, a call finds exactly what a filter over all visible prosp
       const { items } = await listProspects(here, owner, all);
       expect(new Set(items.map(({ id }) => id))).toEqual(new Set(model.map(({ id }) => id)));
     }),
-    { numRuns: 25 },
+    { numRuns: sized({ short: 8, wide: 100 }) },
   );
 });
 

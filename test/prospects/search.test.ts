@@ -10,6 +10,7 @@ import { indexRow } from "#shared/prospects/indexed.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { prospectPredicate } from "../harness/one-prospect.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
+import { sized } from "../harness/tier.ts";
 
 /** Values for the fields that the search must ignore. They contain texts for which the test searches. */
 const unsearched = { source: "abc", sourceId: "abc", customFieldData: '{"a":"abc"}' };
@@ -114,16 +115,16 @@ test("the index stores only the texts that a prospect has", () => {
   expect(indexRow(prospectRow({ ...none, name: "Ann" }))).toMatchObject({ text: "ANN", phoneDigits: "" });
 });
 
-test("a prospect is found only if each word occurs in some text", () => {
+test("a prospect is found only if each word occurs in some text", { tags: "sized" }, () => {
   fc.assert(
     fc.property(someText, prospects, fc.array(someText, { maxLength: 3 }), (query, given, notes) => {
       expect(finds(query, given, notes)).toBe(oracle(query, given, notes));
     }),
-    { numRuns: 3_000 },
+    { numRuns: sized({ short: 800, wide: 10_000 }) },
   );
 });
 
-test("any part of a text finds it, in upper case and in any Unicode normalization", () => {
+test("any part of a text finds it, in upper case and in any Unicode normalization", { tags: "sized" }, () => {
   // In upper case, an iota subscript becomes a letter, but searches ignore it.
   const grapheme = fc
     .string({ unit: "grapheme", minLength: 1, maxLength: 1 })
@@ -138,7 +139,7 @@ test("any part of a text finds it, in upper case and in any Unicode normalizatio
       expect(finds(query.normalize("NFD"), { name: text.normalize("NFC") })).toBe(true);
       expect(finds(query.normalize("NFC"), {}, [text.normalize("NFD")])).toBe(true);
     }),
-    { numRuns: 1_000 },
+    { numRuns: sized({ short: 300, wide: 3_000 }) },
   );
 });
 

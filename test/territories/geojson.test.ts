@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Polygon } from "#shared/reference/polygon.ts";
 import { exteriorRing, featureOf } from "#shared/territories/geojson.ts";
+import { sized } from "../harness/tier.ts";
 
 /**
  * Number of units in a degree. The coordinates of this test have seven decimals. In these units they are integers, so the test computes
@@ -50,7 +51,7 @@ const edges = (polygon: Polygon): string[] =>
     )
     .toSorted();
 
-test("each polygon becomes a closed, counter-clockwise ring with the same edges", () => {
+test("each polygon becomes a closed, counter-clockwise ring with the same edges", { tags: "sized" }, () => {
   fc.assert(
     fc.property(fc.oneof(ring, town), closing, (open, isClosed) => {
       const polygon = isClosed ? [...open, open[0] ?? [0, 0]] : open;
@@ -62,7 +63,7 @@ test("each polygon becomes a closed, counter-clockwise ring with the same edges"
       expect(exactArea(made) >= 0n).toBe(true);
       expect(edges(made)).toEqual(edges(polygon));
     }),
-    { numRuns: 1_000 },
+    { numRuns: sized({ short: 300, wide: 3_000 }) },
   );
 });
 

@@ -34,12 +34,13 @@ const webhookRow = async ({ companyId, webhookId }: Pipeline) =>
   StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
 
 async function change(at: Pipeline, first: number, count: number): Promise<void> {
-  for (let i = 0; i < count; i++) {
+  const changes = range(first, count).map((id) => {
     at.clock += 1_000;
     const createdAt = new Date(at.clock).toISOString();
-    const after = prospectItem({ ...createdProspect(at.companyId, first + i), createdAt, updatedAt: createdAt });
-    await publishChanges(at.context, batchReads(at.context), [{ before: undefined, after }]);
-  }
+    const after = prospectItem({ ...createdProspect(at.companyId, id), createdAt, updatedAt: createdAt });
+    return { before: undefined, after };
+  });
+  await publishChanges(at.context, batchReads(at.context), changes);
 }
 
 const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);

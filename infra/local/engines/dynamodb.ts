@@ -19,6 +19,8 @@ export interface DynamoDbServer {
   readonly endpoint: string;
   /** Resolves with the reason if the server process ends unexpectedly. */
   readonly failed: Promise<string>;
+  /** A number that differs after each change of a table. It is undefined if the server does not show its changes. */
+  readonly version: () => number | undefined;
   stop(): Promise<void>;
 }
 
@@ -44,7 +46,7 @@ export async function connectDynamoDb(endpoint: string, limitMs: number = CONNEC
   } catch (error) {
     throw new LocalError(`no DynamoDB server answers at ${endpoint}: ${messageOf(error)}`, { cause: error });
   }
-  return { endpoint, failed: new Promise(() => undefined), stop: () => Promise.resolve() };
+  return { endpoint, failed: new Promise(() => undefined), version: () => undefined, stop: () => Promise.resolve() };
 }
 
 /**
@@ -90,17 +92,26 @@ export async function startDynamoDb(
     // The server may still create a file while the directory is removed. The removal then fails and is repeated.
     if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true, maxRetries: 5 });
   });
-  const stop = async (): Promise<void> => {
-    stopping = true;
-    end();
-    await exited;
-  };
   await Promise.race([
     untilItAnswers(endpoint, START),
     failed.then((reason) => Promise.reject(new LocalError(reason))),
   ]);
   if (database !== undefined) indexStreams(database);
-  return { endpoint, failed, stop, database };
+  const changes = database === undefined ? undefined : watchChanges(database);
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    changes?.close();
+    end();
+    await exited;
+  };
+  return { endpoint, failed, version: () => changes?.version(), stop, database };
+}
+
+/** SQLite counts the transactions of other connections. To read this number takes a hundredth of the time of a request to the server. */
+function watchChanges(database: string): { version(): number; close(): void } {
+  const tables = new DatabaseSync(database, { readOnly: true });
+  const statement = tables.prepare("PRAGMA data_version");
+  return { version: () => Number(statement.get()?.data_version), close: () => tables.close() };
 }
 
 /**

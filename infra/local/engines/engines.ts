@@ -6,7 +6,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { dynamoDbAt } from "../servers/clients.ts";
 import { keyArn } from "../template/names.ts";
 import type { Stack } from "../template/stack.ts";
-import { connectDynamoDb, startDynamoDb } from "./dynamodb.ts";
+import { connectDynamoDb, type DynamoDbServer, startDynamoDb } from "./dynamodb.ts";
 import { type KeyServer, startKms } from "./kms.ts";
 import { keyRefusal } from "./policies.ts";
 import { createBuckets, createQueues, type Depth, depthOf, type QueueServer, startQueues } from "./queues.ts";
@@ -15,6 +15,7 @@ import { dropTable, ensureTable } from "./tables.ts";
 export interface Engines {
   readonly dynamoDb: DynamoDBClient;
   readonly dynamoDbEndpoint: string;
+  readonly tableVersion: DynamoDbServer["version"];
   readonly queues: QueueServer;
   readonly kms: KeyServer;
   /** Resolves with the reason if the DynamoDB server ends unexpectedly. */
@@ -52,6 +53,7 @@ export async function startEngines(
     kms,
     dynamoDb: dynamoDbAt(dynamoDb.endpoint),
     dynamoDbEndpoint: dynamoDb.endpoint,
+    tableVersion: dynamoDb.version,
     failed: dynamoDb.failed,
     queues,
     variables: {

@@ -1,4 +1,7 @@
-/** A proxy in front of DynamoDB that enforces the functions' IAM policies from the template, so that every API test also tests these policies. */
+/**
+ * Enforces the functions' IAM policies from the template for calls to DynamoDB, so that every API test also tests these policies. Functions
+ * in threads of their own call DynamoDB through a proxy. Functions in the process of the service ask the guard before each call.
+ */
 import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
 import * as z from "zod/mini";
@@ -31,6 +34,7 @@ interface Use {
 
 export interface RightsGuard {
   readonly endpoint: string;
+  readonly refusal: Refusal;
   /** The calls that were refused since the start, as one line for each call. */
   readonly refusals: readonly string[];
   /**
@@ -40,6 +44,9 @@ export interface RightsGuard {
   uses(): Uses;
   stop(): void;
 }
+
+/** Returns why the caller may not perform the call with this body, or undefined if its policy allows the call. */
+export type Refusal = (caller: string, operation: string, body: string) => string | undefined;
 
 export type Uses = Readonly<Record<string, readonly string[]>>;
 
@@ -63,18 +70,23 @@ export async function guardRights(
   const used = new Map<string, Set<string>>(functions.map(({ name }) => [name, new Set()]));
   const agent = new Agent({ keepAlive: true });
 
-  async function guard(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await buffer(request);
-    const name = String(callerOf(request.headers));
-    const operation = String(operationOf(request.headers));
-    const uses = usesOf(operation, JSON.parse(body.toString("utf8")));
+  function refusal(name: string, operation: string, body: string): string | undefined {
+    const uses = usesOf(operation, JSON.parse(body));
     const refused = uses.find((use) => !(grants.get(name) ?? []).some((grant) => allows(grant, use)));
     if (refused === undefined) {
       for (const use of uses) for (const key of use.keys) used.get(name)?.add(`${use.action} ${familyOf(key)}`);
-      return forward(endpoint, agent, request, body, response);
+      return undefined;
     }
     const message = `${name} is not authorized to perform dynamodb:${refused.action} on ${refused.keys.join(", ")}`;
     refusals.push(message);
+    return message;
+  }
+
+  async function guard(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await buffer(request);
+    const { headers } = request;
+    const message = refusal(String(callerOf(headers)), String(operationOf(headers)), body.toString("utf8"));
+    if (message === undefined) return forward(endpoint, agent, request, body, response);
     response.writeHead(400, { "Content-Type": "application/x-amz-json-1.0" });
     response.end(JSON.stringify({ __type: "com.amazon.coral.service#AccessDeniedException", message }));
   }
@@ -82,6 +94,7 @@ export async function guardRights(
   const server = await serveOnLoopback(guard);
   return {
     endpoint: server.endpoint,
+    refusal,
     refusals,
     uses: () => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
     stop: () => {

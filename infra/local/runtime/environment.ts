@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Worker } from "node:worker_threads";
 import { messageOf } from "../../cli/command/error.ts";
+import type { Refusal } from "../engines/table-guard.ts";
 import type { LogLevel } from "../template/log-levels.ts";
 import { logLine } from "./console.ts";
 
@@ -87,6 +88,8 @@ export interface ThreadOptions {
   readonly worker: string;
   readonly data: WorkerData;
   readonly variables: Readonly<Record<string, string>>;
+  /** Functions in the process of the service ask it before each call of DynamoDB. Undefined if they may do everything. */
+  readonly refusal?: Refusal | undefined;
   /** Receives output that the function did not write with `console`, for example the stack trace of a crash. */
   readonly onOutput: (text: string) => void;
 }

@@ -14,6 +14,7 @@ export interface FunctionHost {
   readonly variables: Readonly<Record<string, string>>;
   readonly worker: string;
   readonly startThread?: ((options: ThreadOptions) => Thread) | undefined;
+  readonly refusal?: ThreadOptions["refusal"];
   readonly compileCache: string | null;
   readonly warm: WarmEnvironments;
   readonly log: (spec: FunctionSpec, line: string) => void;
@@ -116,6 +117,7 @@ export class Pool {
       file,
       worker: this.#host.worker,
       startThread: this.#host.startThread,
+      refusal: this.#host.refusal,
       initMs,
       data: {
         bundle: path.join(directory, "index.mjs"),

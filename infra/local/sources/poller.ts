@@ -37,7 +37,7 @@ const POLL_MS = 250;
  * Minimum wait in milliseconds after a poll that found no events. It limits the number of polls, because a poll uses as much processor time
  * as a small request. It also makes batches larger, because more events arrive during the wait.
  */
-const POLL_GAP_MS = 50;
+const POLL_GAP_MS = 100;
 
 export function startPoller<Batch>(driver: Driver<Batch>, log: (text: string) => void): RunningSource {
   const stopping = new AbortController();
@@ -96,10 +96,10 @@ export function startPoller<Batch>(driver: Driver<Batch>, log: (text: string) =>
 }
 
 async function idle(kicked: Promise<void>): Promise<void> {
-  const longest = new AbortController();
-  const timeout = wait(POLL_MS, undefined, { signal: longest.signal }).catch(() => undefined);
-  await Promise.all([Promise.race([kicked, timeout]), wait(POLL_GAP_MS)]);
-  longest.abort();
+  const longest = Promise.withResolvers<void>();
+  const timer = setTimeout(longest.resolve, POLL_MS);
+  await Promise.all([Promise.race([kicked, longest.promise]), wait(POLL_GAP_MS)]);
+  clearTimeout(timer);
 }
 
 const Report = z.nullish(

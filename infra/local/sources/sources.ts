@@ -18,7 +18,7 @@ import { StreamDriver } from "./stream-driver.ts";
 interface Hosted {
   readonly stack: Stack;
   readonly functions: ReadonlyMap<string, LocalFunction>;
-  readonly engines: Pick<Engines, "dynamoDb" | "dynamoDbEndpoint" | "queues">;
+  readonly engines: Pick<Engines, "dynamoDb" | "dynamoDbEndpoint" | "tableVersion" | "queues">;
   readonly positions: Positions;
   readonly log: (text: string) => void;
 }
@@ -50,6 +50,7 @@ async function streamSources(mappings: readonly Mapping[], hosted: Hosted): Prom
         mapping,
         target: targetOf(mapping, hosted),
         streams,
+        tableVersion: engines.tableVersion,
         isWanted: createFilter(mapping.id, mapping.FilterCriteria),
         streamArn: await streamOf(engines.dynamoDb, tableOf(mapping)),
         positions,

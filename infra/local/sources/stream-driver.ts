@@ -26,6 +26,8 @@ export interface StreamSource {
   readonly mapping: Mapping;
   readonly target: LocalFunction;
   readonly streams: DynamoDBStreamsClient;
+  /** A number that differs after each change of a table, or undefined if the server does not show its changes. */
+  readonly tableVersion: () => number | undefined;
   /** Returns true if the filter of the event source accepts the record. */
   readonly isWanted: (record: SdkRecord) => boolean;
   readonly streamArn: string;
@@ -55,6 +57,8 @@ export class StreamDriver implements Driver<ShardBatch> {
   readonly #iterators = new Map<string, string>();
   #shards: readonly string[] = [];
   #batches: ShardBatch[] = [];
+  /** The version of the tables at which the stream had no further records. */
+  #emptyAt: number | undefined;
 
   constructor(source: StreamSource) {
     this.id = source.mapping.id;
@@ -63,6 +67,8 @@ export class StreamDriver implements Driver<ShardBatch> {
 
   /** Reads the shards in the order of their creation, because a later shard may contain a newer version of the same item. */
   async fetch(): Promise<boolean> {
+    const version = this.#source.tableVersion();
+    if (version !== undefined && version === this.#emptyAt) return false;
     if (this.#shards.length === 0) this.#shards = await this.#listShards();
     const { streams, positions, isWanted, mapping } = this.#source;
     for (const shard of this.#shards) {
@@ -81,7 +87,9 @@ export class StreamDriver implements Driver<ShardBatch> {
         this.#shards = [];
       }
     }
-    return this.#batches.length > 0;
+    const found = this.#batches.length > 0;
+    this.#emptyAt = found ? undefined : version;
+    return found;
   }
 
   take(): ShardBatch | undefined {
