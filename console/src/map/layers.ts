@@ -22,10 +22,15 @@ const order = ["above-territories", "above-prospects"] as const;
 
 /** An image without colour that keeps the names of territories away from each pin. */
 const ROOM = "room";
-const ROOM_PX = 15;
+const ROOM_PX = 10;
 
 /** The layer of the clusters. */
 export const CLUSTERS = "clusters";
+
+/** The places of a name above its point, near and far, in the size of a letter. */
+const namePlaces = [-0.9, -2.4].flatMap((y) =>
+  ["bottom", "bottom-left", "bottom-right"].flatMap((anchor): (string | [number, number])[] => [anchor, [0, y]]),
+);
 
 /** Adds what all maps show in addition to tiles: the names of territories, the mark around the open prospect, and the selected area. */
 export function prepareLayers(map: MapLibre): void {
@@ -40,14 +45,13 @@ export function prepareLayers(map: MapLibre): void {
     type: "symbol",
     source: "territory-names",
     minzoom: 8,
-    // A name is above the territory, or at another side of this place. It is left out where it would cover a pin or a donut: the layers
-    // above are placed first.
+    // A name is above the territory. It is left out if it would cover a pin or a donut at each of these places: the layers above are
+    // placed first.
     layout: {
       ...font,
       "text-field": ["get", "name"],
       "text-size": 12,
-      "text-variable-anchor": ["bottom", "bottom-left", "bottom-right", "top", "left", "right"],
-      "text-radial-offset": 0.4,
+      "text-variable-anchor-offset": namePlaces,
     },
     paint: {
       "text-color": isDark ? "#7fd6cc" : "#0b5f59",
@@ -142,7 +146,7 @@ export const prospectLayers: TileLayers = {
     },
     {
       ...{ id: `${source}-room`, type: "symbol", source, "source-layer": "pins" },
-      layout: { "icon-image": ROOM, "icon-allow-overlap": true },
+      layout: { "icon-image": ROOM, "icon-allow-overlap": true, "icon-padding": 0 },
     },
   ],
 };
