@@ -45,8 +45,7 @@ export function prepareLayers(map: MapLibre): void {
     type: "symbol",
     source: "territory-names",
     minzoom: 8,
-    // A name is above the territory. It is left out if it would cover a pin or a donut at each of these places: the layers above are
-    // placed first.
+    // A name is left out if it would cover a pin or a donut at each of its places, because the layers above are placed first.
     layout: {
       ...font,
       "text-field": ["get", "name"],
