@@ -22,7 +22,7 @@ const order = ["above-territories", "above-prospects"] as const;
 
 /** An image without colour that keeps the names of territories away from each pin. */
 const ROOM = "room";
-const ROOM_PX = 15;
+const ROOM_PX = 10;
 
 /** The layer of the clusters. */
 export const CLUSTERS = "clusters";
@@ -49,6 +49,11 @@ export function addClusters(map: MapLibre): void {
   });
 }
 
+/** The places of a name above its point, near and far, in the size of a letter. */
+const namePlaces = [-0.9, -2.4].flatMap((y) =>
+  ["bottom", "bottom-left", "bottom-right"].flatMap((anchor): (string | [number, number])[] => [anchor, [0, y]]),
+);
+
 /** Adds what maps of tiles show in addition to them: the names of territories, clusters, the mark around the open prospect, and the selected area. */
 export function prepareLayers(map: MapLibre): void {
   for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
@@ -61,14 +66,12 @@ export function prepareLayers(map: MapLibre): void {
     type: "symbol",
     source: "territory-names",
     minzoom: 8,
-    // A name is above the territory, or at another side of this place. It is left out where it would cover a pin or a donut: the layers
-    // above are placed first.
+    // A name is left out if it would cover a pin or a donut at each of its places, because the layers above are placed first.
     layout: {
       ...FONT,
       "text-field": ["get", "name"],
       "text-size": 12,
-      "text-variable-anchor": ["bottom", "bottom-left", "bottom-right", "top", "left", "right"],
-      "text-radial-offset": 0.4,
+      "text-variable-anchor-offset": namePlaces,
     },
     paint: {
       "text-color": isDark ? "#7fd6cc" : "#0b5f59",
@@ -148,7 +151,7 @@ export const prospectLayers: TileLayers = {
     },
     {
       ...{ id: `${source}-room`, type: "symbol", source, "source-layer": "pins" },
-      layout: { "icon-image": ROOM, "icon-allow-overlap": true },
+      layout: { "icon-image": ROOM, "icon-allow-overlap": true, "icon-padding": 0 },
     },
   ],
 };

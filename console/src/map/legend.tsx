@@ -20,8 +20,10 @@ export function Legend() {
           <StatusMark status={null} />
         </li>
       </ul>
-      <p>A ring stands for several prospects. It shows their number and the shares of their statuses.</p>
-      <p>A coloured area is a territory.</p>
+      <p className="muted">
+        A ring stands for several prospects. It shows their number and the shares of their statuses.
+      </p>
+      <p className="muted">A coloured area is a territory.</p>
     </details>
   );
 }
