@@ -18,6 +18,7 @@ export const consoleDirectory = join(folder, "dist");
 const STATE = join(folder, "dist.sha256");
 /** The files of the service that the console imports, directly or through another of these files. */
 export const SHARED = [
+  "shared/at.ts",
   "shared/json.ts",
   "shared/limits.ts",
   "shared/prospects/csv/format.ts",
