@@ -8,6 +8,7 @@ import { createRoot } from "react-dom/client";
 import { RequestFailed } from "./api/client.ts";
 import { App } from "./app.tsx";
 import { applyTheme } from "./shell/theme.ts";
+import { watchBack } from "./ui/back.ts";
 
 // By default, TanStack Query uses a timer to tell components that a request has started. Until the timer fires, the button of a form is
 // still enabled, so a second click would send the request twice. Escape could also close a dialog before it shows the answer. With a
@@ -38,6 +39,7 @@ const queries = new QueryClient({
 });
 
 applyTheme();
+watchBack();
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no element with the id root");
 createRoot(root).render(

@@ -50,7 +50,6 @@ test("the map fills the screen, the sheet has three heights, and everything is l
     ["Make the sheet larger", "half"],
     ["Make the sheet larger", "full"],
     ["Make the sheet smaller", "peek"],
-    ["Make the sheet larger", "half"],
   ] as const) {
     await press(name);
     expect(await height()).toBe(next);

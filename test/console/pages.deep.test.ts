@@ -158,6 +158,71 @@ const newKey = async (id: number) => {
   return dataOf(await team.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
 };
 
+test("a secret stays until the user has stored it: Back, Escape, a reload and the close button ask first", async () => {
+  const { page } = admin;
+  const dialog = page.getByRole("dialog");
+  const press = (name: string | RegExp) => page.getByRole("button", { name, exact: true }).click();
+  const ways = [
+    () => page.goBack(),
+    () => page.keyboard.press("Escape"),
+    () => page.keyboard.press("Escape"),
+    () => dialog.getByRole("button", { name: "Close", exact: true }).click(),
+  ];
+  await newKey(await newAccount("Asking"));
+  await newWebhook("Asking");
+  for (const [list, open, fields, submit, requests] of [
+    ["/service-accounts", "New key", [["Name", "Another"]], "Create the key", "**/keys"],
+    ["/service-accounts", /^Rotate Production/, [], "Make a new key", "**/rotate"],
+    ["/webhooks", "New secret …", [], "Make a new secret", "**/rotate-secret"],
+    [
+      "/webhooks",
+      "New webhook",
+      [
+        ["Name", "Another"],
+        ["URL", "https://example.com/other"],
+      ],
+      "Create the webhook",
+      "**/api/webhooks",
+    ],
+  ] as const) {
+    await page.goto("/users");
+    await page.locator(`nav a[href="${list}"]`).click();
+    if (open !== "New webhook") await page.getByRole("link", { name: "Asking" }).click();
+    await press(open);
+    await dialog.waitFor();
+    const { pathname } = new URL(page.url());
+    for (const [label, text] of fields) await dialog.getByLabel(label, { exact: true }).fill(text);
+    const answered = Promise.withResolvers<void>();
+    await page.route(requests, async (route) => {
+      if (route.request().method() === "POST") await answered.promise;
+      await route.continue();
+    });
+    await press(submit);
+    for (const leave of ways.slice(0, 3)) await leave();
+    answered.resolve();
+    const shown = dialog.locator("pre");
+    const secret = await shown.innerText();
+    await page.unroute(requests);
+    const question = dialog.getByRole("alert").filter({ hasText: "Have you stored the" });
+    expect(await question.count()).toBe(0);
+    for (const leave of ways) {
+      await leave();
+      await question.waitFor();
+      expect(await shown.innerText()).toBe(secret);
+      expect(new URL(page.url()).pathname).toBe(pathname);
+    }
+    const asked = page.waitForEvent("dialog");
+    await page.evaluate("void setTimeout(() => location.reload())");
+    await (await asked).dismiss();
+    expect(await shown.innerText()).toBe(secret);
+    await press("I have stored it");
+    await dialog.waitFor({ state: "detached" });
+    if (open === "New webhook") await page.getByRole("heading", { name: "Another" }).waitFor();
+    await page.goBack();
+    await page.waitForURL(open === "New webhook" ? "**/webhooks" : `**${list}`);
+  }
+});
+
 test("after somebody else has changed a record, a refused action shows the present state", async () => {
   const { page } = admin;
   const dialog = page.getByRole("dialog");

@@ -24,12 +24,6 @@ addEventListener("beforeinstallprompt", (event) => {
   };
 });
 
-/** Asks the browser to keep the storage. It may ask the user, or decide by itself. */
-export async function keepStorage(): Promise<boolean> {
-  const { storage } = navigator;
-  return (await storage.persisted()) || storage.persist();
-}
-
 interface StateProps {
   /** Number of changes that wait. */
   readonly waiting: number;
@@ -40,7 +34,12 @@ export function StorageState({ waiting, streets }: StateProps) {
   const [isOffered, setOffered] = useState(offer !== undefined);
   const state = useQuery({
     queryKey: ["storage"],
-    queryFn: async () => ({ isKept: await keepStorage(), bytes: (await navigator.storage.estimate()).usage }),
+    queryFn: async () => {
+      const { storage } = navigator;
+      // The browser may ask the user, or decide by itself.
+      const isKept = (await storage.persisted()) || (await storage.persist());
+      return { isKept, bytes: (await storage.estimate()).usage };
+    },
     networkMode: "always",
     gcTime: 0,
   }).data;

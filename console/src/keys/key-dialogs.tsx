@@ -14,11 +14,7 @@ import { DAY_MS, stale } from "./keys.ts";
 import { scopeTexts } from "./scopes.ts";
 
 const MOST_DAYS = limits.keyMsMax / DAY_MS;
-const keyTexts = {
-  secretTitle: "The new key",
-  what: "key",
-  use: "The program sends this key as its Bearer token.",
-} as const;
+const keyTexts = { secretTitle: "The new key", what: "key", use: "A program sends it as its Bearer token." } as const;
 
 /** Returns the last of so many days, which begin with today, as the value of an input of the type `date`. */
 const lastOf = (days: number): string => localTime(Date.now() + (days - 1) * DAY_MS).slice(0, 10);

@@ -1,5 +1,6 @@
 /** A dialog with a form whose answer contains a secret. The service returns the secret only once, so the dialog then shows it. */
-import { useEffect, useEffectEvent, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { useWithoutBack } from "./back.ts";
 import { Button } from "./button.tsx";
 import { type DialogProps, FormDialog } from "./form.tsx";
 import { Modal } from "./modal.tsx";
@@ -37,6 +38,8 @@ export function SecretDialog({ secret, secretTitle, what, use, onStored, ...form
     return () => removeEventListener("beforeunload", stay);
   }, [isShown]);
   if (!isShown) return <FormDialog {...form} onClose={isPending ? undefined : form.onClose} />;
+  const copy = () =>
+    navigator.clipboard.writeText(secret).then(() => notifyDone(`The ${what} is in the clipboard.`), notifyFailed);
   return (
     <Modal title={secretTitle} onClose={ask}>
       <div ref={section} className="stack inside" tabIndex={-1}>
@@ -45,7 +48,7 @@ export function SecretDialog({ secret, secretTitle, what, use, onStored, ...form
         {isAsking && <p role="alert">Have you stored the {what}? Without it, you have to make a new one.</p>}
         <div className="row">
           {/* Browsers have a clipboard only for pages that came over HTTPS or from this computer. */}
-          {isSecureContext && <Button onClick={() => copy(secret, what)}>Copy the {what}</Button>}
+          {isSecureContext && <Button onClick={() => void copy()}>Copy the {what}</Button>}
           <Button kind="main" onClick={onStored}>
             I have stored it
           </Button>
@@ -53,25 +56,4 @@ export function SecretDialog({ secret, secretTitle, what, use, onStored, ...form
       </div>
     </Modal>
   );
-}
-
-/** While `isActive`, Back and Forward call `ask` and change nothing. */
-function useWithoutBack(isActive: boolean, ask: () => void): void {
-  const stopped = useEffectEvent(ask);
-  useEffect(() => {
-    if (!isActive) return;
-    const { href } = location;
-    const stop = (event: PopStateEvent): void => {
-      // Without this, the router would show the other page, and the dialog would disappear with this one.
-      event.stopImmediatePropagation();
-      history.pushState(null, "", href);
-      stopped();
-    };
-    addEventListener("popstate", stop, { capture: true });
-    return () => removeEventListener("popstate", stop, { capture: true });
-  }, [isActive]);
-}
-
-function copy(secret: string, what: string): void {
-  navigator.clipboard.writeText(secret).then(() => notifyDone(`The ${what} is in the clipboard.`), notifyFailed);
 }

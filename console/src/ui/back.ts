@@ -1,0 +1,25 @@
+/** Stops Back and Forward while the page would lose something. */
+import { useEffect, useEffectEvent } from "react";
+
+let held: { readonly href: string; readonly ask: () => void } | undefined;
+
+/** Call this before the router begins to listen. Its listener would show the other page, and the one that asks would be gone. */
+export const watchBack = (): void =>
+  addEventListener("popstate", (event) => {
+    if (held === undefined) return;
+    event.stopImmediatePropagation();
+    history.pushState(null, "", held.href);
+    held.ask();
+  });
+
+/** While `isActive`, Back and Forward only call `ask`. */
+export function useWithoutBack(isActive: boolean, ask: () => void): void {
+  const stopped = useEffectEvent(ask);
+  useEffect(() => {
+    if (!isActive) return;
+    held = { href: location.href, ask: () => stopped() };
+    return () => {
+      held = undefined;
+    };
+  }, [isActive]);
+}
