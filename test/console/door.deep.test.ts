@@ -37,7 +37,24 @@ test("each status takes one tap, and the sheet then shows the next door on the s
     .toEqual({ "1 Elm St": "Not Home", "3 Elm St": "Go Back", "5 Elm St": "Sold" });
   await press("Undo");
   await expect.poll(async () => (await statusesOf(team))["5 Elm St"]).toBeUndefined();
+  await press("Today");
+  expect(
+    await dialog()
+      .getByRole("button", { name: /Elm St/ })
+      .allInnerTexts(),
+  ).toEqual([expect.stringMatching(/^3 Elm St\s/)]);
+  await press("Close");
   expect(rep.faults).toEqual([]);
+});
+
+test("a wide screen has the field mode as a choice", async () => {
+  browserOr();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto("/users");
+  await page.getByRole("link", { name: "Field mode" }).click();
+  await title().waitFor();
+  await page.setViewportSize(screen);
+  await upToDate(page);
 });
 
 test("the map fills the screen, the sheet has three heights, and everything is large enough for a finger", async () => {
@@ -151,6 +168,8 @@ test("my position is asked for when it is used, is followed with its accuracy, a
 
 test("after a long press on the map, the user adds a door", async () => {
   browserOr();
+  // Here is no door under the finger.
+  await jumpTo(page, [-104.95, 39.74], 17);
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Street and number").fill("11 Elm St");
