@@ -23,8 +23,12 @@ export async function newRep(browser: Browser): Promise<{ readonly team: Team; r
     const contact = { phoneNumber: "+1 303 555 0100", emailAddress: "oak@example.com" };
     dataOf(await team.admin.POST("/api/prospects", { body: { ...place, ...contact, assignedToUserId: user.id } }), 201);
   }
-  for (const value of ["Renter", "Moved"]) {
-    dataOf(await team.admin.POST("/api/statuses", { body: { value, color: "#123456" } }), 201);
+  // The order of the statuses is not that of their ids.
+  for (const [value, sortOrder] of [
+    ["Renter", 1_000],
+    ["Moved", 0],
+  ] as const) {
+    dataOf(await team.admin.POST("/api/statuses", { body: { value, color: "#123456", sortOrder } }), 201);
   }
   const polygon = [
     [-104.91, 39.74],

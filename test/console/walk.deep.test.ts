@@ -78,6 +78,8 @@ test("a long press on a pin opens its door, and makes no second one", async () =
 
 test("without a connection, the page says so, also if nothing waits", async () => {
   browserOr();
+  // The code of the sign-out is loaded when it is used.
+  await page.evaluate("navigator.serviceWorker.ready");
   await rep.context.setOffline(true);
   await page.getByRole("status").getByText("Offline", { exact: true }).waitFor();
   expect(await page.getByText("changes cannot be saved").count()).toBe(0);

@@ -150,8 +150,9 @@ function createView(lastContactMs: number | undefined) {
     confirmed = confirmedDoors(records);
     const [statuses, tags] = [records.of("statuses"), records.of("tags")];
     showOutbox(outbox, {
-      statuses: statuses.map(({ data }) => data),
-      tags: tags.map(({ data }) => data),
+      // In the order of the API.
+      statuses: statuses.map(({ data }) => data).sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id),
+      tags: tags.map(({ data }) => data).sort((a, b) => a.value.localeCompare(b.value, "en") || a.id - b.id),
       territories: records.of("territories").map(({ data }) => data),
       records: records.all.size,
     });
