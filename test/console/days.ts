@@ -9,7 +9,7 @@ import { at } from "#shared/at.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { chooseUser, visit } from "./visit.ts";
+import { chooseUser, jumpTo, visit } from "./visit.ts";
 
 const screen = { width: 390, height: 780 };
 const STATUSES = ["Not Home", "Go Back", "Interested", "Sold"] as const;
@@ -120,7 +120,10 @@ async function note({ page, name, made }: Step): Promise<void> {
   await sheet.getByRole("button", { name: "Next door" }).click();
 }
 
-async function add({ page, name, made }: Step): Promise<void> {
+async function add({ page, name, made, random }: Step): Promise<void> {
+  // A door under the finger would be opened. So the map shows a place without doors.
+  await page.locator("[data-ready='true']").waitFor();
+  await jumpTo(page, [-110 + 10 * random(), 35 + 10 * random()], 17);
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Street and number").fill(name);
