@@ -1,7 +1,7 @@
 /** The pages of the console and their addresses. The code of a page is loaded when the page is first opened. */
 import { useQuery } from "@tanstack/react-query";
 import type { Me } from "canvassing-client/api";
-import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from "react";
+import { type ComponentType, type ReactNode, useEffect } from "react";
 import { Redirect, Route, Switch, useSearch } from "wouter";
 import { isAdmin, useConfig, useMe } from "./api/reference.ts";
 import { DraftsContext } from "./drafts/draft.tsx";
@@ -11,32 +11,30 @@ import { Shell } from "./shell/shell.tsx";
 import { notifyFailed } from "./ui/notices.tsx";
 import { Page } from "./ui/page.tsx";
 import { NARROW } from "./ui/screen.ts";
-import { Answer, Loading } from "./ui/states.tsx";
-
-const page = (load: () => Promise<ComponentType>) => lazy(async () => ({ default: await load() }));
+import { Answer, lazily } from "./ui/states.tsx";
 
 /** The code of a map is large, so it is loaded while the service says who the user is. */
 function mapPage(path: string, load: () => Promise<ComponentType>) {
   const isFirst = location.pathname === path || (location.pathname === "/" && path === START);
-  // After a failure, `page` loads it again and shows the error.
+  // After a failure, `lazily` loads it again and shows the error.
   if (isFirst) load().catch(() => undefined);
-  return page(load);
+  return lazily(load);
 }
 
 /** A phone starts in the field mode, and a wide screen with the map. */
 const START = matchMedia(NARROW).matches ? "/field" : "/map";
 const FieldPage = mapPage("/field", async () => (await import("./field/page.tsx")).FieldPage);
 const MapPage = mapPage("/map", async () => (await import("./map/page.tsx")).MapPage);
-const ProspectsPage = page(async () => (await import("./prospects/page.tsx")).ProspectsPage);
-const TerritoriesPage = page(async () => (await import("./territories/page.tsx")).TerritoriesPage);
-const PrintPage = page(async () => (await import("./territories/print.tsx")).PrintPage);
-const ActivityPage = page(async () => (await import("./activity/page.tsx")).ActivityPage);
-const FilesPage = page(async () => (await import("./files/page.tsx")).FilesPage);
-const UsersPage = page(async () => (await import("./users/page.tsx")).UsersPage);
-const ServiceAccountsPage = page(async () => (await import("./keys/accounts.tsx")).ServiceAccountsPage);
-const ServiceAccountPage = page(async () => (await import("./keys/account.tsx")).ServiceAccountPage);
-const WebhooksPage = page(async () => (await import("./webhooks/page.tsx")).WebhooksPage);
-const WebhookPage = page(async () => (await import("./webhooks/detail.tsx")).WebhookPage);
+const ProspectsPage = lazily(async () => (await import("./prospects/page.tsx")).ProspectsPage);
+const TerritoriesPage = lazily(async () => (await import("./territories/page.tsx")).TerritoriesPage);
+const PrintPage = lazily(async () => (await import("./territories/print.tsx")).PrintPage);
+const ActivityPage = lazily(async () => (await import("./activity/page.tsx")).ActivityPage);
+const FilesPage = lazily(async () => (await import("./files/page.tsx")).FilesPage);
+const UsersPage = lazily(async () => (await import("./users/page.tsx")).UsersPage);
+const ServiceAccountsPage = lazily(async () => (await import("./keys/accounts.tsx")).ServiceAccountsPage);
+const ServiceAccountPage = lazily(async () => (await import("./keys/account.tsx")).ServiceAccountPage);
+const WebhooksPage = lazily(async () => (await import("./webhooks/page.tsx")).WebhooksPage);
+const WebhookPage = lazily(async () => (await import("./webhooks/detail.tsx")).WebhookPage);
 
 export function App() {
   const me = useMe();
@@ -45,30 +43,28 @@ export function App() {
       {(user) => (
         <WithDrafts me={user}>
           <Shell me={user}>
-            <Suspense fallback={<Loading what="the page" />}>
-              <Switch>
-                <Route path="/">
-                  <Start />
-                </Route>
-                <Route path="/map" component={MapPage} />
-                <Route path="/field" component={FieldPage} />
-                <Route path="/prospects" component={ProspectsPage} />
-                <Route path="/territories" component={TerritoriesPage} />
-                <Route path="/territories/:id/print" component={PrintPage} />
-                <Route path="/activity" component={ActivityPage} />
-                <Route path="/files" component={FilesPage} />
-                <Route path="/users" component={UsersPage} />
-                {isAdmin(user) && <Route path="/service-accounts" component={ServiceAccountsPage} />}
-                {isAdmin(user) && <Route path="/service-accounts/:id" component={ServiceAccountPage} />}
-                {isAdmin(user) && <Route path="/webhooks" component={WebhooksPage} />}
-                {isAdmin(user) && <Route path="/webhooks/:id" component={WebhookPage} />}
-                <Route>
-                  <Page title="This page does not exist" lead="Choose a page from the navigation.">
-                    {null}
-                  </Page>
-                </Route>
-              </Switch>
-            </Suspense>
+            <Switch>
+              <Route path="/">
+                <Start />
+              </Route>
+              <Route path="/map" component={MapPage} />
+              <Route path="/field" component={FieldPage} />
+              <Route path="/prospects" component={ProspectsPage} />
+              <Route path="/territories" component={TerritoriesPage} />
+              <Route path="/territories/:id/print" component={PrintPage} />
+              <Route path="/activity" component={ActivityPage} />
+              <Route path="/files" component={FilesPage} />
+              <Route path="/users" component={UsersPage} />
+              {isAdmin(user) && <Route path="/service-accounts" component={ServiceAccountsPage} />}
+              {isAdmin(user) && <Route path="/service-accounts/:id" component={ServiceAccountPage} />}
+              {isAdmin(user) && <Route path="/webhooks" component={WebhooksPage} />}
+              {isAdmin(user) && <Route path="/webhooks/:id" component={WebhookPage} />}
+              <Route>
+                <Page title="This page does not exist" lead="Choose a page from the navigation.">
+                  {null}
+                </Page>
+              </Route>
+            </Switch>
           </Shell>
         </WithDrafts>
       )}

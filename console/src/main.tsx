@@ -9,6 +9,7 @@ import { RequestFailed } from "./api/client.ts";
 import { App } from "./app.tsx";
 import { applyTheme } from "./shell/theme.ts";
 import { watchBack } from "./ui/back.ts";
+import { Part } from "./ui/states.tsx";
 
 // By default, TanStack Query uses a timer to tell components that a request has started. Until the timer fires, the button of a form is
 // still enabled, so a second click would send the request twice. Escape could also close a dialog before it shows the answer. With a
@@ -45,7 +46,9 @@ if (root === null) throw new Error("index.html has no element with the id root")
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
-      <App />
+      <Part what="the console">
+        <App />
+      </Part>
     </QueryClientProvider>
   </StrictMode>,
 );

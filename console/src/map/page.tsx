@@ -4,7 +4,7 @@
  */
 import type { Me } from "canvassing-client/api";
 import type { MapLayerMouseEvent, Map as MapLibre } from "maplibre-gl";
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { mayManage, useMe } from "../api/reference.ts";
 import type { Target } from "../prospects/bulk-dialog.tsx";
@@ -12,7 +12,7 @@ import { type FilterState, useFilter, withFilter } from "../prospects/filter.ts"
 import { FilterBar } from "../prospects/filter-bar.tsx";
 import { useProspect } from "../prospects/queries.ts";
 import { Button } from "../ui/button.tsx";
-import { Loading } from "../ui/states.tsx";
+import { lazily, Part } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import { Canvas } from "./canvas.tsx";
 import { useProspectTiles } from "./donuts.ts";
@@ -27,12 +27,12 @@ import { idOf } from "./tiles.ts";
 import { useView } from "./view.ts";
 
 // The code of what a user opens is loaded after the first prospects.
-const MapTable = lazy(async () => ({ default: (await import("./table.tsx")).MapTable }));
-const Lasso = lazy(async () => ({ default: (await import("./lasso.tsx")).Lasso }));
-const Frame = lazy(async () => ({ default: (await import("./frame.tsx")).Frame }));
-const Drawer = lazy(async () => ({ default: (await import("../prospects/drawer.tsx")).Drawer }));
-const BulkDialog = lazy(async () => ({ default: (await import("../prospects/bulk-dialog.tsx")).BulkDialog }));
-const TerritoryCard = lazy(async () => ({ default: (await import("./territory-card.tsx")).TerritoryCard }));
+const MapTable = lazily(async () => (await import("./table.tsx")).MapTable);
+const Lasso = lazily(async () => (await import("./lasso.tsx")).Lasso);
+const Frame = lazily(async () => (await import("./frame.tsx")).Frame);
+const Drawer = lazily(async () => (await import("../prospects/drawer.tsx")).Drawer);
+const BulkDialog = lazily(async () => (await import("../prospects/bulk-dialog.tsx")).BulkDialog);
+const TerritoryCard = lazily(async () => (await import("./territory-card.tsx")).TerritoryCard);
 
 export function MapPage() {
   const me = useMe().data;
@@ -98,7 +98,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
               Table
             </Button>
             {map !== undefined && isShown && mayManage(me) && (
-              <Suspense>
+              <Part>
                 <Lasso
                   map={map}
                   filter={filter}
@@ -108,7 +108,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
                   onArea={setSelected}
                   onSelect={(ids) => setTarget({ ids })}
                 />
-              </Suspense>
+              </Part>
             )}
           </FilterBar>
         </header>
@@ -121,7 +121,7 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
               onReady={onReady}
             />
             <Legend />
-            <Suspense>
+            <Part>
               {territory !== undefined && !isDrawing && (
                 <TerritoryCard
                   territory={territory}
@@ -145,21 +145,19 @@ function MapOf({ me, state }: { me: Me; state: FilterState }) {
                   }}
                 />
               )}
-            </Suspense>
+            </Part>
           </div>
           {hasTable && (
             <section className={`${style.table} stack tight`} aria-label="Prospects of the map">
-              <Suspense fallback={<Loading what="the table" />}>
-                {box !== undefined && <MapTable filter={filter} box={box} />}
-              </Suspense>
+              <Part what="the table">{box !== undefined && <MapTable filter={filter} box={box} />}</Part>
             </section>
           )}
         </div>
       </div>
-      <Suspense>
+      <Part>
         {Number.isInteger(open) && <Drawer id={open} onClose={() => change({ prospect: undefined })} />}
         {target !== undefined && <BulkDialog target={target} onClose={endSelection} onStarted={endSelection} />}
-      </Suspense>
+      </Part>
       {map !== undefined && isShown && (
         <TerritoriesOn
           map={map}

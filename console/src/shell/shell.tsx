@@ -1,12 +1,13 @@
 /** The frame around every page: the name of the company, the navigation and the signed-in user. */
 import type { Me } from "canvassing-client/api";
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { isAdmin, nameOf } from "../api/reference.ts";
 import { Button } from "../ui/button.tsx";
 import { Select } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notices } from "../ui/notices.tsx";
+import { lazily, Part } from "../ui/states.tsx";
 import { labelOf } from "../users/labels.ts";
 import { Connection } from "./connection.tsx";
 import icon from "./icon.svg";
@@ -15,7 +16,7 @@ import { type Destination, destinations } from "./navigation.ts";
 import style from "./shell.module.css";
 import { chooseTheme, themeOf, themes } from "./theme.ts";
 
-const SignOut = lazy(async () => ({ default: (await import("./sign-out.tsx")).SignOut }));
+const SignOut = lazily(async () => (await import("./sign-out.tsx")).SignOut);
 
 export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   const [path] = useLocation();
@@ -86,9 +87,12 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
       <main id="content" className={style.main} tabIndex={-1}>
         {/* The field mode works without a connection, and says so itself. */}
         {path !== "/field" && <Connection />}
-        {children}
+        {/* A page that has failed does not hide the next one. */}
+        <Part key={path} what="the page">
+          {children}
+        </Part>
       </main>
-      <Suspense>{isLeaving && <SignOut onClose={() => setLeaving(false)} />}</Suspense>
+      <Part>{isLeaving && <SignOut onClose={() => setLeaving(false)} />}</Part>
       <Notices />
     </div>
   );

@@ -1,7 +1,8 @@
 /** What a page shows while data is loading, when a request has failed, and when there is nothing to show. */
-import type { ReactNode } from "react";
+import { Component, type ComponentType, lazy, type ReactNode, Suspense } from "react";
 import { RequestFailed } from "../api/client.ts";
 import { Button } from "./button.tsx";
+import { notifyFailed } from "./notices.tsx";
 import style from "./states.module.css";
 
 /** Bars where the texts will be. A screen reader says what is loading. */
@@ -55,4 +56,49 @@ export function Answer<T>({ query: { data, error, refetch }, what, children }: A
   if (data !== undefined && !isGone) return children(data);
   if (error !== null) return <Failure what={what} error={error} retry={refetch} />;
   return <Loading what={what} />;
+}
+
+/** A component whose code is loaded when it is first shown. It belongs into a `Part`. */
+export function lazily<P>(load: () => Promise<ComponentType<P>>) {
+  return lazy(async () => {
+    const loaded = await load().catch((cause: unknown) => {
+      throw new Error("Its code could not be loaded. Check your connection, and reload the page.", { cause });
+    });
+    return { default: loaded };
+  });
+}
+
+interface PartProps {
+  /** The name of the part. Without a name, the part shows nothing until it is loaded, and a message if it fails. */
+  readonly what?: string | undefined;
+  readonly children: ReactNode;
+}
+
+/** A part of a page that can be loaded later and can fail without the rest of the page. */
+export function Part({ what, children }: PartProps) {
+  return (
+    <Boundary what={what}>
+      <Suspense fallback={what !== undefined && <Loading what={what} />}>{children}</Suspense>
+    </Boundary>
+  );
+}
+
+class Boundary extends Component<PartProps, { readonly error?: Error }> {
+  override state: { readonly error?: Error } = {};
+
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override componentDidCatch(error: Error): void {
+    if (this.props.what === undefined) notifyFailed(error);
+  }
+
+  override render(): ReactNode {
+    const { what, children } = this.props;
+    const { error } = this.state;
+    if (error === undefined) return children;
+    // React and browsers keep the failure of code until the page is loaded again.
+    return what !== undefined && <Failure what={what} error={error} retry={() => location.reload()} />;
+  }
 }
