@@ -9,7 +9,7 @@ import {
   type MapTouchEvent,
   MercatorCoordinate,
 } from "maplibre-gl";
-import { useEffect, useEffectEvent, useMemo, useState } from "react";
+import { useEffect, useEffectEvent, useMemo, useRef, useState } from "react";
 import { at } from "../../../shared/at.ts";
 import { Canvas } from "../map/canvas.tsx";
 import { type Cluster, withoutOverlaps } from "../map/clusters.ts";
@@ -45,6 +45,8 @@ interface MapProps {
 
 export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPress, onMove }: MapProps) {
   const [map, setMap] = useState<MapLibre>();
+  /** The place to which the map was last moved, and the pins with which it began. */
+  const begun = useRef<{ place: string; pins?: Feature[] | undefined }>({ place: "" });
   const [zoom, setZoom] = useState(PIN_ZOOM);
   const buildings = useMemo(() => buildingsOf(doors), [doors]);
   const { pins, clusters } = useMemo(() => shownAt(buildings, zoom), [buildings, zoom]);
@@ -90,20 +92,16 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
   }, [map]);
   useEffect(() => {
     if (map === undefined) return;
-    setData(map, "doors", collection(pins));
+    if (begun.current.pins !== pins) setData(map, "doors", collection(pins));
+    begun.current.pins = undefined;
     setData(map, CLUSTERS, collection(donutsOf(map, clusters, (color) => color)));
   }, [map, pins, clusters]);
   const [lng, lat] = selected?.position ?? [];
   useEffect(() => {
     if (map === undefined || lng === undefined || lat === undefined) return;
     setData(map, "selected-door", collection([point(lng, lat)]));
-    const isVisible = map.getZoom() >= WALK_ZOOM - 2 && map.getBounds().contains([lng, lat]);
-    // The sheet covers the lower part of the map.
-    map.easeTo({
-      center: [lng, lat],
-      offset: [0, -map.getContainer().clientHeight / 5],
-      zoom: isVisible ? map.getZoom() : WALK_ZOOM,
-    });
+    if (begun.current.place !== `${lng},${lat}`) moveTo(map, [lng, lat]);
+    begun.current.place = `${lng},${lat}`;
     return () => setData(map, "selected-door", collection([]));
   }, [map, lng, lat]);
   useEffect(() => {
@@ -117,11 +115,21 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     else map.fitBounds([...both], { maxZoom: WALK_ZOOM, padding: { ...MARGINS, bottom: innerHeight / 2 } });
   }, [map, me, isFollowing, lng, lat]);
   const ready = (made: MapLibre): void => {
-    addLayers(made);
+    // On a slow phone, each frame takes a tenth of a second. A map that begins at the door and with its pins needs fewer of them.
+    if (selected?.position !== undefined) moveTo(made, selected.position, false);
+    addLayers(made, pins);
+    begun.current = { place: `${lng},${lat}`, pins };
     setZoom(levelOf(made));
     setMap(made);
   };
-  return <Canvas label="Map of doors" bounds={bounds} onReady={ready} />;
+  return <Canvas label="Map of doors" bounds={bounds} isPlaced={selected?.position !== undefined} onReady={ready} />;
+}
+
+/** Moves the map to a door, above the sheet, which covers its lower part. */
+function moveTo(map: MapLibre, position: Position, animate = true): void {
+  const isVisible = map.getZoom() >= WALK_ZOOM - 2 && map.getBounds().contains([...position]);
+  const offset: [number, number] = [0, -map.getContainer().clientHeight / 5];
+  map.easeTo({ center: [...position], offset, zoom: isVisible ? map.getZoom() : WALK_ZOOM, animate });
 }
 
 /** The whole zoom for which the clusters are made. They do not overlap at a larger one either. */
@@ -186,9 +194,9 @@ const pinRadius = (extra = 0): ExpressionSpecification => [
   15 + extra,
 ];
 
-function addLayers(map: MapLibre): void {
-  const data = collection([]);
-  for (const id of ["me", "selected-door", "doors"]) map.addSource(id, { type: "geojson", data });
+function addLayers(map: MapLibre, pins: Feature[]): void {
+  map.addSource("doors", { type: "geojson", data: collection(pins) });
+  for (const id of ["me", "selected-door"]) map.addSource(id, { type: "geojson", data: collection([]) });
   const white = { "circle-stroke-color": "#ffffff", "circle-stroke-width": 2 };
   const texts = { "text-font": ["sans-serif"], "text-size": 12, "text-allow-overlap": true };
   const layers: LayerSpecification[] = [

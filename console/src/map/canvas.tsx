@@ -30,6 +30,8 @@ interface CanvasProps {
   readonly label: string;
   /** The part of the world to show, if the URL has no place of the map. If `bounds` changes, the map moves there. */
   readonly bounds: Bounds | undefined;
+  /** True if `onReady` moves the map, which then does not begin with its bounds. */
+  readonly isPlaced?: boolean;
   /** True while the page does not know its records. The base map is loaded after them. */
   readonly isWaiting?: boolean;
   /** Called when layers can be added, and again with another map after a change of the colours. */
@@ -39,7 +41,7 @@ interface CanvasProps {
 /** Other colours need a new map, because the layers of the page and their images have the colours of the moment. */
 export const Canvas = (props: CanvasProps) => <ColoredCanvas key={useScheme()} {...props} />;
 
-function ColoredCanvas({ label, bounds, isWaiting = false, onReady }: CanvasProps) {
+function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onReady }: CanvasProps) {
   const config = useConfig().data;
   const place = useRef<HTMLDivElement>(null);
   const [map, setMap] = useState<MapLibre>();
@@ -92,7 +94,7 @@ function ColoredCanvas({ label, bounds, isWaiting = false, onReady }: CanvasProp
       return cameraOf(map);
     };
     const { pathname, search } = location;
-    let fitted = cameraIn(search) === undefined ? fit() : undefined;
+    let fitted = cameraIn(search) === undefined && !isPlaced ? fit() : undefined;
     let timer = 0;
     // The URL has the place of the map only if the user has moved it, so that a link without a place shows all records on each screen.
     const store = (): void => {

@@ -2,7 +2,7 @@
  * Lets MapLibre start its worker under the console's Content-Security-Policy. With Trusted Types, the policy forbids loading a script whose
  * URL is a plain string. This file permits exactly one URL: the file of the worker, which comes from the same origin.
  */
-import { setWorkerUrl } from "maplibre-gl";
+import { prewarm, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";
 
 const policy = window.trustedTypes?.createPolicy("maplibre", {
@@ -25,3 +25,5 @@ const workerOf = (admit: (url: string) => string): typeof Worker =>
 
 if (policy !== undefined) globalThis.Worker = workerOf((url) => policy.createScriptURL(url));
 setWorkerUrl(workerUrl);
+// The worker starts while the page waits for its records.
+prewarm();
