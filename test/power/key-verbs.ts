@@ -24,7 +24,7 @@ const ROTATION = { overlapSeconds: 60 };
 interface Keys extends Company {
   readonly admin: Caller;
   readonly account: number;
-  /** A second account, whose keys the key of the first one may change. */
+  /** A second account. The key of the first account may change the keys of this one. */
   readonly other: number;
   /** A key that the admin has created, and its caller. */
   readonly keyId: string;
