@@ -77,7 +77,7 @@ test("a damaged manifest is a fault that a rebuild repairs, and its part does no
   await company.expectListsExact();
 });
 
-test("a part that is discarded leaves no row", async () => {
+test("discarding a part deletes all its rows", async () => {
   const companyId = 1_002;
   const row = indexRow(prospectRow({ companyId, id: 1, name: "Ann" }));
   const built = { rows: [{ row, notes: [] }], prospects: [], notes: [], looseNotes: [note(11, 1)] };

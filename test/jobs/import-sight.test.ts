@@ -1,6 +1,6 @@
 /**
- * Tests the list of imports, and who sees an import: its maker and the admins. For all others, it is like an import that does not exist, also
- * by its read units.
+ * Tests the list of imports, and who sees an import: its maker and the admins. For all other users, the import must look as if it did not
+ * exist, even by the read units of a request.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

@@ -9,7 +9,8 @@ import { laws as ofWebhooks } from "./webhook-verbs.ts";
 
 export { ofCompanies };
 /**
- * The laws of the verbs that do not belong to a company. They take three quarters of the time of all laws, so `npm test` does not run them.
+ * The laws of all verbs except those in company-verbs.ts. They take three quarters of the time of all laws, so `npm test` does not run
+ * them.
  */
 export const otherLaws = { ...ofKeys, ...ofProspects, ...ofUsers, ...ofWebhooks };
 export const laws = { ...otherLaws, ...ofCompanies };
