@@ -15,7 +15,9 @@ export interface Tests {
   readonly names?: readonly string[];
 }
 
-/** Milliseconds after which a run counts as failed, because a fault may make the service wait for ever. */
+/**
+ * After this time in milliseconds, and `FILE_MS` for each test file, a run counts as failed. A fault may make the service wait for ever.
+ */
 const HANGS_MS = 300_000;
 const FILE_MS = 30_000;
 
