@@ -95,7 +95,7 @@ test("the list has exactly the own imports, page by page, for any mix of makers,
   }
 });
 
-test("its maker and admins see an import and may undo it; a job of the other one is not named", async () => {
+test("the maker of an import and the admins see it and may undo it; the answer does not name an undo job of another user", async () => {
   const { context, owner, maker, importId } = await stage();
   for (const caller of [maker, owner]) {
     expect(await readImport(context, noLinks, caller, importId)).toMatchObject({ id: importId, skipped: 2_000 });

@@ -50,7 +50,7 @@ function conditionsIn(file: string): Condition[] {
   };
   const enter = ({ start }: { start: number }) => void begins.push(start);
   const leave = () => void begins.pop();
-  /** The positions of names in destructuring patterns. A name `when` there is no condition. */
+  /** The positions of names in destructuring patterns. A name `when` in such a pattern is no condition. */
   const names = new Set<number>();
   new Visitor({
     ObjectPattern: ({ properties }) => {

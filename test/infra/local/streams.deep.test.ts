@@ -45,7 +45,7 @@ describe("a streamed answer", () => {
     expect([next.headers.get("x-started"), (await next.text()).length]).toEqual([started, 2_000_000]);
   });
 
-  test("leaves an environment to other callers if all readers of one caller take nothing", {
+  test("that the readers of one caller do not take leaves an environment to others", {
     tags: "sized",
   }, async () => {
     const count = sized({ short: 6, wide: 60 });
