@@ -1,6 +1,6 @@
 /**
- * A rebuild writes one new part of the search index, with a list of records and their newest versions. A record must be in this list if an
- * older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
+ * Tests the list of records, with their newest versions, that a rebuild writes together with one new part of the search index. A record
+ * must be in this list if an older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
 import { partManifestItem } from "#shared/company-index/manifest.ts";

@@ -106,7 +106,10 @@ function setVariables(variables: Readonly<Record<string, string>>, known: Map<st
   }
 }
 
-/** The build writes a file that this function reads into the folder of its bundle. */
+/**
+ * This function is loaded from its bundle and not from its source, because it reads a file that the build writes into the folder of the
+ * bundle.
+ */
 const BUNDLED = "method-not-allowed";
 const sourceOf = (file: string): string => pathToFileURL(join(root, "functions", `${file}.ts`)).href;
 

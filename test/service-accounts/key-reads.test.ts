@@ -123,7 +123,7 @@ describe("a valid key", () => {
     expect(await callsOf(() => signIn(key, counted))).toEqual(["GetItem", "UpdateItem"]);
   });
 
-  test("works although others guess its secret, and so does a new key", async () => {
+  test("works while others guess its secret, and a new key works too", async () => {
     const { context, counted, owner, signIn, newAccount, newKey: create } = await newStage(db);
     const account = await newAccount();
     const first = await create(account);
