@@ -6,7 +6,7 @@ import { cachePerTable, VersionedCache } from "#shared/cache.ts";
 const sizes = { maxBytes: 100, bytesOf: ({ bytes }: { bytes: number }) => bytes };
 
 describe("a cache", () => {
-  test("holds the newest version of each key, within its bytes, and the one that was added last", () => {
+  test("never exceeds its bytes, never replaces a newer version, and always holds the value that was added last", () => {
     const Step = fc.record({ key: fc.nat(5), version: fc.nat(4), bytes: fc.integer({ min: 1, max: 120 }) });
     fc.assert(
       fc.property(fc.array(Step), (steps) => {
@@ -31,7 +31,7 @@ describe("a cache", () => {
     expect([cache.get(4), cache.bytes]).toEqual([undefined, 75]);
   });
 
-  test("measures values again that have grown, and reduces the least recently used ones before it evicts one", () => {
+  test("measures values that have grown again, and reduces the least recently used values before it evicts one", () => {
     const reduce = (value: { bytes: number }): number => {
       const freed = value.bytes - 10;
       value.bytes = 10;
@@ -50,7 +50,7 @@ describe("a cache", () => {
     expect(cache.bytes).toBe(95);
   });
 
-  test("belongs to one table", () => {
+  test("of one table shares no value with the cache of another table", () => {
     const caches = cachePerTable(sizes);
     const [one, other] = [{}, {}];
     caches(one).set(1, 1, { bytes: 1 });

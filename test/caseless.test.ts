@@ -10,7 +10,7 @@ import { caseless, folded, searchable } from "#shared/caseless.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DisplayValue } from "#shared/reference/schema.ts";
 
-/** All code points except surrogates, private ones and those without a meaning. The exceptions have only one form. */
+/** All code points except surrogates, private-use and unassigned ones. These exceptions have neither case nor a second normalized form. */
 const letters = Array.from({ length: 0x110000 }, (_, point) => String.fromCodePoint(point)).filter(
   (letter) => !/[\p{Cs}\p{Co}\p{Cn}]/u.test(letter),
 );
@@ -49,7 +49,7 @@ test.each([
   expect(folded(a) === folded(b)).toBe(same);
 });
 
-test("the searchable form of any letter is final, and that of two letters consists of their forms", () => {
+test("converting a searchable form again changes nothing, and the form of two letters is the forms of both, one after the other", () => {
   const form = (text: string): string => searchable(text, 100);
   const changed = letters.filter(
     (letter) => letter.normalize("NFKD").toUpperCase() !== letter || /[\p{P}\p{S}]/u.test(letter),

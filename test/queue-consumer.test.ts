@@ -24,7 +24,7 @@ const record = (messageId: string, body: string, receives = 1): SQSRecord => ({
 });
 
 let logged: MockInstance<typeof console.error>;
-// The test files of a worker share the console and the environment variables.
+// The test files of a worker share the console and the environment variables, so each test restores both.
 beforeEach(() => {
   logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
   vi.stubEnv("AWS_LAMBDA_LOG_FORMAT", "JSON");
@@ -34,7 +34,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test("only unreadable and failed messages return, later after each receipt, and the log says why", async () => {
+test("only unreadable and failed messages return to the queue, after a delay that grows with each receipt, and the log says why", async () => {
   const returned: [string, number][] = [];
   const work = eachAlone<z.infer<typeof Message>>(async ({ message: { n } }) => {
     if (n === 2) throw new Error("two is refused");

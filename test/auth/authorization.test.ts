@@ -91,7 +91,7 @@ describe("the pattern that the gateway checks", () => {
     expect(bearerToken(header)).toBeUndefined();
   });
 
-  test("leaves the length to the authorizer, which rejects tokens above 8 192 characters", () => {
+  test("accepts a token of any length, because the authorizer rejects tokens above 8 192 characters", () => {
     const token = (length: number): string => `a.b.${"c".repeat(length - 4)}`;
     expect(bearerToken(`Bearer ${token(8_192)}`)).toBe(token(8_192));
     expect(bearerToken(`Bearer ${token(8_193)}`)).toBeUndefined();
@@ -109,7 +109,7 @@ describe("the pattern that the gateway checks", () => {
  */
 const ids = Array.from({ length: 3_200 }, (_, i) => (i + 1) * 128);
 
-test("companies are spread evenly over all keys, and none has the key of refused tokens", () => {
+test("companies are spread evenly over all throttle keys, and none has the key of refused tokens", () => {
   const counts = new Map<number, number>();
   for (const id of ids) counts.set(throttleSlot(id), (counts.get(throttleSlot(id)) ?? 0) + 1);
   expect([...counts.keys()].toSorted((a, b) => a - b)).toEqual(Array.from({ length: THROTTLE_KEYS }, (_, i) => i + 1));
@@ -120,14 +120,14 @@ test("companies are spread evenly over all keys, and none has the key of refused
   }
 });
 
-test("a company has the same key in each process, also if its id has more than 32 bits", () => {
+test("a company has the same throttle key in each process, also if its id has more than 32 bits", () => {
   expect(throttleSlot(128)).toBe(throttleSlot(128));
   const large = [2 ** 40, 2 ** 41, 2 ** 42, 2 ** 43].map((id) => throttleSlot(id + 5));
   expect(new Set(large).size).toBeGreaterThan(1);
   for (const slot of large) expect(slot).toBeGreaterThan(0);
 });
 
-test("a key consists of 20 to 128 letters and digits", () => {
+test("a throttle key consists of 20 to 128 letters and digits", () => {
   for (const slot of [REFUSED, 7, THROTTLE_KEYS]) {
     expect(throttleKey("canvassing0a1b2c3dthrottle", slot)).toMatch(/^[A-Za-z0-9]{20,128}$/);
   }

@@ -73,7 +73,7 @@ const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-test("messages that SQS does not accept at first are sent again until it does, and no accepted one is sent again", async () => {
+test("messages that SQS does not accept at first are sent again until SQS accepts them, and no accepted message is sent again", async () => {
   const failures = (companyId: number): number => companyId % 7;
   const { queue, accepted, arrived } = await startQueue((companyId, times) =>
     times > failures(companyId) ? "accept" : "fail",

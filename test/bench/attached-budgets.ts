@@ -20,7 +20,7 @@ import type { Stage } from "./stage.ts";
 export const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** Number of notes of the maximum size (10 KB) that one prospect gets. */
+/** Number of notes that the prospect with many long notes gets. Each note has the maximum size (10 KB). */
 const LONG_NOTES = 300;
 
 export async function attachedBudgets(stage: Stage, notes: number): Promise<Budget[]> {

@@ -27,7 +27,10 @@ const few = { reps: 50, companies: 1, prospects: 100_000 };
 const reps = sized({ short: REPS.filter((count) => count < 1_000), wide: [...REPS] });
 const left = REPS.filter((count) => !reps.includes(count));
 const costs = costsOf(measured, reps);
-/** Returns the lines without the rows that are left out. The width of a column depends on all rows, so the lines have no padding. */
+/**
+ * Returns the lines of the tables without the rows for the numbers of reps in `left`. The width of a column depends on all its rows, so the
+ * padding is removed too.
+ */
 const withoutLeft = (text: string): string[] =>
   text
     .split("\n")
@@ -78,7 +81,7 @@ test("with the defaults of the preset, a deployment also pays for the web ACL, t
   }
 });
 
-test("the smoke test or a provisioned environment leaves a lone rep hardly any start of lists", () => {
+test("for a lone rep, the smoke test or a provisioned environment avoids nearly all cold starts of the list function", () => {
   const startsWith = (more: object): number | undefined =>
     simulate({ ...few, reps: 1 }, { ...deployment, ...more }, measured).functions.get("prospects/list")?.starts;
   expect(startsWith({})).toBeGreaterThan(5);
@@ -86,7 +89,7 @@ test("the smoke test or a provisioned environment leaves a lone rep hardly any s
   expect(startsWith({ provisioned: { "prospects/list": 1 } })).toBe(0);
 });
 
-test("a simulated day depends only on its seed, and a larger cache loads no more", () => {
+test("a simulated day depends only on its seed, and a larger cache does not load more", () => {
   const [first, again, other] = [1, 1, 2].map((seed) =>
     simulate(few, deployment, measured, seed).latencies.get("list"),
   );

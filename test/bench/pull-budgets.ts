@@ -137,7 +137,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
 interface AttachedPull {
   readonly text: string;
   readonly changes: number;
-  /** Maximum read units for each change. Three more are for the change log. */
+  /** Maximum read units for each change. A request may use three more units for the change log. */
   readonly units: number;
   readonly rounds: number;
   readonly usage: Usage;
@@ -191,7 +191,7 @@ async function attachedPulls(
   found.push({
     text: "prospects without notes that a rep loses, not flushed",
     changes: fresh.length,
-    // The row costs half a unit. Two Queries, for notes and for appointments, cost a unit each, even if they find nothing.
+    // A prospect's row costs half a unit. The Queries for its notes and for its appointments cost a unit each, even if they find nothing.
     units: 2.5,
     rounds: 2,
     usage,

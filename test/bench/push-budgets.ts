@@ -21,7 +21,10 @@ import type { Stage } from "./stage.ts";
 
 /** Number of measured operations of each kind. The result is the mean of their costs. */
 const OPERATIONS = 50;
-/** Two, and what reserving ids in the measured batch costs more than in the single requests. */
+/**
+ * Maximum write units that an operation may cost more than a single request: two for its receipt, and a small share of the writes that
+ * reserve ids for the batch.
+ */
 const WRITE_UNITS = 2.1;
 
 interface Kind {

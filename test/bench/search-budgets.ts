@@ -12,15 +12,18 @@ import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
 const RUNS = 3;
-/** Enough searches to build the word indexes of all segments. */
+/** Number of searches before the measurement. They are enough to build the word indexes of all segments. */
 const WARMING = 8;
-/** Changed prospects, so that about every segment has an outdated row. Each word is then searched in all rows. */
+/**
+ * Number of prospects that are changed before the measurement. About every segment then has an outdated row, so each search tests all rows
+ * for each word.
+ */
 const CHANGED = 60;
 
 const remark = "Rents; the landlord lives two streets down. Has solar panels already, asks about a battery.";
 const parts = (text: string, length: number): string[] =>
   Array.from(text, (_, i) => text.slice(i, i + length)).filter((part) => part.length === length && !part.includes(" "));
-/** As many different words as a query may contain. */
+/** Returns a query with as many of these words as fit into its maximum length. Each word occurs once. */
 const queryOf = (words: readonly string[]): string => [...new Set(words)].join(" ").slice(0, 200);
 
 const queries = {

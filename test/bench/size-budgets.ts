@@ -1,6 +1,6 @@
 /**
  * Measures all budgets that limit read units, write units, round trips to the table or bytes, for one company. run.ts prints the results,
- * and budgets.deep.test.ts asserts them.
+ * and budgets.long.test.ts asserts them.
  */
 import { attachedBudgets, NOTES } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";

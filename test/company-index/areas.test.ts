@@ -35,7 +35,7 @@ test("the box of a polygon across the 180th meridian contains it", () => {
   );
 });
 
-test("the rows of a segment are tested once", () => {
+test("an area tests the rows of a segment once, and returns the same result for each further search", () => {
   const area = polygonArea([
     [0, 0],
     [2, 0],

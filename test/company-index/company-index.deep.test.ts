@@ -241,7 +241,7 @@ describe("the stream of unflushed entries", () => {
     await quiet.expectFound();
   });
 
-  test("flushes other companies if one company fails, and retries that one", async () => {
+  test("flushes the other companies if the flush of one company fails, and retries the failed flush", async () => {
     const [broken, sound] = [newRecords(), newRecords()];
     await broken.writeMany(FLUSH_ENTRIES, 1);
     await sound.writeMany(FLUSH_ENTRIES, 1);

@@ -1,4 +1,7 @@
-/** Who writes the head row of the search index, or the request for a later flush, if two processes do it at the same time. */
+/**
+ * Tests writes of two processes to the same row at the same time: to the head row of the search index, and to the row with the request for
+ * a later flush. A late write must not replace a newer state.
+ */
 import { expect, test } from "vitest";
 import { moveHead, readHead } from "#shared/company-index/manifest.ts";
 import {
@@ -37,7 +40,7 @@ test("a rebuild that has lost the lock neither renews nor releases it", async ()
   expect(await headOf(companyId)).toEqual(head);
 });
 
-/** Unflushed entries, and a handler of stream records in a new function. */
+/** Creates unflushed entries. `handle` passes a stream record of these entries to a newly started function. */
 async function unflushed() {
   const records = new Records(db, companies++);
   await records.writeMany(3, 1);
@@ -49,7 +52,7 @@ async function unflushed() {
   return { handle, request: () => db.direct.get(keys.flushRequest(companyId)) };
 }
 
-test("a later request for a flush does not postpone the present one", async () => {
+test("a later request for a flush does not postpone the existing request", async () => {
   const { handle, request } = await unflushed();
   await handle(START);
   const first = await request();
@@ -57,7 +60,7 @@ test("a later request for a flush does not postpone the present one", async () =
   expect(await request()).toEqual(first);
 });
 
-test("a sweep does not release the request that followed the one that it has read", async () => {
+test("a sweep releases only the request that it has read, and not a later request in the same row", async () => {
   const { handle, request } = await unflushed();
   await handle(START);
   const sweep = (batch = db.direct) => sweepFlushRequests({ table: batch, clock: { now: () => START + 3_600_000 } });

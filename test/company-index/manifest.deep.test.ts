@@ -169,7 +169,7 @@ describe("a flush", () => {
     },
   );
 
-  test("succeeds only once if two flushes merge the same parts, and the other one leaves nothing behind", async () => {
+  test("succeeds only once if two flushes merge the same parts, and the failed flush leaves nothing behind", async () => {
     const { company, ids } = await companyWithLargePart();
     await smallParts(company, ids, MERGE_RATIO);
     await writeSome(company, ids, MERGE_RATIO);

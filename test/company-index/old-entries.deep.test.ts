@@ -1,6 +1,7 @@
 /**
- * Each list and each `GET /api/changes` reads all entries of the company that are not yet flushed into the search index. Tests that the
- * sweeper starts a flush of each company whose oldest entry is older than a minute, so that a company that writes nothing has none.
+ * Tests that the sweeper starts a flush of each company whose oldest unflushed entry is older than a minute. Each list and each `GET
+ * /api/changes` reads all unflushed entries of the company. Without the sweeper, a company that no longer writes would keep its entries,
+ * and each read would pay for them.
  */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
@@ -52,7 +53,9 @@ async function newCompany() {
     newFunction,
     deliver,
     request,
-    /** During `work`, the flush fails, or another process changes the index before the flush does. */
+    /**
+     * Runs `work`. Meanwhile each flush fails (`isFailing`), or another process changes the index just before the flush does (`isLosing`).
+     */
     async with<T>(kind: "isLosing" | "isFailing", work: () => Promise<T>): Promise<T> {
       fault[kind] = true;
       return work().finally(() => {
@@ -72,20 +75,23 @@ async function newCompany() {
         await deliver(entries, to);
       }
     },
-    /** Releases the requests whose time has come. If the company's own one is released, passes its stream record to the function. */
+    /**
+     * Runs the sweeper, which releases the due requests for a flush. If it has released the request of this company, passes the stream
+     * record of this request to the function.
+     */
     async sweep(): Promise<void> {
       await sweepFlushRequests({ table, clock });
       const row = await request();
       if (row !== undefined && row.dueAt === undefined) await deliver([row]);
     },
     left: async (): Promise<number> => (await readUnflushed(table, companyId)).keys.length,
-    /** Begins with an empty index, as after a flush at this moment. */
+    /** Flushes all entries at this moment, so that a test begins without unflushed entries. */
     flushNow: () => flush({ table, clock }, companyId, { least: 1, settleMs: 0 }),
   };
 }
 
 test.each([1, 10, FLUSH_ENTRIES - 1])(
-  "a company that has written %s entries and then none is flushed by the sweeper",
+  "the sweeper flushes a company that has written %s entries and then stops writing",
   async (count) => {
     const company = await newCompany();
     await company.create(count);
@@ -109,7 +115,7 @@ test("a company whose entries are a second younger than a minute is not flushed"
   expect(await company.left()).toBe(3);
 });
 
-test("a request costs two write units, its release two, and no further entry of the same minute costs one", async () => {
+test("a request for a flush costs two write units, its release costs two, and further entries of the same minute cost none", async () => {
   const company = await newCompany();
   await company.create();
   company.time.nowMs += OLD_MS;
@@ -186,7 +192,7 @@ test("if another process changes the index during the flush, or the clock of the
   expect(await company.left()).toBe(0);
 });
 
-test("entries are flushed although another instance of the function has made the request for earlier ones", async () => {
+test("entries are flushed although another instance of the function has made the request for earlier entries", async () => {
   const company = await newCompany();
   await company.create(1);
   company.time.nowMs += OLD_MS - 10_000;

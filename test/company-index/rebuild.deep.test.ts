@@ -134,7 +134,7 @@ describe("a rebuild", () => {
     },
   );
 
-  test("that cannot learn whether the head moved removes nothing that the head may refer to", async () => {
+  test("removes nothing that the head row may refer to, if it gets no answer to its write of the head row", async () => {
     const company = newCompany();
     await company.stage(flushAll);
     let moves = 0;

@@ -1,6 +1,6 @@
 /**
- * A rebuild writes one new part of the search index, with a list of records and their newest versions. A record must be in this list if an
- * older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
+ * Tests the list of records, with their newest versions, that a rebuild writes together with one new part of the search index. A record
+ * must be in this list if an older version of it may exist in an unflushed entry or in a newer part. Readers then ignore the older version.
  */
 import { expect, test } from "vitest";
 import { partManifestItem } from "#shared/company-index/manifest.ts";
@@ -77,7 +77,7 @@ test("a damaged manifest is a fault that a rebuild repairs, and its part does no
   await company.expectListsExact();
 });
 
-test("a part that is discarded leaves no row", async () => {
+test("discarding a part deletes all its rows", async () => {
   const companyId = 1_002;
   const row = indexRow(prospectRow({ companyId, id: 1, name: "Ann" }));
   const built = { rows: [{ row, notes: [] }], prospects: [], notes: [], looseNotes: [note(11, 1)] };

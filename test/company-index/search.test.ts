@@ -62,7 +62,7 @@ describe("a note in an older part than its prospect's row", () => {
   });
 });
 
-test("a row set keeps each added row once, for few and for many rows", () => {
+test("a set of rows contains each added row once, for few and for many rows", () => {
   const row = fc.oneof(fc.integer({ min: 0, max: 4_095 }), fc.integer({ min: 0, max: 40 }));
   fc.assert(
     fc.property(fc.array(row, { maxLength: 300, size: "max" }), fc.array(row), (added, asked) => {

@@ -31,7 +31,7 @@ beforeEach(() => {
   now.ms = START;
 });
 
-test("a lease is free without its attribute and from its end on, with the tolerated difference of clocks", async () => {
+test("a lease is free if its row has no lease attribute, or if at most the tolerated difference of clocks is left until its end", async () => {
   const lease = newLease();
   const first = await held(lease);
   expect([first.until, first.row]).toEqual([iso(START + MS), expect.objectContaining({ state: "open" })]);
@@ -56,7 +56,7 @@ test("nobody acquires the lease of a row that is not open", async () => {
   expect(await acquire(source(), lease)).toBeDefined();
 });
 
-test("renewing and releasing store their change with the end of the lease, and ending removes it", async () => {
+test("renewing and releasing write the given change together with the new end of the lease, and ending removes the lease", async () => {
   const lease = newLease();
   const own = await held(lease);
   now.ms += 7;
@@ -72,7 +72,7 @@ test("renewing and releasing store their change with the end of the lease, and e
   expect(row).toEqual({ ...lease.key, state: "done" });
 });
 
-test("an end whose condition fails keeps the lease", async () => {
+test("ending a lease keeps the lease if the given condition fails", async () => {
   const lease = newLease();
   const own = await held(lease);
   expect(await own.end({ set: { state: "done" } }, exists("empty"))).toBe(false);
@@ -99,7 +99,7 @@ test("each write of a lost lease throws LeaseLost and changes nothing, and any o
   await expect(acquire({ ...source(), table }, lease)).rejects.toThrow("broken");
 });
 
-test("work that fails frees the lease for its repetition, and work that has lost the lease ends without an error", async () => {
+test("work that fails releases the lease, so that it can be repeated, and work that has lost the lease ends without an error", async () => {
   const lease = newLease();
   const failing = () => Promise.reject(new Error("the work fails"));
   await expect(whileHeld(source(), lease, {}, failing)).rejects.toThrow("the work fails");

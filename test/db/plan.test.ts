@@ -45,7 +45,7 @@ test.each([
   expect(await outcome(failing)).toEqual(expected);
 });
 
-test("a refused plan is replaced by its other plan, and only what follows that one runs", async () => {
+test("if a plan is refused, its alternative is committed, and only the work that follows the alternative runs", async () => {
   let others = 0;
   const other = { writes: [], after: async () => ++others };
   const refused = async ({ failed }: ConditionFailed) => ({ ...other, answer: `instead of ${failed[0]?.index}` });

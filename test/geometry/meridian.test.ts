@@ -8,12 +8,12 @@ import { exteriorRing } from "#shared/territories/geojson.ts";
 import { signOf } from "#shared/territories/import.ts";
 import { sized } from "../harness/tier.ts";
 
-/** Moves a longitude that was counted from the 180th meridian to the range of longitudes. */
+/** Converts degrees east of the 180th meridian (negative: west of it) to a longitude from -180 to 180. */
 const onEarth = ([x, lat]: readonly [number, number]): [number, number] => [x < 0 ? x + 180 : x - 180, lat];
 const isInside = (ring: Ring, [x, y]: readonly [number, number]): boolean | 0 =>
   pointInPolygon([x, y], [[...ring, ...ring.slice(0, 1)].map(([lng, lat]) => [lng, lat])]);
 
-test("the parts of a cut ring cover what the ring covers, and no edge of them crosses the meridian", {
+test("the parts of a cut ring cover the same points as the ring, and none of their edges crosses the meridian", {
   tags: "sized",
 }, () => {
   const place = fc.tuple(fc.integer({ min: -40, max: 40 }), fc.integer({ min: -40, max: 40 }));
@@ -30,7 +30,7 @@ test("the parts of a cut ring cover what the ring covers, and no edge of them cr
           }
         }
         for (const [x, y] of places) {
-          // Exact offsets with which no point is on a line between points of the grid.
+          // With these offsets, the point is on no line between two points of the integer grid. A double represents them exactly.
           const point = [x + 0.5 + 2 ** -10, y + 0.5 + 2 ** -20] as const;
           const expected = isInside(ring, point);
           if (expected === 0) continue;
@@ -43,7 +43,7 @@ test("the parts of a cut ring cover what the ring covers, and no edge of them cr
   );
 });
 
-/** A ring around the meridian that does not cross itself. */
+/** A ring around a point of the 180th meridian. The ring does not cross itself. */
 const star = fc
   .array(fc.tuple(fc.integer({ min: 1, max: 40_000_000 }), fc.integer({ min: -1_000, max: 1_000 })), {
     minLength: 3,

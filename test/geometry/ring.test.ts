@@ -14,20 +14,21 @@ import { sized } from "../harness/tier.ts";
  */
 const onGrid = fc.integer({ min: -4, max: 4 });
 /**
- * Multiples of 2^-40. The independent implementation subtracts coordinates. Differences of these numbers are exact, so its result is too.
+ * Multiples of 2^-40. The independent implementation subtracts coordinates. Doubles represent differences of these numbers exactly, so the
+ * result has no rounding error.
  */
 const anywhere = fc.integer({ min: -90 * 2 ** 40, max: 90 * 2 ** 40 }).map((value) => value / 2 ** 40);
 const pointOf = (coordinate: fc.Arbitrary<number>) => fc.tuple(coordinate, coordinate);
 const rings = (coordinate: fc.Arbitrary<number>) => fc.array(pointOf(coordinate), { minLength: 3, maxLength: 12 });
 
 /**
- * Returns true if the independent implementation finds the point inside the ring or on its boundary. It returns 0 for a point on the
- * boundary, so the result is compared with false.
+ * Returns true if the independent implementation finds the point inside the ring or on its boundary. `pointInPolygon` returns 0 for a point
+ * on the boundary, so the result is compared with false.
  */
 const expected = (ring: Ring, [lng, lat]: readonly [number, number]): boolean =>
   pointInPolygon([lng, lat], [[...ring, ...ring.slice(0, 1)].map(([x, y]) => [x, y])]) !== false;
 
-/** Returns a vertex, or the middle of an edge. */
+/** Returns a vertex of the ring, or the middle of an edge. */
 const near = (ring: Ring, edge: number, isVertex: boolean): [number, number] => {
   const [x1, y1] = ring[edge % ring.length] ?? [0, 0];
   const [x2, y2] = ring[(edge + 1) % ring.length] ?? [0, 0];
@@ -46,7 +47,7 @@ function found(ring: Ring, points: readonly (readonly [number, number])[]): bool
   return single;
 }
 
-test("a point is inside by the even-odd rule, on edges and vertices too, as point-in-polygon-hao finds it", {
+test("a point inside by the even-odd rule, on an edge or on a vertex is found, as point-in-polygon-hao finds it", {
   tags: "sized",
 }, () => {
   fc.assert(
@@ -70,13 +71,19 @@ test("a point is inside by the even-odd rule, on edges and vertices too, as poin
   );
 });
 
-/** Longitudes and latitudes on a coarse grid of the earth. Many edges cross the 180th meridian, end on it, or have exactly half a turn. */
+/**
+ * Longitudes and latitudes on a coarse grid of the earth. Many edges between them cross the 180th meridian, end on it, or span exactly 180
+ * degrees.
+ */
 const coarse = fc.tuple(
   fc.integer({ min: -6, max: 6 }).map((column) => column * 30),
   fc.integer({ min: -3, max: 3 }).map((row) => row * 30),
 );
 
-/** The ring with longitudes beyond 180 degrees instead of edges across the meridian, or the ring itself if it then does not close. */
+/**
+ * Continues the longitudes of the ring beyond 180 degrees where an edge crosses the meridian. Returns the ring unchanged if the continued
+ * ring would not close.
+ */
 function plainOf(ring: Ring): { plain: Ring; crosses: boolean } {
   let turns = 0;
   let crosses = false;
@@ -92,7 +99,10 @@ function plainOf(ring: Ring): { plain: Ring; crosses: boolean } {
   return turns === 0 && crosses ? { plain, crosses } : { plain: ring, crosses: false };
 }
 
-/** On the earth, the longitudes of a point repeat after a full turn. A point that an odd number of them put inside is inside. */
+/**
+ * Returns the expected result for a point on the earth. A point has a longitude in each full turn. The point is inside if an odd number of
+ * these longitudes is inside.
+ */
 function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boolean {
   const { plain, crosses } = plainOf(ring);
   if (!crosses) return expected(ring, [lng, lat]);
@@ -101,7 +111,7 @@ function expectedOnEarth(ring: Ring, [lng, lat]: readonly [number, number]): boo
   return found.includes(0) || found.filter((inside) => inside === true).length % 2 === 1;
 }
 
-test("an edge of more than half a turn crosses the 180th meridian, if the ring then closes", { tags: "sized" }, () => {
+test("an edge of more than 180 degrees crosses the 180th meridian, if the ring then closes", { tags: "sized" }, () => {
   // Every second point of a finer grid. A quarter of them is on the grid of the rings.
   const points = Array.from({ length: 25 * 7 }, (_, i): [number, number] => [
     (i % 25) * 15 - 180,
@@ -177,7 +187,7 @@ test.each<[string, Ring, readonly [number, number, boolean][]]>([
   for (const [lng, lat, isInside] of points) expect([lng, lat, area.contains(lng, lat)]).toEqual([lng, lat, isInside]);
 });
 
-test("a point a hair beside a long edge is on the right side of it", () => {
+test("a point very close to a long edge is found on the correct side of the edge", () => {
   const area = new RingArea([
     [0, 0],
     [180, 90],
@@ -207,13 +217,13 @@ test("the boundary belongs to the area, and the hole of a ring that crosses itse
   ]);
 });
 
-test("many homes at one place, or at neighbouring places beside an edge, are tested", () => {
+test("many homes at one place, or at neighbouring places beside an edge, get the correct result", () => {
   const ring: Ring = [
     [0, 0],
     [180, 90],
     [0, 90],
   ];
-  // Both are at less than the rounding margin from the edge, so no division separates it from them.
+  // The last two places are closer to the edge than the rounding margin, so no subdivision of the area separates them from the edge.
   const places = [100, 100 + 2 ** -46, 100 - 2 ** -46].map((lng): [number, number] => [lng, 50]);
   const many = Array.from({ length: 20 }, () => places).flat();
   expect(found(ring, many)).toEqual(many.map(([lng]) => lng <= 100));

@@ -36,7 +36,7 @@ const Document = z.object({
 
 const document = z.parse(Document, closedDocument());
 const ajv = new Ajv2020({ strict: false, allErrors: true });
-/** Reads the texts of a query as numbers and booleans where the document has them. */
+/** Validates query parameters. It converts their texts to numbers and booleans where the document declares these types. */
 const ajvOfQueries = new Ajv2020({ strict: false, allErrors: true, coerceTypes: true });
 for (const one of [ajv, ajvOfQueries]) {
   addFormats.default(one);
@@ -94,7 +94,10 @@ function compiled(name: string, compile: () => ValidateFunction): ValidateFuncti
 }
 const validatorAt = (pointer: string) => compiled(pointer, () => ajv.compile({ $ref: pointer }));
 
-/** The service reduces a number above the maximum, and ignores a filter that the user may not use, also one that is too long. */
+/**
+ * Matches the faults of query parameters that the service accepts although the document forbids them. It reduces a number above the
+ * maximum. It ignores a filter that the user may not use, even if the filter is too long.
+ */
 const REDUCED = /must be <= |must match format "int64"|must NOT have more than \d+ characters/;
 
 /** Throws if the service has accepted a request that the document does not describe. */
@@ -115,11 +118,11 @@ function assertDescribed(method: string, target: string, mediaType: string, body
     const own = (validate.errors ?? []).map(({ message }) => `${name} ${message}`);
     faults.push(...own.filter((one) => !REDUCED.test(one)));
   }
-  // The service answers 200 although it refuses an operation of a device.
+  // Operations of a device are not checked, because the service answers 200 even if it refuses an operation.
   const isSchema = found.operation.requestBody?.content?.[mediaType]?.schema !== undefined;
   if (isSchema && mediaType === "application/json" && body.length > 0 && path !== "/api/sync/operations") {
     const validate = validatorAt(`${pointer}/requestBody/content/${escaped(mediaType)}/schema`);
-    // The service reads a blank text as null, and an address of blank texts too.
+    // The service reads a blank text as null. It also reads an address that has only blank texts as null.
     const asNull = (name: string, value: unknown) =>
       (typeof value === "string" && isBlank(value)) || (name === "address" && z.safeParse(Empty, value).success)
         ? null
@@ -184,7 +187,8 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
   const response = await promise;
   const answer = answerOf(response.statusCode ?? 0, headersOf(response), await buffer(response));
   assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
-  // The other tests send random requests, which the service may accept although no client would send them.
+  // Only the API tests send requests that a client would send. The other tests send random requests, which the service may accept although
+  // the document does not describe them.
   const isOrdinary = expect.getState().testPath?.endsWith(".api.test.ts") === true;
   const mediaType = headers["Content-Type"] ?? headers["content-type"] ?? "";
   if (isOrdinary && answer.status < 300) assertDescribed(method, path, mediaType, body);

@@ -82,7 +82,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
   const direct = sendTo(server.endpoint);
-  // A call that happens meanwhile belongs to no request, so the table does not count it as a call of the request that is delayed.
+  // `meanwhile` runs outside of the delayed request, so the table does not count the calls of `meanwhile` as calls of this request.
   const outside = AsyncLocalStorage.snapshot();
   const faulty: Send = (operation, body) => {
     calls.push(operation);

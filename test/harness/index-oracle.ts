@@ -103,7 +103,7 @@ export interface IndexFault {
   readonly record: "prospect" | "note";
   readonly id: number;
   readonly fault: "missing" | "too many" | "different";
-  /** What the row of the table says, and what the index says. */
+  /** The content of the record in the row of the table (`expected`), and its content in the index (`found`). */
   readonly expected?: unknown;
   readonly found?: unknown;
 }

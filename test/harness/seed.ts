@@ -6,6 +6,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, inject } from "vitest";
 
-// A test may have replaced the timers, so this one is from the import.
+// `turn` is imported from `node:timers/promises`, because a test may have replaced the global timers.
 afterEach(() => turn());
 fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: inject("seed") });

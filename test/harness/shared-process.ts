@@ -24,7 +24,7 @@ interface Invoked {
 
 const invoked = new AsyncLocalStorage<Invoked>();
 
-/** Log lines belong to the function whose invocation writes them. Other lines go to standard error. */
+/** Passes each log line to the function whose invocation writes it. Lines outside of an invocation go to standard error. */
 function separateLogs(): void {
   replaceConsole(
     "INFO",
@@ -80,7 +80,10 @@ function nameFunctions(): void {
   });
 }
 
-/** An uncaught error ends the environment of the function that caused it, as in a worker thread. Any other one ends the service. */
+/**
+ * Makes an uncaught error end only the environment of the function that caused it, as in a worker thread. An error outside of an invocation
+ * ends the service.
+ */
 function separateCrashes(): void {
   const crash = (error: unknown): void => {
     const invocation = invoked.getStore();
@@ -90,7 +93,7 @@ function separateCrashes(): void {
   for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, crash);
 }
 
-/** Variables that have another value in each function. The shared process has none of them. */
+/** Matches the variables that have a different value in each function. The shared process sets none of them. */
 const OWN = /^AWS_(?:LAMBDA_FUNCTION_|ACCESS_KEY_ID$)/;
 
 /** Sets the variables of a function. Throws if two functions need different values of a variable. */
@@ -103,7 +106,10 @@ function setVariables(variables: Readonly<Record<string, string>>, known: Map<st
   }
 }
 
-/** The build writes a file that this function reads into the folder of its bundle. */
+/**
+ * This function is loaded from its bundle and not from its source, because it reads a file that the build writes into the folder of the
+ * bundle.
+ */
 const BUNDLED = "method-not-allowed";
 const sourceOf = (file: string): string => pathToFileURL(join(root, "functions", `${file}.ts`)).href;
 

@@ -1,4 +1,7 @@
-/** An identity provider in the process of the test. A process verifies the tokens of only one issuer, so its test files share this one. */
+/**
+ * An identity provider in the process of the test. A process can verify the tokens of only one issuer, so all test files in a process share
+ * this one.
+ */
 import { generateKeyPairSync, randomUUID, sign } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";

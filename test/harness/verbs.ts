@@ -105,7 +105,7 @@ export const importFile = (
   options: ImportOptions = {},
 ): Promise<FileResult> => files.importFile(context, caller, bytes, options, commitTo(context.table));
 
-/** Fails if a change of a user without an invitation asks the identity provider. */
+/** An identity provider that refuses each call. It is used for changes of users without an invitation, which must not call the provider. */
 const nobody: IdentityProvider = {
   takesSubjects: true,
   answersAfterMs: 0,

@@ -8,7 +8,7 @@ import { create, operation, results } from "../sync/operations/push.ts";
 
 const as = await newTeam();
 const blanks = ["", " ", "\t\n\u0085", "\u00a0\u3000", "\u200b\ufeff", " ".repeat(60)];
-/** The first contains characters that are neither white space nor visible. */
+/** Texts that are not blank. The first one contains characters that are neither white space nor visible. */
 const others = [" \u200d ", " a\u200b ", "\ufeffb c "];
 const Fields = z.record(z.string(), z.unknown());
 const fill = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };

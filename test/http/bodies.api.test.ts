@@ -88,7 +88,7 @@ test("a number has a fault exactly if it is an integer beyond 2^53 - 1, or too l
   );
 });
 
-test("a body of many long numbers and of deep arrays is answered as before", async () => {
+test("deeply nested arrays are malformed, also beside a long number, and a body with 40 000 long numbers in an unknown field is accepted", async () => {
   const nested = "[".repeat(20_000) + "]".repeat(20_000);
   for (const body of [nested, `{"a":12345678901234567890,"b":${nested}}`]) {
     problemOf(await send("POST", "/api/prospects", { headers, body }), 400, "malformed_json");

@@ -30,7 +30,7 @@ const contract = {
 } as const;
 const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
 
-test("after its answer, an endpoint writes nothing more", async () => {
+test("an endpoint that has answered writes nothing more", async () => {
   const answered = Promise.withResolvers<void>();
   let working: Promise<unknown> = Promise.resolve();
   const handler = endpoint(contract, () => {
@@ -121,7 +121,7 @@ beforeAll(() => {
   process.env.TABLE_NAME = "t";
 });
 
-test("a too large answer becomes a problem body", async () => {
+test("an answer that is too large becomes a problem body", async () => {
   const answers = async (length: number) => {
     const handler = command(contract, async () => ({ writes: [], answer: "x".repeat(length) }));
     return handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), lambdaContext);

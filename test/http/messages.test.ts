@@ -33,7 +33,7 @@ const latitude = (cause: string) => `must be a latitude from -90 to 90 degrees (
 const longitude = "must be a longitude from -180 to 180 degrees (metres are not accepted), and is";
 const [exchanged, metres] = ["a longitude may be in its place", "metres are not accepted"];
 
-test("exchanged coordinates and metres are named", () => {
+test("messages say that coordinates are probably exchanged or in metres", () => {
   expect(faultsOf(() => validate("body", NewProspect, { lat: -104.9, lng: 39.7 }))).toEqual([
     ["/lat", `${latitude(exchanged)} -104.9`],
   ]);

@@ -12,7 +12,7 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 const { id } = dataOf(await as.owner.POST("/api/prospects", { body: { name: "Ada", lat: 1, lng: 2 } }), 201);
 
-/** A look-up of one of these names in an object finds a function or, for `__proto__`, an object. */
+/** Names that every object inherits. If the code looks one of them up in an object, it finds a function or, for `__proto__`, an object. */
 const inherited = ["constructor", "__proto__"];
 /** The parser refuses a body with the key `__proto__`, so it does not reach the schemas. Languages call the other methods themselves. */
 const keys = ["constructor", "toString", "hasOwnProperty"];

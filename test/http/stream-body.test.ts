@@ -30,7 +30,7 @@ class Opened extends HttpStream {
     return stream;
   }
 }
-/** The handler of the endpoint that was made last. */
+/** The handler of the last endpoint that the test has created. */
 let handler: Parameters<typeof awslambda.streamifyResponse>[0] = async () => undefined;
 const streamifyResponse = (handle: typeof handler): object => {
   handler = handle;
@@ -75,7 +75,7 @@ test.each([{}, { "Content-Encoding": "gzip" }])(
   },
 );
 
-test("an answer that is not computed before its first byte is due is a 503, and the rest of one that has begun has no deadline", async () => {
+test("an answer whose first byte is late becomes a 503, and an answer that has begun has no deadline", async () => {
   vi.stubEnv("TABLE_NAME", "t");
   vi.spyOn(process.stderr, "write").mockReturnValue(true);
   onTestFinished(() => {
@@ -137,7 +137,7 @@ describe("a reader", () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
   afterEach(() => void vi.useRealTimers());
 
-  /** A stream whose reader takes the first `most` parts, each after `afterMs`, and then nothing. */
+  /** A stream whose reader takes the first `most` parts, each after `afterMs` milliseconds, and then takes nothing more. */
   class Slow extends HttpStream {
     most = Number.POSITIVE_INFINITY;
     afterMs = 0;
@@ -165,7 +165,7 @@ describe("a reader", () => {
     expect(stream.destroyed).toBe(true);
   });
 
-  test("that takes a part every 9 s, of pieces that take a minute to make, gets all of them", async () => {
+  test("that takes a part every 9 s gets all parts, although each piece takes a minute to compute", async () => {
     async function* late() {
       for (const letter of "abc") {
         await new Promise((resolve) => setTimeout(resolve, 60_000));

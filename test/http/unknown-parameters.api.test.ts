@@ -38,7 +38,7 @@ test.each([
   }
 });
 
-test("a missing right comes before it, and an unknown path stays 404", async () => {
+test("a missing right is reported before an unknown parameter, and an unknown path gets 404", async () => {
   problemOf(await as.rep("GET", "/api/webhooks?x=1"), 403, "permission_denied");
   problemOf(await as.owner("GET", "/api/prospectss?x=1"), 404, "not_found");
   problemOf(await as.owner("GET", "/api/prospects/9000000000000000"), 404, "not_found");

@@ -37,7 +37,8 @@ test("an undo restores no prospect that a device has deleted, and the repeated o
   await restoreAll(stage, job);
   expect(await areDeleted()).toEqual([false, false]);
 
-  // The job's deletion and its undo have written the versions 2 and 3.
+  // The prospect has version 1 after its creation. The job's deletion and its undo have written versions 2 and 3, so the operation of the
+  // device writes version 4.
   expect(await push()).toEqual(["applied", 4]);
   const again = await deleteAll(stage);
   expect(await areDeleted()).toEqual([true, true]);

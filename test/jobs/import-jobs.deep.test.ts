@@ -308,7 +308,7 @@ describe("a failed or cancelled import", () => {
     }
   });
 
-  test("that is cancelled at any call leaves nothing a moment later, and was never visible", {
+  test("that is cancelled at any call leaves no rows a moment later, and was never visible", {
     tags: "sized",
   }, async () => {
     for (const last of killPoints(turn++)) {

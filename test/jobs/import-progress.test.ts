@@ -35,7 +35,7 @@ const now = {
 const harness = faultyJobs(db, now);
 beforeEach(() => harness.clear());
 
-/** The import writes 2 048 rows together. */
+/** An import writes batches of 2 048 rows, so this file needs two batches. */
 const ROWS_OF_TWO_BATCHES = 2_100;
 const UPDATED = 200;
 const CREATED = 3;
@@ -88,7 +88,7 @@ test("a job changes several prospects at the same time, and in a small account o
     const { job } = await seeded();
     const context = harness.sound();
     let [running, most] = [0, 0];
-    // No change ends before the expected number of changes has started. So the speed of the table does not decide.
+    // No change ends before the expected number of changes has started, so the result does not depend on the speed of the table.
     const started = Promise.withResolvers<void>();
     const transact: JobContext["table"]["transact"] = async (writes) => {
       most = Math.max(most, ++running);
@@ -132,7 +132,7 @@ test("a job fails if this release accepts more rows than the release that has ch
   const stored = StoredImport.parse(await table.get(keys.import(job.companyId, job.id)));
   const progress = { ...stored.progress, done: { ...stored.progress.done, prospect: 4 } };
   await table.batchPut([{ ...keys.import(job.companyId, job.id), ...stored, progress }]);
-  // The execution that had too little time has sent the message for the next one.
+  // The execution that ran out of time has sent the message for the next execution.
   expect(harness.queue).toEqual([job]);
   await harness.run(harness.sound(), job);
   expect(await summary(job)).toMatchObject({
@@ -200,7 +200,7 @@ test("rows that cannot be written while the next ones are read fail only their e
       const row = await harness.sound().table.get(keys.import(job.companyId, job.id));
       if (StoredImport.parse(row).progress.step === "write") {
         await failed;
-        // The error of the table arrives before the next rows.
+        // Waits, so that the error of the table arrives before the next rows are read.
         await setImmediate();
       }
       yield piece.subarray(piece.length - 10);

@@ -1,6 +1,6 @@
 /**
- * Tests the list of imports, and who sees an import: its maker and the admins. For all others, it is like an import that does not exist, also
- * by its read units.
+ * Tests the list of imports, and who sees an import: its maker and the admins. For all other users, the import must look as if it did not
+ * exist, even by the read units of a request.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -95,7 +95,7 @@ test("the list has exactly the own imports, page by page, for any mix of makers,
   }
 });
 
-test("its maker and admins see an import and may undo it; a job of the other one is not named", async () => {
+test("the maker of an import and the admins see it and may undo it; the answer does not name an undo job of another user", async () => {
   const { context, owner, maker, importId } = await stage();
   for (const caller of [maker, owner]) {
     expect(await readImport(context, noLinks, caller, importId)).toMatchObject({ id: importId, skipped: 2_000 });

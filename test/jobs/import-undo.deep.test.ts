@@ -64,7 +64,7 @@ interface Imported extends Stage {
   readonly importId: number;
 }
 
-/** `by` has the rights of the rep who makes the import. By default, the owner makes it. */
+/** Imports the file. `by` has the rights of the rep who makes the import. Without `by`, the owner makes the import. */
 async function newImport(by?: Omit<Caller, "companyId" | "userId">): Promise<Imported> {
   const context = harness.sound();
   const company = await newCompany(context);
@@ -135,7 +135,7 @@ async function noteOf(context: ReturnType<FaultyJobs["sound"]>, caller: Caller, 
   return (await createNote(context, caller, id, { body: "first" })).id;
 }
 
-/** What users can do with a prospect. */
+/** The changes that users can make to a prospect. */
 const changes = {
   name: ({ caller }, id) => updateProspect(harness.sound(), caller, id, { name: "renamed" }),
   status: ({ caller, statusIds }, id) => updateProspect(harness.sound(), caller, id, { currentStatusId: statusIds[0] }),

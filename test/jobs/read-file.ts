@@ -1,4 +1,4 @@
-/** Reads a whole file as an import does, for tests of what an import reads in it. */
+/** Reads a whole CSV file with the code of the import, for tests of the values that an import reads. */
 import { unpacked } from "#shared/db/packed.ts";
 import { ErrorReport } from "#shared/jobs/import/error-report.ts";
 import { batchesOf, NewTags } from "#shared/jobs/import/read-file.ts";

@@ -46,7 +46,7 @@ describe("the report", () => {
     hasRetryAfter,
   });
 
-  test("counts 429 with Retry-After apart, and any other failure as an error", () => {
+  test("counts 429 with Retry-After separately, and any other failure as an error", () => {
     const samples = [sample(200), sample(201), sample(429, 1, true), sample(429), sample(500), sample(0), sample(404)];
     expect(rowOf("all", samples)).toMatchObject({ sent: 7, ok: 2, throttled: 1, errors: 4 });
     expect(errorStatuses(samples)).toBe("list 429: 1, list 500: 1, list no answer: 1, list 404: 1");

@@ -9,7 +9,7 @@ import type { Company } from "./companies.ts";
 export const disturbances = {
   /** A bulk job changes all prospects, and a receiver that never answers gets an event for each. */
   hanging: (base: string, company: Company) => bulkJob(base, company, false),
-  /** The same, with a receiver that answers at once. */
+  /** The same bulk job, with a receiver that answers at once. */
   bulk: (base: string, company: Company) => bulkJob(base, company, true),
   /** A territory of the maximum size changes many times, and each change matches as many registrations as a company may have. */
   "fan-out": fanOut,
@@ -61,7 +61,7 @@ async function bulkJob(base: string, { admin }: Company, answers: boolean): Prom
 async function fanOut(base: string, { admin }: Company): Promise<Disturbance> {
   const { url, close } = await openReceiver(true);
   const registrations = Array.from({ length: limits.registrationsPerWebhook }, () => ({ event: "territory.updated" }));
-  // The company has one webhook for the measured events.
+  // The loop starts at 1, because the company already has one webhook, for the measured events.
   for (let i = 1; i < limits.webhooksPerCompany; i++) {
     await patientCall(base, admin, "POST", "/api/webhooks", { name: `Beside ${i}`, url, registrations });
   }

@@ -80,7 +80,7 @@ const at = (polygon: Polygon, z: number, x: number, y: number) =>
   tileOfShapes([shapeOfPolygon(7, polygon)], { z, x, y });
 
 describe("a territory in a tile", () => {
-  test("covers the points that it covers on the map, apart from its simplified edge", { tags: "sized" }, () => {
+  test("covers the same points as the territory on the map, except near its simplified edge", { tags: "sized" }, () => {
     const places = fc.array(fc.tuple(fc.integer({ min: 0, max: EXTENT }), fc.integer({ min: 0, max: EXTENT })), {
       minLength: 30,
       maxLength: 30,
@@ -221,7 +221,7 @@ describe("a tile of many territories", () => {
     [-104, 40],
   ]);
 
-  test("draws those that need too much work as their boxes, and tells their number in the layer `meta`", () => {
+  test("draws the bounding boxes of territories that need too much work, and contains their number in the layer `meta`", () => {
     const zigzags = Array.from({ length: 100 }, (_, i) => zigzag(10 + i));
     const { territories = [], meta } = decodedTile(present(tileOfShapes([...zigzags, square], { z: 6, x: 13, y: 24 })));
     expect(territories.map(({ id }) => id)).toEqual([...zigzags.map(({ id }) => id), 7]);

@@ -317,7 +317,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     await expect(blocked.open().sync()).rejects.toThrow("the disk is full");
     expect(await store.state()).toEqual(before);
     await expectSynced(service, phone);
-    // If a browser deletes its data, the records, the cursor and the outbox are lost together. The app then begins like a new phone.
+    // A browser that deletes its data deletes the records, the cursor and the outbox together. The app then begins like a new phone.
     await expectSynced(service, newPhone(service));
     return phone;
   },

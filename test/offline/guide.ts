@@ -1,4 +1,4 @@
-/** The sequence diagrams and the headings of docs/offline.md. */
+/** Reads the sequence diagrams and the headings of docs/offline.md, with which tests compare the reference client. */
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 

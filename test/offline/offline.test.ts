@@ -132,7 +132,7 @@ test("edits of one record that follow each other offline are no conflicts", asyn
   expect(service.list()).toEqual([{ id, name: "e" }]);
 });
 
-test("the app sees what is not sent yet at each moment, and nothing twice", async () => {
+test("the app always shows changes that are not sent yet, and shows no change twice", async () => {
   const phone = newPhone();
   const client = phone.open();
   const shown = async (): Promise<unknown[]> =>
@@ -155,7 +155,7 @@ test("the app sees what is not sent yet at each moment, and nothing twice", asyn
   expect(await shown()).toEqual([["b", ["waiting", "waiting"]]]);
 });
 
-test("a call of sync during a run sends what was added meanwhile", async () => {
+test("a call of `sync` during a running sync sends the operations that were added meanwhile", async () => {
   const phone = newPhone();
   const client = phone.open();
   const running = client.sync();

@@ -71,7 +71,7 @@ describe("the connection to a receiver", () => {
     expect(receiver.count()).toBe(2);
   });
 
-  test("is not opened again if it fails when new or during an answer, because such a failure is the receiver's", async () => {
+  test("is not replaced if it fails when it is new or during an answer, because the receiver has caused such a failure", async () => {
     const first = await counted((socket) => void socket.resetAndDestroy());
     expect(await send(first)).toMatchObject({ status: null });
     expect(first.requests()).toBe(1);

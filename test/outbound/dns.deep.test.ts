@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Number of look-ups that used a thread of libuv. libuv has only four threads, so slow look-ups in threads would block other work. */
+/** Number of look-ups in threads of libuv. libuv has only four threads, so slow look-ups in threads would block other work. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {

@@ -239,7 +239,7 @@ const jobs: Group<Jobs> = {
     "resume the paused": (context, { caller, paused }) => resumeJob(context, context.jobs, caller, paused),
     "new job": newJob,
     undo: (context, { caller, ended }) => beginUndo(context, context.jobs, caller, ended, {}),
-    // What a heartbeat writes depends on what it has read.
+    // The new number of handled records depends on the number that the heartbeat has read.
     heartbeat: async (context, at) => {
       const lease = await leaseOf(context, at);
       await lease.save({ done: lease.stored.done + 1 });
@@ -256,7 +256,7 @@ const jobs: Group<Jobs> = {
       const isHeld = equals("runsUntil", stored.runsUntil);
       await context.table.transact(completion({ stored, isHeld }, context.clock.now()));
     },
-    // The invocation that runs the job has seen the request to pause.
+    // The running invocation pauses its own job, because it has read the request to pause.
     "pause of itself": async (context, at) => {
       const { stored, isHeld } = await leaseOf(context, at);
       const { companyId, id } = stored;
@@ -297,7 +297,7 @@ const index: Group<Company & { readonly id: number }> = {
     await takeCompactionLock(context, company.caller.companyId, readHead(undefined), "first");
     return { ...company, id };
   },
-  // The names of pieces and the encrypted answers are random.
+  // The names of index pieces and the encrypted answers are random.
   ignored: ["answer", "run"],
   pairs: {
     lock: ["lock", "names change"],

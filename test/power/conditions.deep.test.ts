@@ -1,4 +1,6 @@
-/** A competing call before each write of a verb of prospects, users or webhooks loses nothing. */
+/**
+ * Tests that nothing is lost if a competing call runs just before a write of a verb. The verbs are those of prospects, users and webhooks.
+ */
 import { otherLaws, testLaws } from "./laws.ts";
 
 testLaws("writes", otherLaws);

@@ -1,4 +1,4 @@
-/** A competing call between any two table calls of a verb loses nothing. */
+/** Tests that nothing is lost if a competing call runs just before any call of a verb to the table, for all verbs. */
 import { laws, testLaws } from "./laws.ts";
 
 testLaws("all", laws);

@@ -1,6 +1,7 @@
 /**
- * Finds each condition of a write: a property `when`, or a part of `all(…)`. The fault is a condition that always holds. All faults are in
- * one copy of the service, where an environment variable chooses one of them.
+ * Tests the tests: it removes the condition of a conditional write, and expects that a test fails. A condition is a property `when`, or a
+ * part of `all(…)`. A removed condition becomes one that always holds. All replacements are in one copy of the service, where an
+ * environment variable chooses one of them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,20 +18,20 @@ import {
   vitest,
 } from "./mutants.ts";
 
-/** These files define what a condition is. They send no condition, so nothing in them is dropped. */
+/** These files define what a condition is. They contain no condition of a write, so nothing in them is replaced. */
 const DEFINITIONS = /^shared\/db\/(expression|table|batch)\.ts$/;
-/** A ConditionCheck of DynamoDB must have a condition. */
+/** The condition that always holds. It is not empty, because a ConditionCheck of DynamoDB must have a condition. */
 const HOLDS = '{ op: "OR", parts: [{ op: "missing", field: "pk" }, { op: "exists", field: "pk" }] }';
 
 interface Condition {
-  /** The file, the beginning of the object or statement that contains the condition, and the condition. */
+  /** Three parts: the file, the beginning of the object or statement that contains the condition, and the text of the condition. */
   readonly name: string;
-  /** The file and the position. Two conditions may have the same name. */
+  /** The file and the position of the condition. The name is no id, because two conditions may have the same name. */
   readonly id: string;
   readonly file: string;
   readonly start: number;
   readonly end: number;
-  /** The text that chooses between the condition and `holds` begins with it. */
+  /** The beginning of the text that replaces the condition in the copy. This text chooses between the condition and `holds`. */
   readonly before: string;
   readonly holds: string;
 }
@@ -49,7 +50,7 @@ function conditionsIn(file: string): Condition[] {
   };
   const enter = ({ start }: { start: number }) => void begins.push(start);
   const leave = () => void begins.pop();
-  /** The beginnings of names in destructuring patterns, which are no conditions. */
+  /** The positions of names in destructuring patterns. A name `when` in such a pattern is no condition. */
   const names = new Set<number>();
   new Visitor({
     ObjectPattern: ({ properties }) => {
@@ -80,12 +81,12 @@ export const conditions = (): Condition[] =>
     .filter((file) => !DEFINITIONS.test(file))
     .flatMap(conditionsIn);
 
-/** The module of the copy that says which condition is dropped, and stores which ones the running test has reached. */
+/** The source of a module in the copy. It says which condition is replaced, and records which conditions the running test has evaluated. */
 const SWITCH = `/** Chooses the condition that is dropped. */
 export const reached = new Set();
 export const isDropped = (id) => reached.add(id) && id === process.env.DROPPED;
 `;
-/** Is added to a setup file of the copy. Writes a line for each test. */
+/** This source is added to a setup file of the copy. It writes a line with the evaluated conditions after each test. */
 const RECORDER = `
 import { appendFileSync } from "node:fs";
 import { afterEach as afterEachOne } from "vitest";
@@ -96,7 +97,10 @@ afterEachOne(({ task: { name, file } }) => {
   reached.clear();
 });
 `;
-/** The file of the copy with all laws of conditional writes. In the checkout, some of them are deep tests. */
+/**
+ * A test file that exists only in the copy. It tests all laws of conditional writes as unit tests. In the repository, some of these tests
+ * are deep tests.
+ */
 const LAWS = "test/power/all-laws.test.ts";
 const ALL_LAWS = `/** Runs all laws. */
 import { laws, testLaws } from "./laws.ts";
@@ -134,7 +138,7 @@ function copyWithChoices(): string {
 const Reached = z.object({ file: z.string(), name: z.string(), reached: z.array(z.string()) });
 type Reached = z.infer<typeof Reached>;
 
-/** Runs all unit tests without a fault. Throws if one of them fails. */
+/** Runs all unit tests with all conditions, and returns which conditions each test evaluates. Throws if a test fails. */
 async function reachedIn(directory: string): Promise<Reached[]> {
   const file = join(directory, "reached.jsonl");
   const { code, output } = await vitest(directory, ["--project", "unit"], { REACHED: file });
@@ -149,8 +153,9 @@ const chosenOf = (tests: readonly Reached[]): Tests => ({
 });
 
 /**
- * Drops each condition in turn, and runs the laws that reach it, then the other unit tests that reach it, and then all tests that can notice
- * it, because a test may use what an earlier test has reached. Returns the number of conditions without which all tests pass.
+ * Replaces each condition in turn, and runs tests until one fails: first the laws that evaluate the condition, then the other unit tests
+ * that evaluate it, and then all tests of the code. The last step is needed, because a test may use what an earlier test has evaluated.
+ * Returns the number of conditions without which all tests pass.
  */
 export async function missedConditions(dropped: readonly Condition[]): Promise<number> {
   const directory = copyWithChoices();

@@ -1,6 +1,6 @@
 /**
- * Faults of single lines. The stored ones (faults.json) were drawn by a seed, and a person has checked that each is a real fault. New ones are
- * proposed in the same way.
+ * Replaces single lines of the service by faulty ones, and counts the faults that no test notices. The faults in faults.json were drawn at
+ * random with a seed, and a person has checked that each is a real fault. `npm run power -- draw --seed N` proposes new faults.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import * as z from "zod";
 import { at } from "#shared/at.ts";
 import { copyOfService, countMissed, firstFailure, ROOT, sourcesIn, testsOfFiles } from "./mutants.ts";
 
-/** The line has no indentation and is unique in its file. */
+/** A line of a file, and the faulty line that replaces it. `line` has no indentation and occurs only once in its file. */
 const LineFault = z.object({ file: z.string(), line: z.string(), becomes: z.string() });
 type LineFault = z.infer<typeof LineFault>;
 const Stored = z.object({ seed: z.int(), faults: z.array(LineFault) });
@@ -23,7 +23,10 @@ interface Fault {
   readonly to: string;
 }
 
-/** Returns undefined if the file does not have the line exactly once, because the service has changed. */
+/**
+ * Returns the position of the fault. Returns undefined if the file does not contain the line exactly once, because somebody has changed the
+ * file since the fault was drawn.
+ */
 function placed({ file, line, becomes }: LineFault): Fault | undefined {
   const path = join(ROOT, file);
   const source = existsSync(path) ? readFileSync(path, "utf8") : "";
@@ -33,7 +36,7 @@ function placed({ file, line, becomes }: LineFault): Fault | undefined {
   return { name: `${file} | ${becomes.trim() || "(no line)"}`, file, start, end: start + only[0].length, to: becomes };
 }
 
-/** `lost` has those whose line is not where the file says. */
+/** Reads faults.json. `lost` contains the faults whose line no longer occurs exactly once in its file. */
 export function storedFaults(): { readonly faults: readonly Fault[]; readonly lost: readonly LineFault[] } {
   const all = Stored.parse(JSON.parse(readFileSync(join(import.meta.dirname, "faults.json"), "utf8"))).faults;
   return {
@@ -93,13 +96,13 @@ const operators: readonly Operator[] = [
   replaced(/\bfalse\b/, "true"),
 ];
 
-/** Lines that decide nothing: imports, comments, types, documentation, and lines of brackets. */
+/** Returns false for lines whose change is no fault: imports, comments, types, documentation, and lines of brackets. */
 const isCode = (line: string): boolean =>
   /[a-z]/.test(line) &&
   !/^(import|export (type|interface)|\*|\/[/*]|type |interface |readonly |\} from)/.test(line) &&
   !/["'`] *[+]?$|summary:|description:|explain\(|z\.|example|: "[A-Z]/.test(line);
 
-/** The same text always gives the same number. */
+/** Returns a pseudo-random number that depends only on the text. */
 const numberOf = (text: string): number => createHash("sha256").update(text).digest().readUInt32BE();
 
 export function proposedFaults(seed: number, count: number): LineFault[] {

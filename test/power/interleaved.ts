@@ -1,6 +1,7 @@
 /**
- * The general law of conditional writes: a competing call runs between any two table calls of a verb, and nothing is lost. The rows
- * afterwards are those of one of the two calls after the other, or those of one call if the other one was refused with a conflict.
+ * The general law of conditional writes: if a competing call runs between any two table calls of a verb, nothing is lost. At the end, the
+ * table must have the rows that it has after the two calls one after the other, in either order. If one of the calls was refused with a
+ * conflict, the table must have the rows of the other call alone.
  */
 
 import { unmarshall } from "@aws-sdk/util-dynamodb";
@@ -18,7 +19,7 @@ import { plainClient } from "../harness/plain-dynamodb.ts";
 import { startServerWithFile, storedRows } from "../harness/stored-rows.ts";
 import { memoryBucket } from "../jobs/faulty-jobs.ts";
 
-/** All rows of the table by their keys, as JSON texts whose parts are sorted. */
+/** All rows of the table by their keys. Each row is a JSON text with sorted attributes. */
 type Rows = ReadonlyMap<string, string>;
 
 /** One process of the service. It has its own caches, ids and clock. */
@@ -29,26 +30,26 @@ export interface Group<At> {
   /** Creates the records on which the verbs work. */
   readonly stage: (context: Process) => Promise<At>;
   readonly verbs: Readonly<Record<string, Verb<At>>>;
-  /** For each verb that is interrupted, the verbs that compete with it: those that write the same rows. */
+  /** For each verb, the competing verbs that run between its table calls: those that write the same rows. */
   readonly pairs: Readonly<Record<string, readonly string[]>>;
-  /** For each verb, how it is refused after another one. After all others it succeeds. */
+  /** For each verb, the error code with which it is refused after another verb. After a verb that is not listed, it must succeed. */
   readonly refusals?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
-   * Verbs that delete the record to which new rows belong. If such a verb ends before the other verb has written anything, it counts as the
-   * first of the two, so the other verb must create no row.
+   * Verbs that delete the record to which new rows belong. If such a verb ends before the interrupted verb has written anything, only the
+   * order with the deletion first is allowed. The interrupted verb must then create no row.
    */
   readonly first?: readonly string[];
-  /** Verbs that change nothing, because they repeat what the stage has done. */
+  /** Verbs that change nothing, because the stage has already made the same change. */
   readonly repeats?: readonly string[];
   /** Fills the caches of a process before its verb begins, so that they are outdated after the competing call. */
   readonly warm?: Verb<At>;
   /** Finishes the work that both calls have begun, for example the messages of the queue. */
   readonly settle?: Verb<At>;
-  /** Fields whose values are random or of no importance. */
+  /** Names of fields that are not compared, because their values are random or of no importance. */
   readonly ignored?: readonly string[];
-  /** Random parts of keys and values. */
+  /** Matches random parts of keys and values. They are replaced before the comparison. */
   readonly random?: RegExp;
-  /** Rows of these types are not compared. */
+  /** Types of rows that are not compared. */
   readonly ignoredTypes?: readonly string[];
 }
 
@@ -61,7 +62,7 @@ const refused = (error: unknown): string => {
   throw error;
 };
 
-/** Secrets that encrypt nothing, because an encrypted text is a different one each time. */
+/** Replaces the encryption by plain text, because each encryption of the same text has another result. */
 const readableSecrets: Secrets = {
   seal: async (_, { sk }, text) => Buffer.from(`${sk} ${text}`),
   open: async (_, { sk }, sealed) =>
@@ -89,7 +90,7 @@ function idsFrom(first: number): Ids {
   };
 }
 
-/** Sorts the parts of an item whose order means nothing: attributes, and members of sets. DynamoDB returns them in any order. */
+/** Sorts the attributes of an item and the members of its sets. DynamoDB returns them in any order, and the order has no meaning. */
 function sorted(value: unknown, name = ""): unknown {
   if (Array.isArray(value)) return /^(SS|NS|BS)$/.test(name) ? value.toSorted() : value.map((one) => sorted(one));
   if (typeof value !== "object" || value === null) return value;
@@ -103,7 +104,9 @@ const Agenda = z.looseObject({
   bytes: z.object({ B: z.string() }),
 });
 
-/** Decodes the ids of appointments in an agenda, so that they can be renumbered. */
+/**
+ * Decodes the appointments of an agenda (the row with the times of all appointments of a prospect), so that their ids can be renumbered.
+ */
 function withEntries(item: unknown): unknown {
   const { data } = z.safeParse(Agenda, item);
   if (data === undefined) return item;
@@ -111,7 +114,10 @@ function withEntries(item: unknown): unknown {
   return { ...data, bytes: agendaOf({ prospectId: Number(data.prospectId.N), bytes }).entries };
 }
 
-/** Replaces the ids that the two calls have made by their ranks. A call that has tried twice has used more ids. */
+/**
+ * Replaces each id that the two calls have created by its rank among them. A call that repeats its attempt takes more ids, so the ids
+ * themselves cannot be compared.
+ */
 function renumbered(rows: readonly (readonly [string, string])[]): Rows {
   const own = /(?<![1-9]\d*)[23]\d{6}(?!\d)/g;
   const ids = [...new Set(rows.flatMap((row) => row.join(" ").match(own) ?? []))].toSorted();
@@ -119,7 +125,7 @@ function renumbered(rows: readonly (readonly [string, string])[]): Rows {
   const ranked = (text: string): string => text.replaceAll(own, (id) => ranks.get(id) ?? id);
   const numbered = new Map<string, string>();
   for (const [key, content] of rows.toSorted(([, a], [, b]) => (a < b ? -1 : 1))) {
-    // Rows whose keys differ only in a random part have the same name here.
+    // Rows whose keys differ only in a random part now have the same key, so a suffix distinguishes them.
     let name = ranked(key);
     while (numbered.has(name)) name += "'";
     numbered.set(name, ranked(content));
@@ -134,7 +140,7 @@ function rowOf(item: string) {
   return { ...row, pk: String(row.pk), sk: String(row.sk) };
 }
 
-/** Where the competing call runs: before each table call of the verb, or only before each of its writes. */
+/** When the competing call runs: before each table call of the verb, or only before each of its writes. */
 export type Gaps = "all" | "writes";
 /**
  * Checks a property that all verbs of a group must have, and throws at the first violation. `holds` checks pairs of verbs, one of which
@@ -159,7 +165,7 @@ export async function startInterleaving() {
 
   const bucket = memoryBucket();
 
-  /** The sorted texts of the items that the server has returned, because most rows are the same after each run. */
+  /** A cache of the sorted texts of items. It saves time, because most rows are the same after each run. */
   const texts = new Map<string, string>();
   function sortedText(item: string): string {
     const text = texts.get(item) ?? JSON.stringify(sorted(JSON.parse(item)));
@@ -171,7 +177,7 @@ export async function startInterleaving() {
   const rows = (): Rows =>
     new Map(storedRows(server.database, TABLE).map(({ pk, sk, item }) => [`${pk} ${sk}`, sortedText(item)]));
 
-  /** Restores the rows of the stage. Writes only the rows that differ. */
+  /** Restores the rows that the stage has created. Writes only the rows that differ. */
   async function restore(stage: Rows, now: Rows): Promise<void> {
     const changed = [...stage].filter(([key, item]) => now.get(key) !== item);
     const added = [...now].filter(([key]) => !stage.has(key));
@@ -246,7 +252,10 @@ export async function startInterleaving() {
 
     const named = (name: string): Verb<At> => group.verbs[name] ?? (() => Promise.reject(new Error(`no verb ${name}`)));
     const alones = new Map<string, Promise<{ own: string; other: string | undefined; rows: Rows }>>();
-    /** Returns what a competing call does if the other one is refused with a conflict. It is the same for all other ones. */
+    /**
+     * Returns the expected result of a competing call if the interrupted call is refused with a conflict. The result does not depend on the
+     * interrupted call, so it is computed only once.
+     */
     function otherAlone(name: string) {
       const run = async () => {
         const { answers, rows } = await inTurn([secondProcess(), named(name)]);
@@ -258,7 +267,7 @@ export async function startInterleaving() {
     }
     for (const [name, others] of Object.entries(group.pairs)) {
       const verb = named(name);
-      // A process with full caches makes other calls.
+      // The calls are counted in a process with full caches, because it makes other calls than a process with empty caches.
       const whole = await interleaved(verb, verb, Number.POSITIVE_INFINITY);
       const { names } = whole;
       const isWarm = group.warm !== undefined;
@@ -275,7 +284,7 @@ export async function startInterleaving() {
             throw new Error(`"${name}" after "${otherName}": expected done,${expected}, is ${answers}`);
           return { own: answers[1], other: answers[0], rows };
         });
-        // A verb that only writes has no table call before which the other one could run.
+        // Checks the refusal first: a verb that only writes has no table call before which the competing call could run.
         await otherFirst();
         const allowed = [
           otherFirst,
@@ -292,7 +301,7 @@ export async function startInterleaving() {
           if (answered === undefined) break;
           const reasons: string[][] = [];
           const isBeforeWrites = !names.slice(0, gap - 1).some((call) => WRITES.test(call));
-          // A call that has ended before the verb began comes first, although the caches of the verb do not know it.
+          // If the competing call ended before the verb began, only this order is allowed, although the caches of the verb are older.
           const isFirst = gap === 1 || (isBeforeWrites && group.first?.includes(otherName));
           for (const order of isFirst ? allowed.slice(0, gap === 1 ? 1 : 2) : allowed) {
             const expected = await order();
@@ -312,8 +321,8 @@ export async function startInterleaving() {
   }
 
   /**
-   * Calls each verb twice with the same ids, for example because the counter of ids was restored from a backup. The second call is refused,
-   * or takes other ids: it replaces no row of the first one.
+   * Calls each verb twice, and gives both calls the same new ids. This happens if the counter of ids was restored from a backup. The second
+   * call must be refused or take other ids. It must not replace a row of the first call.
    */
   async function replacesNothing<At>(group: Pick<Group<At>, "stage" | "verbs">): Promise<void> {
     await restore(new Map(), rows());
@@ -340,7 +349,7 @@ export async function startInterleaving() {
   return { table, holds, replacesNothing, stop: () => server.stop() };
 }
 
-/** Names the rows that differ: what is expected of each row, and what it is. */
+/** Describes the rows that differ: the expected and the actual content of each. */
 function differenceOf(expected: Rows, actual: Rows): string[] {
   return [...new Set([...expected.keys(), ...actual.keys()])]
     .filter((key) => expected.get(key) !== actual.get(key))
@@ -360,8 +369,8 @@ function lazily<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Returns a table that throws TableBusy at the third failed condition. Otherwise, a call that takes the same used id at each attempt would
- * repeat its write for seconds.
+ * Returns a table that throws TableBusy at the third failed condition. Without this limit, a call that takes the same used id at each
+ * attempt would repeat its write for seconds.
  */
 function impatient(table: Table): Table {
   let left = 3;

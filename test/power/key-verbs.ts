@@ -24,7 +24,7 @@ const ROTATION = { overlapSeconds: 60 };
 interface Keys extends Company {
   readonly admin: Caller;
   readonly account: number;
-  /** A second account, whose keys the key of the first one may change. */
+  /** Another service account. The key of `account` may change the keys of `other`. */
   readonly other: number;
   /** A key that the admin has created, and its caller. */
   readonly keyId: string;

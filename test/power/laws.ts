@@ -8,7 +8,10 @@ import { laws as ofUsers } from "./user-verbs.ts";
 import { laws as ofWebhooks } from "./webhook-verbs.ts";
 
 export { ofCompanies };
-/** These laws take three quarters of the time of all laws, so `npm test` does not run them. */
+/**
+ * The laws of all verbs except those in company-verbs.ts. They take three quarters of the time of all laws, so `npm test` does not run
+ * them.
+ */
 export const otherLaws = { ...ofKeys, ...ofProspects, ...ofUsers, ...ofWebhooks };
 export const laws = { ...otherLaws, ...ofCompanies };
 
@@ -16,7 +19,7 @@ export function testLaws(gaps: Gaps, chosen: Readonly<Record<string, Law>>): voi
   let started: Awaited<ReturnType<typeof startInterleaving>>;
   beforeAll(async () => {
     process.env.WEBHOOK_URL_POLICY = "local";
-    // The law reads the rows of the whole table, so it has its own.
+    // The law reads all rows of its table, so it has a table of its own.
     started = await startInterleaving();
   });
   afterAll(() => started.stop());

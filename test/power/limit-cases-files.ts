@@ -1,4 +1,4 @@
-/** How each constant of limits.ts about imported files is tested at its value and one beyond. */
+/** Tests the constants of limits.ts about imported files at their value and one beyond. */
 import { expect, vi } from "vitest";
 import * as z from "zod/mini";
 import type { ApiContext } from "#shared/context.ts";
@@ -21,7 +21,10 @@ import { type Case, company, db, NOW, succeeds } from "./limit-stage.ts";
 const noNames: Dictionary = { version: 1, statuses: new Map(), tags: new Map(), users: new Map() };
 const objects = { put: async () => undefined };
 
-/** Matches rows by their source ids, in a company that has these blocks of ids, and these prospects in the first block. */
+/**
+ * Matches the rows of a file with prospects by their source ids. The company has `blocks` blocks of ids, and all its prospects are in the
+ * first block. Returns false if the service refuses the file.
+ */
 async function matchesIn(blocks: number, prospects: number, rows = 1): Promise<boolean> {
   const { context, caller } = await company();
   const { companyId } = caller;
@@ -43,7 +46,7 @@ async function samplesOf(rows: string): Promise<readonly string[] | undefined> {
   return column?.samples;
 }
 
-/** Executes the job of an uploaded file. Before this, `change` changes the row of the import. */
+/** Executes the import job of an uploaded file. `change` changes the row of the import before the execution. */
 async function imported(
   file: string,
   { isUpdate = false, change = (stored: StoredImport): StoredImport => stored, remainingMs = 900_000 } = {},
@@ -73,7 +76,8 @@ export const files = {
     most: (count) => matchesIn(1, count, count),
   },
   importBytes: {
-    // The query is not valid, so a file that is not too large gets 400.
+    // The request also has an invalid query, so that it never imports anything. A file that is not too large therefore gets 400 instead of
+    // 413.
     most: async (bytes) => {
       const part = 'Content-Disposition: form-data; name="file"; filename="f.csv"\r\nContent-Type: text/csv';
       const event = {
@@ -112,7 +116,7 @@ export const files = {
     is: async (length) => expect(await samplesOf("a".repeat(length + 1))).toEqual(["a".repeat(length)]),
   },
   jobRows: {
-    // An earlier invocation has checked all rows but one, because a million rows take seconds.
+    // The row of the import says that an earlier invocation has checked all rows but one, because checking a million rows takes seconds.
     most: async (count) => {
       const change = (stored: StoredImport): StoredImport => {
         const done = { ...stored.progress.done, prospect: limits.jobRows - 1 };

@@ -1,4 +1,4 @@
-/** How each constant of limits.ts about sessions of the console is tested at its value and one beyond. */
+/** Tests the constants of limits.ts about sessions of the console at their value and one beyond. */
 import { expect } from "vitest";
 import { readRequest } from "#shared/http/request.ts";
 import type * as limits from "#shared/limits.ts";
@@ -12,7 +12,7 @@ import { type Case, company, letters, NOW } from "./limit-stage.ts";
 
 const ORIGIN = "https://a.test";
 
-/** A session whose access token expires `leftMs` after its beginning. */
+/** Creates a session whose access token expires `leftMs` milliseconds after the beginning of the session. */
 async function signedIn(leftMs = 0) {
   const { context, caller, now } = await company();
   const at = await sessionAt(context, caller, NOW + leftMs);
@@ -26,7 +26,10 @@ async function isOpenAfter({ now, isOpen }: At, ms: number): Promise<boolean> {
   return isOpen();
 }
 
-/** Begins a refresh that the issuer does not answer, and another one after `ms`. Returns true if the issuer is asked again. */
+/**
+ * Begins a refresh that the issuer does not answer, and a second refresh `ms` milliseconds later. Returns true if the second refresh sends
+ * a request to the issuer.
+ */
 async function asksAgainAfter(ms: number): Promise<boolean> {
   const at = await signedIn();
   const { table } = at.context;

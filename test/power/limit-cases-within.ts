@@ -1,4 +1,4 @@
-/** How each constant of limits.ts that no single request sends is tested at its value and one beyond. */
+/** Tests constants of limits.ts at their value and one beyond. These limits concern more than the fields of a single request. */
 import { randomUUID } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import type { ServerResponse } from "node:http";
@@ -30,7 +30,10 @@ import { beginImport, createProspect, createTag, createWebhook, rotateSecret } f
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
 
-/** Assigns a prospect to the users 1, 2, … for these times. Returns those that its row still knows. */
+/**
+ * Assigns a prospect to the users 1, 2, … for these numbers of milliseconds. Returns the users whose assignment the row of the prospect
+ * still contains.
+ */
 function knownUsers(lengthsMs: readonly number[]): number[] {
   let [nowMs, prospect] = [NOW, reassignedAt({ assignedToUserId: null, createdAt: iso(NOW) }, NOW)];
   const begins: number[] = [];
@@ -44,7 +47,7 @@ function knownUsers(lengthsMs: readonly number[]): number[] {
   return begins.flatMap((begin, i) => (isKnown(begin, i) ? [i + 1] : []));
 }
 
-/** True if a caller who sees only assigned prospects finds the address of the block with this number, counted from 0. */
+/** Returns true if a caller who sees only assigned prospects finds the address in the block of ids with this number, counted from 0. */
 async function findsAddressIn(number: number): Promise<boolean> {
   const { context, caller } = await company();
   const { companyId } = caller;
@@ -59,7 +62,10 @@ async function findsAddressIn(number: number): Promise<boolean> {
   return (await listAddresses(own, rep, { after: 0, limit: 1 })).addresses.length === 1;
 }
 
-/** Sends changes of old versions of two prospects. The current records in the results have `bytes` bytes together. */
+/**
+ * Sends operations that change outdated versions of two prospects. Their results contain the current records, which have `bytes` bytes
+ * together.
+ */
 async function conflicts(bytes: number) {
   const { context, caller } = await company();
   const made = [await createProspect(context, caller, {}), await createProspect(context, caller, {})];
@@ -94,7 +100,7 @@ export const within = {
       const headers = new Map([["idempotency-key", ["k"]]]);
       const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
       const begun = Promise.withResolvers<void>();
-      // The first request is killed: it neither ends nor fails.
+      // The first request simulates a killed one: it neither succeeds nor fails.
       void once(context, caller, request, {}, () => {
         begun.resolve();
         return new Promise(() => undefined);
@@ -117,7 +123,8 @@ export const within = {
   },
   newestAssignments: {
     is: (count) => {
-      // The newest assignments are the shortest ones, and so is the one before them, which is forgotten.
+      // The newest `count` assignments are short, and so is the one before them. Only that one must be forgotten: the service forgets the
+      // shortest assignment, but never one of the newest.
       const isShort = (i: number): boolean => i >= limits.pastAssignments - count;
       const known = knownUsers(
         Array.from({ length: limits.pastAssignments + 1 }, (_, i) => (isShort(i) ? 1_000 : 9_000)),
@@ -140,7 +147,7 @@ export const within = {
     },
   },
   bufferedAnswerBytes: {
-    // 16 KB are reserved for the rest of the response, and two bytes are quotes.
+    // The service reserves 16 KB for the rest of the response. Two of the bytes are the quotes of the text.
     most: (bytes) => succeeds(() => assertAnswerFits(letters(bytes - 16 * 1024 - 2))),
   },
   tagsPerCompany: {
@@ -231,7 +238,7 @@ export const within = {
     most: async (bytes) => {
       const { context, caller } = await company();
       const row = new Uint8Array(bytes);
-      // Decompression ignores the bytes after the end of the compressed facts.
+      // The row is as large as the test needs. Its decompression ignores the bytes after the end of the compressed facts.
       row.set(encodeFacts([]));
       const days = activityKeys.allDays(caller.companyId).pk;
       const query: ApiContext["table"]["query"] = async function* (spec) {
@@ -244,7 +251,7 @@ export const within = {
     },
   },
   addressesLookedThrough: {
-    // The service looks through whole blocks.
+    // The service searches whole blocks of ids, so the limit is rounded up to blocks.
     most: (count) => findsAddressIn(Math.ceil(count / keys.IDS_PER_PARTITION) - 1),
   },
   featureFault: {
@@ -274,7 +281,7 @@ export const within = {
       const withoutData = matchOf(1, 1, 0);
       await opens(withoutData);
       const eventBytes = Number((await context.table.get(windowKeyOf(withoutData)))?.bytes);
-      // Two events, and 1 000 bytes for the rest of the body.
+      // The body has two events, and 1 000 bytes of other content.
       expect(await opens(matchOf(2, 1, bytes - 2 * eventBytes - 1_000))).toBe(true);
       return !(await opens(matchOf(2, 2, 0)));
     },
@@ -295,7 +302,7 @@ export const within = {
     },
   },
   answerBytes: {
-    // The receiver closes the connection in the middle of an answer. The beginning is enough if it has this number of bytes.
+    // The receiver closes the connection in the middle of its answer. The service accepts the answer if it has got this number of bytes.
     least: async (bytes) => {
       const begin = (response: ServerResponse) => void response.write(letters(bytes), () => response.socket?.end());
       const { status } = await send(await http(begin));

@@ -1,4 +1,4 @@
-/** How each constant of limits.ts is sent at its value and one beyond. */
+/** Lists how each constant of limits.ts is tested at its value and one beyond, or that another file tests it. */
 
 import { expect } from "vitest";
 import { bearerToken } from "#shared/auth/token.ts";
@@ -78,7 +78,7 @@ import type { others } from "./limits-elsewhere.ts";
 
 type Elsewhere = keyof typeof files | keyof typeof others | keyof typeof sessions | keyof typeof within;
 
-/** True if a device may send a note that it made at this time. */
+/** Returns true if the service accepts a note that a device made at this time. */
 async function acceptsNoteOf(ms: number): Promise<boolean> {
   const { context, caller } = await company();
   const { id } = await createProspect(context, caller, {});
@@ -328,7 +328,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   filterKeys: { most: (count) => parses(EventFilter, Object.fromEntries(texts(count).map((name) => [name, 1]))) },
   filterBytes: { most: (bytes) => parses(EventFilter, { a: letters(bytes - 8) }) },
   replayedDeliveries: {
-    // The table is declared to have this number of delivered rows, because 100 000 real ones take minutes.
+    // The test simulates a table with this number of delivered rows, because writing 100 000 real rows would take minutes.
     most: async (count) => {
       const { context, caller } = await company();
       const { id } = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] });

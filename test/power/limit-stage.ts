@@ -11,7 +11,7 @@ import { proxyEvent } from "../harness/proxy-event.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
 let started: FaultyDynamoDb | undefined;
-/** Call it once, at the top of the test file. */
+/** Starts the table of a test file. Call this function once, at the top of the file. */
 export const startTable = (): void => {
   started = faultyDynamoDb();
 };
@@ -20,7 +20,10 @@ export const NOW = Date.UTC(2026, 5, 15);
 export const DAY_MS = 86_400_000;
 
 export type Accepts = (value: number) => unknown;
-/** `most`: the value is accepted, and one more is refused. `least`: one less is refused. `is`: what the service does with the value. */
+/**
+ * How a limit is tested. `most`: the service accepts the limit, and refuses one more. `least`: it accepts the limit, and refuses one less.
+ * `is`: the function tests the limit itself.
+ */
 export type Case =
   | { readonly most: Accepts }
   | { readonly least: Accepts }

@@ -1,4 +1,7 @@
-/** The constants of limits.ts that another file than limits.test.ts tests. The test of this file names the constant. */
+/**
+ * Lists the constants of limits.ts that are tested outside this folder, with the test file of each. The test file must contain the name of
+ * the constant.
+ */
 
 export const others = {
   bodyBytes: "test/http/hostile.deep.test.ts",

@@ -15,7 +15,9 @@ export interface Tests {
   readonly names?: readonly string[];
 }
 
-/** A run that takes longer counts as failed, because a fault may make the service wait for ever. */
+/**
+ * After this time in milliseconds, and `FILE_MS` for each test file, a run counts as failed. A fault may make the service wait for ever.
+ */
 const HANGS_MS = 300_000;
 const FILE_MS = 30_000;
 
@@ -55,7 +57,7 @@ export function copyOfService(): string {
 }
 
 /**
- * Runs the steps one after the other until a test fails. Returns the name of this test, or undefined if all pass.
+ * Runs groups of tests one after the other until a test fails. Returns the name of this test, or undefined if all pass.
  * @param variables the environment variables of the tests, in addition to those of this process
  */
 export async function firstFailure(
@@ -111,8 +113,8 @@ export const sourcesIn = (directory: string): string[] =>
     .toSorted();
 
 /**
- * Returns a function that lists the tests of `npm test` that can notice a fault in a file: the unit tests that import the file, directly or
- * through other files, those with the fewest steps first, and then all API tests.
+ * Returns a function that lists the tests of `npm test` that can notice a fault in a file. The list begins with the unit tests that import
+ * the file directly or through other files, ordered by the number of these imports. All API tests follow.
  */
 export function testsOfFiles(): (file: string) => string[] {
   const importers = new Map<string, Set<string>>();

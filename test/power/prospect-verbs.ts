@@ -104,7 +104,7 @@ const changes: Group<At> = {
   first: ["delete"],
   stage,
   warm,
-  // The assignee in the entry of a note is only a hint: a call that does not know it leaves it out.
+  // The index entry of a note names the assignee only as a hint. A call that does not know the assignee omits it.
   ignored: ["assignee"],
   pairs: {
     status: ["another status", "delete"],

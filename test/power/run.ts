@@ -1,4 +1,4 @@
-/** `npm run power -- conditions | draw`: shows which faults the tests catch. */
+/** `npm run power -- conditions | draw` adds faults to a copy of the service, and shows which of them the tests notice. */
 import { parseArgs } from "node:util";
 import { conditions, missedConditions } from "./conditions.ts";
 import { missedFaults, proposedFaults, storedFaults } from "./drawn-faults.ts";
@@ -14,7 +14,7 @@ const options = { seed: { type: "string" }, dry: { type: "boolean", default: fal
 const { positionals, values } = parseArgs({ options, allowPositionals: true });
 const [command, part = ""] = positionals;
 
-/** Returns the exit code. At most `most` of the faults may be missed. */
+/** Returns the exit code: 0 if the tests miss at most `most` of the faults, and otherwise 1. */
 async function run<F extends { readonly name: string }>(
   all: readonly F[],
   missedOf: (faults: readonly F[]) => Promise<number>,

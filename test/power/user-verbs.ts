@@ -7,7 +7,7 @@ import { changeUser, createUser, disableOrWithdraw, updateUser } from "../harnes
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import { type Group, holds, type Law, type Process } from "./interleaved.ts";
 
-/** Gives each e-mail address always the same subject. */
+/** Returns the same subject (the id at the identity provider) each time for the same e-mail address. */
 export const identities: IdentityProvider = {
   takesSubjects: false,
   answersAfterMs: 0,
@@ -17,7 +17,7 @@ export const identities: IdentityProvider = {
 
 export const MAIL = { email: "new@x.test", firstName: "N", lastName: "N", permissions: [] };
 
-/** Gives each user the subject that the caller has chosen. */
+/** Returns the subject that the inviter has chosen. */
 const named: IdentityProvider = { ...identities, takesSubjects: true };
 const MONTH_MS = 31 * 86_400_000;
 
@@ -33,9 +33,9 @@ interface Users extends Company {
 const later = (context: Process): Process => ({ ...context, clock: { now: () => context.clock.now() + MONTH_MS } });
 
 const users: Group<Users> = {
-  // An invitation that fails counts too, because its mail may have been sent.
+  // `used` counts invitations. It also counts failed ones, because their mail may have been sent.
   ignored: ["used"],
-  // A user whose address another company has gets a random subject.
+  // A new user whose address belongs to another company gets a random subject.
   random: /[0-9a-f]{8}-[0-9a-f-]{27}/g,
   stage: async (context) => {
     const company = await newCompany(context);
@@ -93,7 +93,8 @@ const users: Group<Users> = {
     "its subject elsewhere": (context, { stranger }) =>
       createUser(context, named, stranger, { ...MAIL, email: "o@x.test", role: "sales", sub: `sub of ${MAIL.email}` }),
     "first sign-in": (context, { sub }) => lookUpCaller(context, sub),
-    // The invitation has not ended when the sign-in begins. A month later, others may have its subject or its address.
+    // The sign-in begins before the end of the invitation. A month later, another user may have the subject or the address of the
+    // invitation.
     "sign-in before the end": (context, { sub }) =>
       lookUpCaller(context, sub).catch(() => {
         throw new ConditionFailed([]);

@@ -62,7 +62,7 @@ async function stage(
   return { caller, companyId, webhookId, registrationId, prospectId };
 }
 
-/** The deliveries and registrations that follow would stay without their webhook or registration. */
+/** Verbs that must come first: a delivery or registration that is created after them would belong to a deleted webhook or registration. */
 const first = ["deletion", "deleted registration", "deletion of the registration"];
 
 const settings: Group<Webhook> = {
@@ -105,7 +105,7 @@ const settings: Group<Webhook> = {
       updateRegistration(context, companyId, webhookId, registrationId, { filter: { name: "a" } }),
     "deleted registration": (context, { companyId, webhookId, registrationId }) =>
       deleteRegistration(context, companyId, webhookId, registrationId),
-    // The number of registrations stays the same.
+    // Replaces the registration by another one, so that their number stays the same.
     "other registration": async (context, { companyId, webhookId, registrationId }) => {
       await deleteRegistration(context, companyId, webhookId, registrationId);
       await createRegistration(context, companyId, webhookId, automatic);
@@ -126,7 +126,7 @@ async function receive(context: Process, message: QueueMessage): Promise<void> {
 const stepOf = (drain: DrainMessage["drain"]) => (context: Process, at: Webhook) =>
   receive(context, drainMessage(at, drain));
 
-/** Handles the first message of each delivery. */
+/** Processes the queue message of the first attempt of each delivery. */
 async function attempt(context: Process, at: Webhook): Promise<void> {
   for await (const delivery of readDeliveries(context.table, at, {}))
     await receive(context, messageFor({ ...delivery, attempt: 1 }));
@@ -147,9 +147,9 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     for await (const { id } of readDeliveries(context.table, at, {})) return { ...at, deliveryId: id };
     throw new Error("no delivery");
   },
-  // The limiter may count an attempt of the other call. Its own law is in limiter-kills.deep.test.ts.
+  // The limiter may also count the attempt of the competing call. limiter-kills.deep.test.ts tests the limiter.
   ignoredTypes: ["limiter"],
-  // The sweeper may mark a delivery that the other call has already sent.
+  // The sweeper may set this field on a delivery that the competing call has already sent.
   ignored: ["sweptAt"],
   repeats: ["publication again"],
   pairs: {
@@ -182,7 +182,7 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
 
 const redeliveries = { ...deliveries, first, pairs: { redelivery: ["deletion", "deletion of the registration"] } };
 
-/** Deliveries of a webhook that was paused and is active again: one in the paused backlog, one exhausted. */
+/** Two deliveries of a webhook that was paused and is active again. One is in the paused backlog, and the other one is exhausted. */
 const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
   stage: async (context) => {
     const at = await deliveries.stage(context);
@@ -229,7 +229,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   repeats: ["replay"],
   stage: async (context) => {
     const at = await backlogs.stage(context);
-    // A replay contains only deliveries that are older than itself.
+    // A replay contains only deliveries that were created before it, so it starts later.
     const later = { ...context, clock: { now: () => START + 30_000 } };
     await startReplay(later, context.queue, at.companyId, at.webhookId, RANGE);
     return at;
@@ -244,7 +244,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   },
 };
 
-/** A registration with a delay of a minute. Its window is open and becomes due when the calls run. */
+/** A registration with a delay of a minute. Its debounce window is open, and becomes due when the calls run. */
 const windows: Group<Webhook> = {
   stage: async (context) => {
     const at = await stage(context, { ...automatic, event: "prospect.updated", delayMinutes: 1 });

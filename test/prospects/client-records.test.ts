@@ -10,7 +10,7 @@ import { newStage } from "../sync/stage.ts";
 
 const db = faultyDynamoDb();
 
-test("a look-up that finds all rows costs half a unit for each, and a missing row is read again with strong consistency", async () => {
+test("a look-up that finds all rows costs half a read unit for each row, and a missing row is read again with strong consistency", async () => {
   const { context, owner } = await newStage(db);
   const ids = [randomUUID(), randomUUID().toUpperCase()];
   const made: (readonly [string, number])[] = [];

@@ -39,7 +39,7 @@ test("an invalid byte of UTF-8 is refused with its row and the header of its col
   await expect(rowsOf([beyond ?? bytes])).rejects.toThrow("Row 2 has a byte in column 2 that");
 });
 
-test("a byte is invalid if it belongs to no valid character, and decides the encoding if there are enough of them", {
+test("a byte is invalid if it belongs to no valid UTF-8 character, and a file with enough invalid bytes has another encoding", {
   tags: "sized",
 }, async () => {
   const unit = fc.oneof(

@@ -58,12 +58,12 @@ describe("a header", () => {
     expect(await only(header, cells)).toMatchObject({ ...none, ...draft, ignoredColumns });
   });
 
-  test("of the source by a synonym keeps the default where its cell is empty", async () => {
+  test("that is a synonym of `source` leaves the default source if its cell is empty", async () => {
     expect(await only("Lead Source", "")).not.toHaveProperty("source");
     expect(await only("Lead Source", "web")).toMatchObject({ source: "web" });
   });
 
-  test("of a mapping wins over an exact one, and the second `City` is `City (2)`", async () => {
+  test("in the mapping has priority over an exact header, and a second header `City` gets the name `City (2)`", async () => {
     const file = ["address1,City,City,state,zip,City (2)", "1 Main,Denver,Aurora,CO,80202,Salida"] as const;
     const cityOf = async (mapping?: Mapping) => (await only(...file, mapping)).address?.city;
     expect(await only(...file)).toMatchObject({
@@ -161,23 +161,29 @@ describe("a value", () => {
     ["Address,Town,Province,Zip Code,name", `1 Main,Denver,CO,80202,${"n".repeat(256)}`, "name"],
     ["lat,lng,Lead Status,email", "1,2,x,y", "email"],
     ["Latitude,Longitude,Email Address", "x,2,y", "lat; must have address1, city, state and zip, or both lat and lng"],
-  ])("below the synonyms in %s is no fault of the row, unless the row lacks a place without it", async (...row) => {
-    const [header, cells, expected] = row;
-    const { faults } = await read([header.split(","), cells.split(",")]);
-    const columns = faults.flatMap(({ message }) => message.split("; ").map((one) => one.split(": ")[0]));
-    expect(columns.join("; ")).toBe(expected);
-  });
+  ])(
+    "that is invalid below a synonym in %s is no fault of the row, unless the row needs this value for its place",
+    async (...row) => {
+      const [header, cells, expected] = row;
+      const { faults } = await read([header.split(","), cells.split(",")]);
+      const columns = faults.flatMap(({ message }) => message.split("; ").map((one) => one.split(": ")[0]));
+      expect(columns.join("; ")).toBe(expected);
+    },
+  );
 
   test.each([
     ["name", "Bo", ", but the file has none of these columns"],
     ["name,lng", "Bo,1", ", but the file has no column lat"],
     ["address1,city,zip", "1 Main St,,1", ", but city is empty, and the file has no column state"],
     ["address1,city,state,zip", "1 Main St,,,1", ", but city, state are empty"],
-  ])("below the header %s of a row without a place has a fault that names what is missing", async (...row) => {
-    const [header, cells, missing] = row;
-    const message = `must have address1, city, state and zip, or both lat and lng${missing}`;
-    expect((await read([header.split(","), cells.split(",")])).faults).toEqual([{ row: 2, message }]);
-  });
+  ])(
+    "below the header %s, in a row without a place, leads to a fault that names the missing columns",
+    async (...row) => {
+      const [header, cells, missing] = row;
+      const message = `must have address1, city, state and zip, or both lat and lng${missing}`;
+      expect((await read([header.split(","), cells.split(",")])).faults).toEqual([{ row: 2, message }]);
+    },
+  );
 
   test("is not read from a binary file, which a dry run refuses too", async () => {
     const text = "%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\n";
@@ -190,7 +196,7 @@ describe("a value", () => {
   });
 });
 
-/** Without the fields that have no value. */
+/** Returns the record without the fields that have no value. */
 const filledIn = (record: object): object =>
   Object.fromEntries(
     Object.entries(record).flatMap(([name, value]) => {

@@ -176,7 +176,7 @@ describe("reading", () => {
     expect(message).toContain("must be a comma, a semicolon or a tab");
   });
 
-  test("a header whose first column begins with `sep=` is not taken for a delimiter", async () => {
+  test("a header whose first column begins with `sep=` does not declare a delimiter", async () => {
     expect(await read("sep=|,name\r\nx,Bo\r\n")).toEqual([
       ["sep=|", "name"],
       ["x", "Bo"],

@@ -80,7 +80,7 @@ async function expectEverywhere(texts: Readonly<Record<string, string>>, expecte
 }
 
 describe("a territory", () => {
-  /** Its longest edge goes through (1, 1). */
+  /** The longest edge of this triangle goes through the point (1, 1). */
   const triangle: Ring = [
     [0, 0],
     [2, 2],
@@ -156,7 +156,7 @@ describe("the source id", () => {
     expect((await list(`search=${source}`)).total).toBe(0);
   });
 
-  test("is found if it is long, before and after other changes, and a changed one no longer", async () => {
+  test("is found even if it is long, and is no longer found after it was changed or removed", async () => {
     const source = uniqueName();
     const long = `${source}${"é".repeat(200)}`;
     const id = await create({ sourceId: long }, as.owner);
@@ -172,7 +172,7 @@ describe("the source id", () => {
   });
 });
 
-test("near orders by distance and then by id, over the antimeridian, in pages, and names the distance", async () => {
+test("the filter `near` sorts by distance and then by id, also across the 180th meridian and over pages, and each item has its distance", async () => {
   const name = uniqueName();
   const far = await create({ name, lat: 0, lng: -179 });
   const nearest = await create({ name, lat: 0, lng: 179.9 });

@@ -12,7 +12,7 @@ type Query = NonNullable<operations["prospectsCreate"]["parameters"]["query"]>;
 const find = (client: Client, query: Query, body: NewProspect, headers: Record<string, string> = {}) =>
   client.POST("/api/prospects", { params: { query }, body, headers });
 
-test("the first call answers 201 with a Location, and later ones 200 with the same prospect, changed or as it is", async () => {
+test("the first call answers 201 with a Location, and later calls answer 200 with the same prospect, updated or unchanged", async () => {
   const sourceId = uniqueName();
   const first = await find(as.owner, { matchBy: "sourceId" }, { sourceId, name: "A" });
   const made = dataOf(first, 201);

@@ -145,7 +145,8 @@ test.each(["sourceId", "emailAddress", "clientRecordId"] as const)(
     const others = Array.from({ length: 20 }, (_, i) =>
       outcome(findOrMake(context(), i % 2 === 0 ? owner : rep, { matchBy }, { [matchBy]: `b${body[matchBy]}` })),
     );
-    // The owner sees the prospect of the representative, too, and gets a conflict if both have made one.
+    // The owner sees the prospect of the representative too. If the owner and the representative have each made one, the owner gets a
+    // conflict that names both. There are therefore at most two ids.
     const ids = new Set((await Promise.all(others)).flatMap((one) => one.ids));
     expect(ids.size).toBeLessThanOrEqual(2);
   },
@@ -243,7 +244,7 @@ test("a prospect whose claim is visible before the index shows it is found", asy
   const { owner } = await newTeam();
   const { id } = await findOrMake(context(), owner, { matchBy: "sourceId" }, { sourceId: "s" });
   let searches = 0;
-  // The first search reads no unflushed entries, as if the transaction of the creation were visible only in part.
+  // The first search finds no unflushed entries, as if the claim of the creation were already visible and its index entry not yet.
   db.plan((operation, _, body) =>
     operation === "Query" && JSON.stringify(body).includes(`C#${owner.companyId}#X"`) && ++searches === 1
       ? {
@@ -256,7 +257,7 @@ test("a prospect whose claim is visible before the index shows it is found", asy
   expect(again.id).toBe(id);
 });
 
-/** Makes a Query read a partition that does not exist. */
+/** Returns the values of a Query that reads a partition that does not exist. */
 const nothing = (values: unknown): object =>
   Object.fromEntries(Object.keys(Object(values)).map((name, i) => [name, { S: i === 0 ? "nowhere" : "" }]));
 

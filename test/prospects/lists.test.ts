@@ -1,4 +1,7 @@
-/** Tests that lists and creates use no cached data that is older than the last write of another function, and that lists keep little of it. */
+/**
+ * Tests that lists and creates use no cached data that is older than the last write of another function. Also tests that the cache of rows
+ * is bounded for each company.
+ */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Part, partManifestItem, readManifest } from "#shared/company-index/manifest.ts";
@@ -338,7 +341,7 @@ test("a list in a warm function reads only the prospects that have changed since
   expect(changed.result.items.filter(({ name }) => name === "changed").map(({ id }) => id)).toEqual([ids[7]]);
 });
 
-test("one company never takes more than its part of the memory, and a change of names empties it", () => {
+test("the rows in memory of one company never exceed their part of the memory, and a change of names removes them", () => {
   const table = {};
   const idsIn = (companyId: number, namesVersion = 1): number => {
     const rows = recentRows(table, companyId, namesVersion);

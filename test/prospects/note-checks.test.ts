@@ -1,4 +1,7 @@
-/** What a new note requires of its prospect, if the prospect changes after it was read. */
+/**
+ * Tests the checks of a new note. They use the state of the prospect when the note is written, although the prospect may have changed since
+ * it was read.
+ */
 import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

@@ -69,7 +69,7 @@ test("a prospect that is stored and read again is unchanged, whether it is valid
   );
 });
 
-test("a version is of a bulk job only if the mark names this version", () => {
+test("a bulk job wrote a version of a prospect only if the mark in the row names this version", () => {
   const bulk = { jobId: 7, version: 3, events: "each" } as const;
   expect(bulkJobOf(prospectRow({ bulk, version: 3 }))).toEqual(bulk);
   expect(bulkJobOf(prospectRow({ bulk, version: 4 }))).toBeUndefined();

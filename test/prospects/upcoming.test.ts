@@ -26,7 +26,7 @@ test("the next appointment is shown as time passes, even if the row has no copy 
     );
   const make = (title: string, n: number, notes = "") =>
     createAppointment(context, company.caller, id, { title, startAt: hour(n), notes });
-  /** The numbers of upcoming appointments with and without a copy in the prospect's row. */
+  /** Returns two numbers: the upcoming appointments that have a copy in the prospect's row, and those that have none. */
   const copied = async () => {
     const row = storedProspect(await context.table.get(keys.prospect(company.caller.companyId, id)));
     return [row.upcoming.length, row.later.length];

@@ -1,4 +1,6 @@
-/** Tests over HTTP that every route answers the same to every key that is not valid, whatever the reason is. */
+/**
+ * Tests over HTTP that every route gives the same answer to every invalid key, so that the answer does not reveal why the key is invalid.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { keyIn, newKey as newText } from "#shared/auth/api-key.ts";
@@ -22,9 +24,9 @@ const placed = (id: number, keyId: string) => ({ params: { path: { id, keyId } }
 const other = (character: string | undefined): string => (character === "0" ? "1" : "0");
 const replacedAt = (key: string, i: number, by = other(key.at(i))): string => key.slice(0, i) + by + key.slice(i + 1);
 
-/** Keys of the right form. The authorizer refuses them. */
+/** Invalid keys with the form of a key. The authorizer refuses them. */
 const formed: Record<string, string> = {};
-/** Texts that are no keys. The gateway refuses them without the authorizer. */
+/** Texts without the form of a key. The gateway refuses them and does not call the authorizer. */
 const unformed: Record<string, string> = {};
 let valid = "";
 
@@ -79,7 +81,7 @@ beforeAll(async () => {
 
 const withoutId = ({ text, headers }: Answer): string => text.replaceAll(present(headers.get("x-request-id")), "id");
 
-/** All parts of an answer that a client sees, but those that differ in every answer. */
+/** Returns all parts of an answer that a client sees, except those that differ in every answer. */
 function shapeOf(answer: Answer): unknown {
   const own = /^(date|x-request-id|server-timing)$/;
   const headers = [...answer.headers].filter(([name]) => !own.test(name)).toSorted();
@@ -91,7 +93,10 @@ const ask = async (method: string, path: string, key: string): Promise<Answer> =
 
 describe("every route answers 401 to each of at least 30 bad keys, with the same body and headers", () => {
   const guarded = routes.filter((route) => !route.public);
-  /** Without the size of a release, each route gets a third of the bad keys, and the next route the next third. */
+  /**
+   * Returns the keys that a route is tested with. In the tests before a release, these are all keys. Otherwise each route gets a third of
+   * them, and the next route gets the next third.
+   */
   const chosen = (keys: Record<string, string>, turn: number) =>
     Object.entries(keys).filter((_, i) => sized({ short: (i + turn) % 3 === 0, wide: true }));
 
@@ -117,7 +122,7 @@ describe("every route answers 401 to each of at least 30 bad keys, with the same
   );
 });
 
-test("the others are made from a valid key, and those of the right form have it", async () => {
+test("the invalid keys are made from a valid key, and only those that should have the form of a key have it", async () => {
   const isKey = (key: string): boolean => keyIn(`Bearer ${key}`) !== undefined;
   expect(Object.keys({ ...formed, ...unformed }).length).toBeGreaterThanOrEqual(30);
   expect(Object.values(formed).map(isKey)).not.toContain(false);

@@ -1,6 +1,7 @@
 /**
- * Tests random sequences of changes of people, service accounts and keys against a model of what each key may do at most. The callers of
- * the changes may be outdated, as API Gateway caches them. After each change, every key may do exactly what the model says.
+ * Tests that no random sequence of changes of users, service accounts and keys gives a key more rights than a simple model allows. The
+ * callers of the changes may have outdated rights, because API Gateway caches authorizer results. After each change, every key must have
+ * exactly the rights in the model.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -46,9 +47,9 @@ interface Key {
   readonly createdMs: number;
   endMs: number;
   isRevoked: boolean;
-  /** The people and accounts that answer for the key. */
+  /** The users and service accounts whose rights limit the rights of the key, for example its creator. */
   sponsors: ReadonlySet<User>;
-  /** The lowest rights that the sponsors have had since then. */
+  /** The lowest rights that the sponsors have had since they became sponsors of the key. */
   most: Rights;
   orphanedMs: number;
 }
@@ -71,12 +72,12 @@ class Model {
     return !isRevoked && account.isActive && this.nowMs < end;
   }
 
-  /** What the key may do. Undefined if it is dead. */
+  /** Returns the rights of the key, or undefined if it is revoked or has ended. */
   rightsOf(key: Key): Rights | undefined {
     return this.isAlive(key) ? lower(key.account.rights, key.most) : undefined;
   }
 
-  /** An orphaned key gives no rights to others. */
+  /** Returns the scopes of the key. An orphaned key (its creator has lost rights) loses `keys:manage`, because it must not create keys. */
   scopesOf({ scopes, orphanedMs }: Key): Scope[] {
     return scopes.filter((scope) => orphanedMs === Number.POSITIVE_INFINITY || scope !== "keys:manage");
   }
@@ -127,7 +128,7 @@ type Step = typeof step extends fc.Arbitrary<infer One> ? One : never;
 
 interface Session {
   readonly caller: Caller;
-  /** The person, or the key with which the program has signed in. */
+  /** The user who has signed in, or the key that the program uses. */
   readonly who: User | Key;
 }
 const isKey = (who: User | Key): who is Key => "text" in who;
@@ -158,12 +159,12 @@ class Run {
       await this.step({ do: "new account", by: 0, rights: { role: "admin", permissions: [] } });
     }
     await this.step({ do: "new key", by: 2, pick: 1, scopes: ["keys:manage"], days: 366 });
-    // The session of the new key is the last one. It creates a key of another account.
+    // The last session belongs to the new key. This session creates a key of another account.
     await this.step({ do: "new key", by: 4, pick: 2, scopes: ["keys:manage"], days: 366 });
     expect(this.madeByKeys).toBe(1);
   }
 
-  /** Returns a session whose caller the endpoint lets through, as far as it knows. */
+  /** Returns a session that may manage keys, according to the cached rights of its caller. */
   #session(by: number): Session {
     const open = this.sessions.filter(
       ({ caller: { role, key } }) => role !== "sales" && (key === undefined || key.scopes.includes("keys:manage")),
@@ -171,7 +172,7 @@ class Run {
     return open[by % open.length] ?? expect.fail("no session");
   }
 
-  /** What the caller of a session may pass on. Fails the test if the caller has lost the rights. */
+  /** Returns the sponsors and rights of a key that the session creates. Fails the test if the caller no longer has the necessary rights. */
   #sponsorship({ caller, who }: Session, scopes: readonly Scope[]): Pick<Key, "sponsors" | "most" | "orphanedMs"> {
     if (!isKey(who)) {
       expect([who.isActive, who.rights.role]).toEqual([true, caller.role]);
@@ -192,7 +193,7 @@ class Run {
     if (this.model.isAlive(added)) this.sessions.push({ caller: await this.#stage.signIn(key.text), who: added });
   }
 
-  /** Carries the step out, and changes the model if the service has not refused the step. */
+  /** Executes the step. Changes the model too, unless the service has refused the step. */
   async step(step: Step): Promise<void> {
     const { context, owner, clock } = this.#stage;
     const { model } = this;
@@ -266,7 +267,7 @@ class Run {
         const made = await rotateKey(context, caller, key.account.id, key.id, step);
         const { account, scopes } = key;
         const endMs = model.nowMs + key.endMs - key.createdMs;
-        // A key that replaces itself still has its rights at this moment.
+        // The rights are computed before the old key ends, because a key may replace itself.
         const sponsorship = this.#sponsorship(session, scopes);
         key.endMs = Math.min(key.endMs, model.nowMs + step.overlapSeconds * 1_000);
         return this.#add({ id: made.id, text: made.key, account, scopes, endMs, ...sponsorship });
@@ -274,7 +275,7 @@ class Run {
     }
   }
 
-  /** Every key may do what the model says. */
+  /** Expects that every key has exactly the rights of the model. */
   async check(): Promise<void> {
     for (const key of this.model.keys) {
       const expected = this.model.rightsOf(key);
@@ -337,7 +338,7 @@ test("no sequence of changes gives a key more rights than its sponsors and its a
         await run.check();
       }
     }),
-    // The search for a smaller sequence would take minutes.
+    // fast-check does not shrink a failing sequence, because this would take minutes.
     { numRuns: sized({ short: 6, wide: 100 }), endOnFailure: true },
   );
 });

@@ -38,7 +38,10 @@ async function scene() {
   const account = await commit(() => createAccount(context, owner, { name: "Form", role: "admin", permissions: [] }));
   const key = keys.keyRing(account.sub);
   let before = await context.table.get(key);
-  /** The events of the row's changes since the last call. A repeated stream record gives the same ids. */
+  /**
+   * Returns the events of the changes of the row since the last call. Expects that a repeated stream record leads to events with the same
+   * ids.
+   */
   async function events() {
     const change = { before, after: await context.table.get(key) };
     before = change.after;
@@ -49,7 +52,7 @@ async function scene() {
     expect(new Set(made.map(({ id }) => id)).size).toBe(made.length);
     return made.map(({ event, recordId, data }) => ({ event, recordId, data }));
   }
-  /** Each change is a stream record of its own, and a new key makes no event. */
+  /** Creates a key, and expects that this makes no event. */
   async function newKey(name: string, caller = owner, expiresAt?: string) {
     const made = await commit(() =>
       createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt }),
@@ -114,7 +117,7 @@ test("a registration with a delay gets each event of a change that revokes sever
   const before = await context.table.get(ring);
   await verbs.deleteAccount(context, owner, account.id);
   const change = { before, after: await context.table.get(ring) };
-  // The stream may repeat a record, at once or after the attempt.
+  // The stream may repeat a record, immediately or after the delivery was attempted.
   await publish(at, change, change);
   await drain(at);
   await publish(at, change);

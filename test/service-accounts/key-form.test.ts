@@ -19,7 +19,7 @@ const DIGITS = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 const text = (length: number) => fc.string({ unit: fc.constantFrom(...DIGITS), minLength: length, maxLength: length });
 const key = text(8).map(newKey);
 
-/** CRC-32 (ISO 3309) bit by bit, in 6 digits of base 62. */
+/** Computes CRC-32 (ISO 3309) bit by bit. Returns it in 6 digits of base 62. */
 function checksum(of: string): string {
   let crc = 0xffffffffn;
   for (const byte of Buffer.from(of)) {
@@ -42,7 +42,7 @@ test("a new key has the documented form, and the checksum of an independent comp
   );
 });
 
-test("any text has exactly one right checksum", () => {
+test("any text has exactly one correct checksum", () => {
   fc.assert(
     fc.property(text(8), text(32), text(6), (id, secret, other) => {
       const body = `pck_${id}_${secret}`;
@@ -52,7 +52,7 @@ test("any text has exactly one right checksum", () => {
   );
 });
 
-test("each changed character makes a key wrong", () => {
+test("a key with any changed character is invalid", () => {
   fc.assert(
     fc.property(key, fc.infiniteStream(fc.constantFrom(...DIGITS)), (made, others) => {
       for (const [i, character] of [...made].entries()) {
@@ -65,7 +65,7 @@ test("each changed character makes a key wrong", () => {
   );
 });
 
-test("two exchanged characters make a key wrong", () => {
+test("a key with any two exchanged characters is invalid", () => {
   fc.assert(
     fc.property(key, fc.integer({ min: 13, max: 49 }), (made, i) => {
       const [one = "", other = ""] = [made[i], made[i + 1]];
@@ -88,14 +88,14 @@ test("the ids of a ring begin with the id of the ring, and an id that is in use,
   );
 });
 
-test("secrets are random over the whole alphabet, and the digest of each is another one", () => {
+test("secrets are random over the whole alphabet, and different secrets have different digests", () => {
   const letters = new Set(randomText(10_000));
   expect([...letters].toSorted()).toEqual(DIGITS.toSorted());
   const made = Array.from({ length: 1_000 }, () => newKey("aaaaaaaa"));
   expect(new Set(made.map(digestOf)).size).toBe(made.length);
 });
 
-test("a digest is the same only as itself", () => {
+test("a digest equals only itself", () => {
   fc.assert(
     fc.property(key, key, (one, other) => {
       expect(digestOf(one)).toMatch(/^[\w-]{43}$/);

@@ -15,7 +15,10 @@ import { jobTests } from "../jobs/faulty-jobs.ts";
 const { now, harness } = jobTests();
 const COUNT = 3;
 
-/** An account with the role admin, and a key of it. `lower` gives the key's creator, a sales user, these permissions. */
+/**
+ * Creates a service account with the role admin, and a key of the account. `lower` reduces the key's creator to a sales user with these
+ * permissions.
+ */
 async function program() {
   const stage = await newStage(harness, COUNT);
   const context = harness.sound();

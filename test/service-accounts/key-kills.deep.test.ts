@@ -43,9 +43,9 @@ type Scene = Awaited<ReturnType<typeof newScene>>;
 
 interface Killed {
   readonly work: (context: ApiContext, scene: Scene) => Promise<Plan<unknown>>;
-  /** How many times the effect has happened. Fails the test if only a part of it has. */
+  /** Returns how many times the request has taken effect. Fails the test if only a part of the effect is there. */
   readonly effects: (scene: Scene) => Promise<number>;
-  /** The contract of a request that may have an idempotency key. */
+  /** The contract of the endpoint, if its requests may have an idempotency key. */
   readonly contract?: Contract;
 }
 

@@ -16,17 +16,17 @@ import { codeOf, MANAGING, newStage, type Stage } from "./stage.ts";
 const db = faultyDynamoDb();
 const CACHE_MS = limits.authorizationCacheSeconds * 1_000;
 
-/** The calls to the table during the work. */
+/** Returns the calls to the table during the work. */
 async function callsOf(work: () => Promise<unknown>): Promise<string[]> {
   db.plan(() => pass);
   await work();
   return [...db.calls];
 }
 
-/** Other letters than those of the key, and a right checksum. */
+/** Returns a key with the same id, another secret, and a correct checksum. */
 const otherSecret = (key: string): string => newKey(key.slice(4, 12));
 
-/** Each returns a key with a right checksum that must be refused. */
+/** Each function returns a key that must be refused although its checksum is correct. */
 const refusedKeys: Readonly<Record<string, (stage: Stage) => Promise<string>>> = {
   unknown: async () => newKey("unknown1"),
   "an unknown id of a known ring": async ({ newAccount, newKey: create }) => {
@@ -123,7 +123,7 @@ describe("a valid key", () => {
     expect(await callsOf(() => signIn(key, counted))).toEqual(["GetItem", "UpdateItem"]);
   });
 
-  test("works although others guess its secret, and so does a new key", async () => {
+  test("works while others guess its secret, and a new key works too", async () => {
     const { context, counted, owner, signIn, newAccount, newKey: create } = await newStage(db);
     const account = await newAccount();
     const first = await create(account);

@@ -14,7 +14,7 @@ import { codeOf, MANAGING, newStage, START, type Stage } from "./stage.ts";
 const db = faultyDynamoDb();
 const account = { name: "program", role: "admin" as const, permissions: [] };
 
-/** The key works one millisecond before the end, and no longer at the end. */
+/** Expects that the key works one millisecond before its end, and is refused at its end. */
 async function expectEnd({ clock, signIn }: Stage, key: string, endMs: number): Promise<void> {
   clock.ms = endMs - 1;
   await signIn(key);

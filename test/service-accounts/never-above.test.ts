@@ -38,13 +38,13 @@ const allRights: readonly Rights[] = Role.options.flatMap((role) =>
   })),
 );
 
-/** What a person with these rights may do, written without the code of the service. */
+/** Returns true if a user with these rights may call a route with this `allow`. The function shares no code with the service. */
 function personMay({ role, permissions }: Rights, allow: Contract["allow"]): boolean {
   if (allow === "everyone" || role === "owner" || role === "admin") return true;
   return allow !== "admin" && allow !== "public" && permissions.includes(allow);
 }
 
-/** The code of the refusal, or "allowed" if the request comes as far as its parameters. */
+/** Returns the error code of the refusal. Returns "allowed" if the request passes all checks of rights. */
 async function refusalOf(contract: Contract, caller: Caller): Promise<string> {
   const open = { reserveMs: 0, services: () => undefined };
   const chain = requestChain({ allow: contract.allow, scope: contract.scope, ...bare }, open, async () => "allowed");
@@ -55,7 +55,7 @@ async function refusalOf(contract: Contract, caller: Caller): Promise<string> {
 const bare = { summary: "", tag: "", status: 200, response: Scope } as const;
 
 const same = (contract: Contract): string => JSON.stringify([contract.allow, contract.scope]);
-/** One contract of each kind, because only these two fields of a contract decide who may call the route. */
+/** One contract for each combination of `allow` and `scope`, because only these two fields decide who may call a route. */
 const kinds = [...new Map(contracts.map(({ contract }) => [same(contract), contract])).values()];
 
 test("each route has the scope that the contract of the API states", () => {

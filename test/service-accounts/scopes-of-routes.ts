@@ -1,9 +1,12 @@
-/** The scope of each route as the contract of the API states it, without the code of the functions. */
+/** The scope that each route needs according to the contract of the API. The list shares no code with the functions. */
 import type { Scope } from "#shared/auth/scopes.ts";
 
 interface Rule {
   readonly path: RegExp;
-  /** The scopes of a read and of any other request. One scope of a list is enough. "none" needs no scope. */
+  /**
+   * The scopes for GET requests (`read`) and for all other requests (`write`). If a list has several scopes, one of them is enough. "none"
+   * means that no scope is needed.
+   */
   readonly read: Needed;
   readonly write: Needed;
 }
@@ -12,10 +15,10 @@ export type Needed = readonly Scope[] | "none";
 const both = (needed: Needed): Pick<Rule, "read" | "write"> => ({ read: needed, write: needed });
 const prospects = (write: Needed) => ({ read: ["prospects:read"], write }) satisfies Pick<Rule, "read" | "write">;
 const WRITE: Needed = ["prospects:write"];
-/** The scope depends on what the job does. */
+/** The scope depends on what the job does to the prospects. */
 const OF_JOBS: Needed = ["prospects:write", "prospects:delete"];
 
-/** The first rule that matches counts. */
+/** For each path, only the first matching rule counts. */
 const rules: readonly Rule[] = [
   { path: /^\/api\/me$/, ...both("none") },
   { path: /^\/api\/(service-accounts)/, ...both(["keys:manage"]) },
@@ -25,7 +28,7 @@ const rules: readonly Rule[] = [
   { path: /^\/api\/prospects\/exports?($|\/)/, ...both(["prospects:export"]) },
   { path: /^\/api\/prospects\/imports?($|\/)/, ...both(["prospects:import"]) },
   { path: /^\/api\/jobs\/\{id\}\/undo$/, ...both(WRITE) },
-  // The undo of an import is a job, too.
+  // The undo of an import is also a job, so the scope for imports may read jobs.
   { path: /^\/api\/jobs/, read: [...OF_JOBS, "prospects:import"], write: OF_JOBS },
   { path: /^\/api\/prospects\/bulk/, ...both(OF_JOBS) },
   { path: /^\/api\/sync\/operations$/, ...both(OF_JOBS) },

@@ -28,7 +28,7 @@ async function keyWith(scopes: readonly Scope[]): Promise<string> {
   return dataOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(account), body }), 201).key;
 }
 
-/** Keys by their scopes, so that routes with the same scope share one. */
+/** Caches keys by their scopes, so that routes with the same scope share a key. */
 const known = new Map<string, Promise<string>>();
 function keyOf(scopes: readonly Scope[]): Promise<string> {
   const found = known.get(scopes.join()) ?? keyWith(scopes);

@@ -27,7 +27,7 @@ export async function newStage(db: FaultyDynamoDb) {
   const clock = { ms: START };
   const time = { now: () => clock.ms };
   const context: ApiContext = contextOn(db.direct, time);
-  /** Its calls count in `db.calls`, and planned faults change them. */
+  /** A context whose calls are counted in `db.calls`. Planned faults affect it. */
   const counted: ApiContext = contextOn(db.table, time);
   const owner = await newOwner(context);
   const signIn = (key: string, on: ApiContext = context): Promise<Caller> => callerOfKey(on, key);
@@ -54,7 +54,7 @@ export type Stage = Awaited<ReturnType<typeof newStage>>;
 
 export const MANAGING: Scope[] = ["keys:manage", "prospects:read"];
 
-/** The problem code with which the call is refused, or "done". */
+/** Returns the problem code with which the call is refused, or "done". */
 export const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "done",

@@ -1,4 +1,4 @@
-/** A refresh of a console session that competes with another refresh or with a sign-out. */
+/** Tests a refresh of a console session that competes with another refresh or with a sign-out. */
 import { expect, test } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -11,7 +11,7 @@ import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 
-/** A session whose access token expires soon. */
+/** Creates a session whose access token expires soon. */
 async function session() {
   const context = warmFunction(db, { now: () => Date.now() });
   const at = await sessionAt(context, await newOwner(context), Date.now());
@@ -19,7 +19,7 @@ async function session() {
 }
 const refused = { code: "unauthenticated" };
 
-/** The table runs `before` once, just before the first call of `name`. */
+/** Returns a table that runs `before` once, just before the first call of the operation `name`. */
 function interrupted({ table }: ApiContext, name: "write" | "transact", before: () => Promise<unknown>) {
   let isFirst = true;
   return calledBy(async (work, call) => {
@@ -38,7 +38,7 @@ test("of concurrent refreshes, one asks the issuer, and the others wait for it",
   expect(at.asked).toBe(1);
 });
 
-test("a refresh after another one that began later does not ask the issuer", async () => {
+test("a refresh that writes after a later refresh does not ask the issuer", async () => {
   const at = await session();
   const table = interrupted(at.context, "write", () => at.refresh());
   expect(await at.refresh(table)).toEqual({ id: undefined });

@@ -19,7 +19,7 @@ const receipt = {
 };
 const made = { status: 200, error: null, answer: JSON.stringify(receipt), startedAt: createdAt, latencyMs: 40 };
 
-/** An API whose log has pages of one delivery each, all with this attempt. */
+/** Simulates an API. Each page of its delivery log has one delivery, and each delivery has this attempt. */
 const logOf = (ids: readonly string[], attempt: object): Api => {
   const answers = (path: string): unknown => {
     const [, id] = /deliveries\/(\w+)$/.exec(path) ?? [];
@@ -34,7 +34,7 @@ const logOf = (ids: readonly string[], attempt: object): Api => {
   return async (_, path) => ({ status: 200, body: answers(path) });
 };
 
-test("the deliveries of all pages of the log count, with the time from the event to the answer", async () => {
+test("the deliveries on all pages of the log are read, each with the time from the event to the answer", async () => {
   const read = attemptsAt("https://api.test", 0).delivered(webhook, 3, logOf(["a", "b", "c"], made));
   expect((await read).map(({ id, delayMs }) => [id, delayMs])).toEqual([
     ["a", 40],

@@ -36,7 +36,10 @@ import { importProspects } from "./imported.ts";
 import { newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
-/** The tests change records of every fifth prospect. The ids are then so far apart that one Query for several rows costs more. */
+/**
+ * The tests change records of every fifth prospect. The ids are then so far apart that one Query for several rows costs more than single
+ * reads.
+ */
 const APART = 5;
 /** A text that is too long for an entry of the search index. */
 const LONG = "Called. ".repeat(60);

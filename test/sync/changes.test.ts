@@ -260,7 +260,7 @@ test.each([
   for (let hasMore = true; hasMore; ) ({ cursor: second, hasMore } = await pull(rep, second, 1));
   if (loss === "deleted") await deleteProspect(context, owner, id);
   else await updateProspect(context, owner, id, { assignedToUserId: other.userId });
-  // A device of the rep can have no copy of a note that was written so much later.
+  // The rep has lost the prospect two minutes before the note is written, so no device of the rep may get the note.
   time.nowMs += 120_000;
   if (loss !== "deleted") await createNote(context, other, id, { body: "secret" });
   await settle();
@@ -298,7 +298,7 @@ test("if a prospect is deleted during a request, a device gets no two items with
     });
     await pull(context);
     db.plan(() => pass);
-    // The law is in `Device.apply`.
+    // `Device.apply`, which `pull` calls, fails the test if a device gets two different items with the same version.
     await pull(direct);
     if (isReached)
       expect([...device.copies((_, data) => data).values()].filter((one) => one.prospectId === id)).toEqual([]);

@@ -47,7 +47,7 @@ test("the hash is FNV-1a with 64 bits", () => {
   );
 });
 
-test("the checksums are those of the caller's copies, of the wanted types, and only at the end of the changes", async () => {
+test("a page has the checksums of the caller's records of the wanted types, and only at the end of the changes", async () => {
   const { context, owner, reps } = await newStage(db);
   const [rep = expect.fail()] = reps;
   for (let i = 0; i < 5; i++) {

@@ -103,7 +103,7 @@ test("the log shows an attempt that ends after its delivery was cancelled", asyn
 
 type Request = (at: Pipeline, queue: EventContext["queue"]) => Promise<unknown>;
 
-/** Each request makes one delivery due now. */
+/** Each of these requests makes one delivery due immediately. */
 const requests: Record<string, Request> = {
   redelivery: async (at, queue) => redeliver(api(at), queue, at.companyId, at.webhookId, (await only(at)).id),
   replay: (at, queue) => {

@@ -237,7 +237,7 @@ test("a batch stops before the first record that fails for a while, and its repe
   await expectReconciled(at, TEN.length);
 });
 
-test("if the registrations cannot be read at first, the batch is published by the second attempt and nothing is poison", async () => {
+test("if the registrations cannot be read at first, the second attempt publishes the batch, and no record becomes a poison record", async () => {
   const at = await newPipeline(db);
   let isFirst = true;
   const table = calledBy((work) => {

@@ -1,4 +1,7 @@
-/** The stage of the tests of debounce windows: a pipeline with a delay, changes of a prospect, and what the receiver got. */
+/**
+ * Shared code of the tests of debounce windows: a pipeline whose registration has a delay, changes of a prospect, and checks of the
+ * deliveries that the receiver got.
+ */
 
 import { expect } from "vitest";
 import * as z from "zod/mini";

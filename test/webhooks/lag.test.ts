@@ -59,7 +59,7 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
   expect(of("company waiting").map(({ companyId }) => companyId)).not.toContain(idle.companyId);
 });
 
-test("a webhook whose backlog is not counted in time counts once", async () => {
+test("each webhook whose backlog is not counted in time is logged as one webhook that was not counted", async () => {
   const simulation = new DeliverySimulation(db, 10);
   const hooks = [await simulation.hook(), await simulation.hook()];
   const api = contextOn(db.direct, { now: () => simulation.clock });

@@ -1,4 +1,7 @@
-/** A writer of a row of webhooks that another one has changed since it was read does not undo this change. */
+/**
+ * Tests late writes to rows of webhooks. A process reads a row, and another process changes the row. The first process must then not undo
+ * this change.
+ */
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { contextOn, type EventContext } from "#shared/context.ts";
@@ -18,7 +21,7 @@ import { deleteWebhook, redeliver } from "../harness/verbs.ts";
 import { consume, deliveries, newPipeline, publish, sweepOwn } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-/** A waiting delivery without a message. */
+/** Creates a waiting delivery. The queue contains no message for the delivery. */
 async function stage() {
   const at = await newPipeline(db);
   await publish(at);
@@ -31,7 +34,7 @@ async function stage() {
     limiter: limiterKeys.limiter(companyId, webhookId),
   };
   const past = iso(at.clock - 3_600_000);
-  /** The table changes the row just before write number `number` of this row. */
+  /** Returns a context in which another process changes the row just before write number `number` of this row. */
   const changing = (name: keyof typeof rows, change: Change, number = 1): EventContext => {
     let writes = 0;
     const { pk, sk } = rows[name];
@@ -48,7 +51,7 @@ async function stage() {
   return { at, delivery, past, changing, set, row, ids: { companyId, webhookId } };
 }
 
-test("the mark of a backlog that has one keeps its due time", async () => {
+test("a delivery that joins a throttled backlog does not change the due time of the backlog", async () => {
   const { at, delivery, past, set, row, ids } = await stage();
   await set("limiter", { type: "limiter", ...ids, dueShard: "DUE#0", dueAt: past });
   const unmarked = limiterOf(ids);
@@ -66,13 +69,13 @@ test("a backlog that a delivery joins just before its end stays open", async () 
   expect(at.queue).toMatchObject([{ message: drainMessage(ids, "throttled"), at: at.clock }]);
 });
 
-test("a sender does not settle a later attempt than its own", async () => {
+test("a sender does not settle an attempt that is later than its own attempt", async () => {
   const { at, delivery, set } = await stage();
   await set("delivery", { attempt: 2 });
   expect(await updateIf({ table: db.direct }, whilePending(delivery, settled("delivered", at.clock)))).toBeUndefined();
 });
 
-test("a step of the paused backlog does not resume a delivery that has left it", async () => {
+test("a step that sends the paused backlog does not resume a delivery that has left the backlog", async () => {
   const { at, past, changing, set, row, ids } = await stage();
   await set("webhook", { dueShard: "DUE#0", dueAt: past });
   await set("delivery", { dueShard: keys.pausedBacklogShard(ids.companyId, ids.webhookId, undefined) });
@@ -95,7 +98,7 @@ test("the sweeper queues no delivery that was settled since it was read", async 
   expect(at.queue).toEqual([]);
 });
 
-test("a second failure keeps the time of the first one", async () => {
+test("a second failure of a receiver keeps the time of the first failure", async () => {
   const { at, delivery, past, changing, row } = await stage();
   at.answers = () => ({ status: 500 });
   await consume({ context: changing("webhook", { set: { failingSince: past } }) }, messageFor(delivery), false);

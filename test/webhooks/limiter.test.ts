@@ -1,4 +1,7 @@
-/** When the limiter of a webhook gives a slot, and that a late writer of its row destroys no newer state. */
+/**
+ * Tests when the limiter of a webhook grants a slot (the right to send one request). Also tests that a late write to the row of the limiter
+ * does not replace a newer state.
+ */
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -51,12 +54,12 @@ test.each<[string, object, string[], string]>([
   ["a batch for a failing receiver", { ...quick, fails: 1 }, [ID, "dlv_b"], "soon"],
   ["a batch after an open breaker", { ...quick, openUntil: EARLIER }, [ID, "dlv_b"], "open"],
   ["a batch for a receiver whose slots are in use", { ...quick, used: QUICK }, [ID, "dlv_b"], "soon"],
-])("%s gets the answer that its row allows", async (_, fields, ids, kind) => {
+])("%s gets the answer that the state of the limiter allows", async (_, fields, ids, kind) => {
   const { context, claim } = await limiter(fields);
   expect(await acquireSlot(context, claim(...ids))).toMatchObject({ kind });
 });
 
-test("a sender whose slot has expired does not free the slot of the next one", async () => {
+test("a sender whose slot has expired does not free the slot of the next sender", async () => {
   const { context, claim, row } = await limiter();
   const taken = await acquireSlot(context, claim(ID));
   const before = await row();
@@ -64,7 +67,10 @@ test("a sender whose slot has expired does not free the slot of the next one", a
   expect([taken.kind, await row()]).toEqual(["acquired", before]);
 });
 
-/** The table makes `meanwhile` before the second write, which follows the release of the slot. */
+/**
+ * Returns a context in which another sender makes the change `meanwhile` before the second write. This write follows the release of the
+ * slot.
+ */
 function interrupted({ key, context }: Awaited<ReturnType<typeof limiter>>, meanwhile: Change): EventContext {
   let writes = 0;
   const table = calledBy(async (work, name) => {
@@ -74,21 +80,21 @@ function interrupted({ key, context }: Awaited<ReturnType<typeof limiter>>, mean
   return { ...context, table };
 }
 
-test("a breaker that another sender has opened meanwhile stays open as long as that one says", async () => {
+test("a circuit breaker that another sender opens meanwhile stays open until the time that this sender has set", async () => {
   const at = await limiter({ [ID]: "own", used: 1, fails: BREAKER_FAILURES - 1 });
   const set = { openUntil: LATER, openings: 7 };
   await releaseSlot(interrupted(at, { set }), at.claim(ID), "own", [failed]);
   expect(await at.row()).toMatchObject(set);
 });
 
-test("a wait after unsent requests does not shorten a breaker that another sender has opened meanwhile", async () => {
+test("a wait after unsent requests does not shorten the open time of a circuit breaker that another sender has opened meanwhile", async () => {
   const at = await limiter({ [ID]: "own", used: 1 });
   const set = { openUntil: LATER };
   await releaseUnsent(interrupted(at, { set }), at.claim(ID), "own");
   expect(await at.row()).toMatchObject(set);
 });
 
-test("the end of a wait for unsent requests does not close a breaker that another sender has opened meanwhile", async () => {
+test("the end of a wait after unsent requests does not close a circuit breaker that another sender has opened meanwhile", async () => {
   const at = await limiter({ [ID]: "own", used: 1, unsent: 1, openUntil: EARLIER });
   const change = { set: { openUntil: LATER }, remove: ["unsent"] };
   await releaseSlot(interrupted(at, change), at.claim(ID), "own", [failed]);

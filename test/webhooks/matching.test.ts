@@ -135,7 +135,7 @@ async function execute({ companyId, context }: Setup, what: Step): Promise<void>
 
 const waits = [0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000];
 const waitMs = fc.constantFrom(...waits);
-/** A number of two bits. Each bit says whether one of the two functions publishes in this step. */
+/** A number of two bits, one for each of two functions. If its bit is 1, the function publishes in this step. */
 const publishing = fc.nat(3);
 
 const eachStep: readonly Step[] = [
@@ -147,7 +147,7 @@ const eachStep: readonly Step[] = [
   { kind: "create webhook", registrations: [input] },
   { kind: "delete webhook", nth: 0 },
 ];
-/** Each kind of write after each wait, with a batch of both functions just before and just after it. */
+/** Every combination of a wait and a kind of write. Both functions publish a batch just before and just after the write. */
 const everyStep = waits.flatMap((ms) => eachStep.map((what): [number, number, Step, number] => [ms, 3, what, 3]));
 
 test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", {

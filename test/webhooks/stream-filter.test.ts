@@ -20,7 +20,7 @@ const passes = createFilter("Publisher", {
 const starts = (eventName: "INSERT" | "MODIFY", row: Item): boolean =>
   passes({ eventName, dynamodb: { NewImage: marshall(row, { removeUndefinedValues: true }) } });
 
-/** Returns the rows that an import of one prospect with a note writes before it makes them visible. */
+/** Returns the rows that an import of one prospect with a note writes before it makes the prospect visible. */
 async function importedRows(): Promise<Item[]> {
   const context = warmFunction(db, systemClock);
   const rows: Item[] = [];
@@ -50,6 +50,6 @@ test.each(["prospect", "note", "appointment", "territory", "import", "bulkJob"])
   },
 );
 
-test("an imported appointment starts the publisher, because its deletion is a new row, too", () => {
+test("an imported appointment starts the publisher, because a deletion of an appointment also writes a new row", () => {
   expect(starts("INSERT", { type: "appointment", importId: "1" })).toBe(true);
 });

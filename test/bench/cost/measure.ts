@@ -27,7 +27,7 @@ const PROSPECTS = 10_000;
 const CREATES = 3;
 /**
  * Number of PATCH requests before the reads. A flush moves the writes into the stored index after `FLUSH_ENTRIES` writes, so a read finds
- * half of this number unflushed on average. Together, the patches and the creates are this half.
+ * half of this number unflushed on average. `PATCHES` and `CREATES` together are this half.
  */
 const PATCHES = FLUSH_ENTRIES / 2 - CREATES;
 /** Number of requests before the measured ones. After them, the function is warm and has the index in memory. */
@@ -115,7 +115,7 @@ async function openCompany(service: LocalService): Promise<Company> {
 function requestsOn(items: z.infer<typeof Page>["items"], statuses: z.infer<typeof Statuses>): Requests {
   const get = (path: string): Sent => ({ method: "GET", path });
   const prospectAt = (i: number) => at(items, (i * 7) % items.length);
-  // The second half sets the first statuses again, so that each PATCH is a change, however often the requests are repeated.
+  // The second half of the requests restores the first statuses, so that each PATCH is a change, however often the requests are repeated.
   const patch = (i: number): Sent => {
     const { id, currentStatus } = prospectAt(i % PATCHES);
     const other = statuses.find((status) => status.id !== currentStatus?.id)?.id;

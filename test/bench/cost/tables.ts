@@ -62,7 +62,7 @@ const costRow = ({ scenario: { reps, companies, prospects }, preset, lines, tota
   dollars(withDefaults),
 ];
 
-/** What other architectures cost in a month, before requests, logs and data out. */
+/** Returns other architectures with their fixed dollars a month. Requests, logs and data transfer are not included. */
 function others(): [string, number][] {
   const { rds, fargate, loadBalancer, openSearch } = prices;
   const containers = 2 * (fargate.vcpuHour + 2 * fargate.gbHour) * HOURS_A_MONTH;

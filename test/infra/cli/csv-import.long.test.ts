@@ -132,7 +132,7 @@ test("Ctrl-C in a terminal, which npm and the command both get, ends the command
   expect(stderr).not.toContain("    at ");
 });
 
-test("says that a file has no rows, and only then", async () => {
+test("says that a file has no rows, but only if it has none", async () => {
   const { file } = newFile({ rows: 0 });
   const text = "the file has no rows below its header";
   for (const more of [["--dry-run"], []]) {

@@ -155,7 +155,7 @@ const Restored = z.object({
   deliveries: z.object({ ended: z.int(), waiting: z.int() }),
 });
 
-test("a restore loses what is newer than its point and nothing else, and sends no webhook twice", async () => {
+test("a restore loses only what is newer than the restore point, and sends no webhook twice", async () => {
   const engine = await startDynamoDb(undefined);
   undo.push(() => engine.stop());
   const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 300 });

@@ -93,7 +93,7 @@ describe("a restore of the table that the service used before a switch", () => {
     ]);
   });
 
-  test("is refused into the table in use, and so is its preparation", async () => {
+  test("is refused if its target is the table in use; the preparation of this table is refused too", async () => {
     const { context, storeOf } = scene.get();
     const used = await switched();
     await expect(restoreEarlier(used, used)).rejects.toThrow(`the service uses the table ${used}`);

@@ -124,7 +124,7 @@ describe("a restored table", () => {
     expect(await rowsOf(target)).toEqual(atPoint);
   });
 
-  test("gets each setting that AWS does not restore, and the stream as the last one", async () => {
+  test("gets each setting that AWS does not restore; the stream is enabled last", async () => {
     const { client, sourceArn, dynamoDb } = scene.get();
     const target = newTarget();
     const { streamArn } = await restore(target);
@@ -339,7 +339,7 @@ test("the report of a check has the number of all faults, and ten of them", () =
   expect(faultReport(faults)).toBe(`12 faults: ${faults.slice(0, 10).join("; ")}; and 2 more`);
 });
 
-test("records that were not compared again are a fault, so that a check does not report an unknown index as good", () => {
+test("records that differed and were not compared again are a fault, so that a check does not report an unknown index as good", () => {
   expect(indexFaults({ faults: [], unexamined: 0 })).toEqual([]);
   expect(indexFaults({ faults: ["a"], unexamined: 3 })).toEqual([
     "3 more records differed and were not compared again",

@@ -197,7 +197,10 @@ export function restoredCompany() {
     time.now += QUIET_MS;
   }
 
-  /** Returns the callers of two companies, a rep and the prospects of the first one, and what its caller saw at the restore point. */
+  /**
+   * Returns the caller of the restored company (`caller`) and of another company (`other`), the rep and the prospects of the restored
+   * company, and what `caller` saw at the restore point.
+   */
   const get = () => ({ caller, other, repId, ids, before });
   return { scene, spare, time, clock, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get };
 }

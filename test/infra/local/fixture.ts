@@ -78,12 +78,12 @@ const code = {
       statusCode: 201,
       headers: { ...headers, ...(mode === "headers" && { "WWW-Authenticate": "Bearer", Via: "a", Server: "b" }) },
     });
-    // The function computes while it waits for its reader, as one that compresses the next piece.
+    // The function computes while it waits for its reader, like a function that compresses the next piece of an answer.
     if (mode === "packing") {
       const packing = setInterval(() => { for (let i = 0; i < 40; i++) deflateRawSync("a"); });
       body.once("close", () => clearInterval(packing));
     }
-    // The function gives up a reader that takes nothing.
+    // The function ends the answer after a second, as a function does whose reader takes nothing.
     if (mode === "impatient") setTimeout(() => body.destroy(new Error("as asked")), 1_000);
     for (let i = 0; i < (["endless", "impatient"].includes(mode) ? 2_200 : 20); i++) {
       if (mode === "midway" && i === 10) throw new Error("as asked");
@@ -324,7 +324,7 @@ export function fixtureTemplate(): { Resources: Record<string, { Type: string; P
     Echo: lambda("echo"),
     Short: lambda("short", 1),
     Authorize: lambda("authorize"),
-    // A reader that takes no bytes holds its environment until the time-out.
+    // A reader that takes no bytes occupies the environment of this function until the time-out.
     Stream: lambda("stream"),
     Publish: lambda("publish"),
     Consume: lambda("consume"),

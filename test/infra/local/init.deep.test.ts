@@ -77,7 +77,7 @@ test("code that fails at both loads is an error, and the next request tries agai
   await broken.stop();
 });
 
-test("a promise that an answered invocation has left behind is logged when it rejects, and a new environment gets the next one", async () => {
+test("a promise that rejects after its invocation was answered is logged, and a new environment gets the next invocation", async () => {
   const answered = path.join(directory, "answered");
   const reject = `if (existsSync(${JSON.stringify(answered)})) Promise.reject(new Error("left behind"));`;
   const careless = functionThat("", "", `if (isFirst) setInterval(() => { ${reject} }, 5);`);

@@ -45,7 +45,9 @@ describe("a streamed answer", () => {
     expect([next.headers.get("x-started"), (await next.text()).length]).toEqual([started, 2_000_000]);
   });
 
-  test("that the readers of one caller do not take leaves an environment to others", { tags: "sized" }, async () => {
+  test("that the readers of one caller do not take leaves an environment to others", {
+    tags: "sized",
+  }, async () => {
     const count = sized({ short: 6, wide: 60 });
     const { hostname, port } = new URL(service.url);
     const head = "GET /guarded?mode=endless HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer all\r\n\r\n";
@@ -55,7 +57,7 @@ describe("a streamed answer", () => {
       open.add(socket);
       socket.on("close", () => open.delete(socket)).on("error", () => undefined);
     }
-    // The first readers hold their environments before another caller comes.
+    // Wait until the first readers occupy their environments. Then the reader of another caller comes.
     await expect.poll(() => [...open].filter((socket) => socket.bytesWritten > 0).length).toBe(count);
     await expect.poll(() => service.invocations().stream).toBeGreaterThanOrEqual(count);
     const headers = { Authorization: "Bearer other" };
@@ -79,7 +81,7 @@ describe("a streamed answer", () => {
     const next = await fetch(`${service.url}/streamed`);
     expect([...started]).toContain(next.headers.get("x-started"));
     expect((await next.text()).length).toBe(2_000_000);
-    // A reader may break off before the environment of the one before it is free, and up to four environments may start.
+    // A new reader may come before the environment of the previous reader is free, so the service may start up to four environments.
     expect(started.size).toBeLessThanOrEqual(4);
   });
 });

@@ -1,4 +1,7 @@
-/** Tests that clients of the last release accept the answers of this one, and answers with fields and values that no release has yet. */
+/**
+ * Tests that clients of the last release accept the answers of this release. They must also accept fields and values that no release has
+ * yet.
+ */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -67,7 +70,7 @@ function chosen(schema: JsonSchema, value: unknown): JsonSchema {
   return resolved(found);
 }
 
-/** Returns the value with a further field in each object, and another text for each text with a list of known values. */
+/** Returns the value with an additional field in each object. A text whose schema lists known values is replaced by an unknown value. */
 function invented(schema: JsonSchema, value: unknown): unknown {
   const shape = chosen(schema, value);
   if (Array.isArray(value)) return value.map((item) => invented(isSchema(shape.items) ? shape.items : {}, item));
@@ -115,7 +118,7 @@ describe("the document of the last release", () => {
   });
 });
 
-test("the closed form of the document, with which the tests check answers, refuses what is invented", () => {
+test("the closed form of the document, with which the tests check answers, refuses invented fields and values", () => {
   const refused = refusedBy(closedDocument());
   expect(refused(ofRelease)).toEqual([]);
   const isChanged = ({ body }: Answer) => /"invented(?:Field)?"/.test(JSON.stringify(body));
@@ -151,7 +154,7 @@ test("no schema of an answer or event is closed, and each names its known values
   expect(lists).toBeGreaterThan(40);
 });
 
-test("lists of values of requests stay closed, also those that answers have too", () => {
+test("lists of values in requests are closed, even if the same list in answers is open", () => {
   const field = (component: string, name: string) => {
     const { properties } = schemas[component] ?? {};
     return isSchema(properties) && isSchema(properties[name]) ? resolved(properties[name]) : {};

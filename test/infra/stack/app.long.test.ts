@@ -70,7 +70,7 @@ describe("cdk synth", () => {
       expect(run.stderr).toBe("");
       expect(run.status).toBe(0);
       const { pluginReports } = Report.parse(JSON.parse(readFileSync(join(outdir, "validation-report.json"), "utf8")));
-      // The files of the console may not be built here.
+      // Leaves out the finding that the files of the console are not built, because they may be missing on this machine.
       const findings = pluginReports.filter((one) => !JSON.stringify(one).includes("The console is not built"));
       expect(findings).toEqual([]);
       const { artifacts } = Manifest.parse(JSON.parse(readFileSync(join(outdir, "manifest.json"), "utf8")));

@@ -134,7 +134,7 @@ describe("the distribution", () => {
     expect(JSON.stringify(at(allowed[0], "Condition"))).toContain("AWS:SourceArn");
   });
 
-  it("uses the API's own domain name as origin if the other one may be off", () => {
+  it("uses the API's own domain name as origin if the API has no other address", () => {
     const { properties } = one(onDomains.all("AWS::CloudFront::Distribution"));
     expect(at(properties, "DistributionConfig", "Origins")).toContainEqual(
       expect.objectContaining({ DomainName: "api.example.com", OriginPath: "/v1" }),

@@ -285,7 +285,7 @@ describe("functions", () => {
     }
   });
 
-  it("that can start themselves through queues are these four only, and each states the reason", () => {
+  it("that can start themselves through queues are only these four, and each of them states the reason", () => {
     const sends = (id: string): (string | undefined)[] => {
       const role = template.resources[target(template.resources[id]?.Properties.Role) ?? ""];
       return listed(at(role?.Properties, "Policies"))

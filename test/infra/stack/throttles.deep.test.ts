@@ -99,7 +99,8 @@ describe("the throttle of each company", () => {
     expect(common).toMatchObject({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 });
     const limited = own.filter((setting) => at(setting, "ThrottlingRateLimit") !== WITHOUT_TOKEN.perSecond);
     for (const setting of limited) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
-    // Ten executions are too few for a share of each company: only the time limits its readers.
+    // Ten executions are too few to limit each company to a share of them. Only the time limit of an answer bounds the readers of a
+    // company.
     const plan = all("AWS::ApiGateway::UsagePlan")[0]?.properties;
     expect(at(plan, "ApiStages", 0, "Throttle", "/api/prospects/GET")).toBeUndefined();
   });
@@ -132,7 +133,7 @@ describe.each([
     let now = 0;
     const throttle = createThrottle(settings, () => now);
     const refused = { guarded: 0, refresh: 0, open: 0 };
-    // 150 requests a second to each open method, and besides all methods with a token and 15 refreshes.
+    // In each second, the flood has 150 requests to each open method. There are also 15 requests with a token and 15 refreshes.
     for (; now < 10_000; now += 1_000 / 15) {
       for (const { path, method } of open) {
         for (let i = 0; i < 10; i++) if (!throttle(path, method)) refused.open++;

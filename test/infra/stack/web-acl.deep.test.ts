@@ -130,7 +130,7 @@ describe("the web ACL", () => {
     expect(isCounted({ authorization: "Bearer a" })).toBe(false);
   });
 
-  it("counts requests through the console by the user's address, which CloudFront sets, and all others by their own", async () => {
+  it("counts requests through the console by the user's address, which CloudFront sets, and all other requests by their source address", async () => {
     const made = await synthesized(withConsole);
     const all = listed(at(made.all("AWS::WAFv2::WebACL")[0]?.properties, "Rules"));
     const flood = (name: string) =>

@@ -23,7 +23,7 @@ import { create, operation } from "./push.ts";
 
 const db = faultyDynamoDb();
 
-/** A stage whose context uses the table through the proxy, so that its calls can fail. */
+/** Creates a company whose context uses the table through the proxy, so that its calls can fail. */
 async function stage() {
   const { context, owner } = await newTimedStage(db, (clock) => contextOn(db.sdk, clock));
   const send = async (...operations: readonly SentOperation[]) => {
@@ -159,7 +159,7 @@ describe("the opId of a creation or deletion", () => {
     expect(await outcome(note)).toBe("duplicate");
   });
 
-  test("is free at once if the operation can never be applied", async () => {
+  test("is immediately available to another operation if the first operation can never be applied", async () => {
     const { context, owner, outcome } = await stage();
     const { id, clientRecordId = "" } = await createProspect(context, owner, { clientRecordId: randomUUID() });
     for (const correct of [
@@ -197,8 +197,8 @@ describe("the opId of a creation or deletion", () => {
 });
 
 /**
- * Returns `transaction`, which plans the next transaction. DynamoDB gets the first one only after `release` is called. `reached` resolves
- * when this transaction has been sent.
+ * Returns a plan that delays one transaction. `transaction` returns the fault of the next transaction. DynamoDB gets the first transaction
+ * only after `release` is called. `reached` resolves when the first transaction has been sent.
  */
 function slowTransaction() {
   const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
