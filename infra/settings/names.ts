@@ -11,7 +11,7 @@ export const STAGE_NAME = /^(?!(?:.*-)?data$)[a-z][a-z0-9-]{0,18}[a-z0-9]$/;
 /** Describes the names that `STAGE_NAME` matches, for error messages. */
 export const STAGE = "2 to 20 lower-case letters, digits and hyphens, such as test";
 
-/** Without a stage, the name is that of a deployment that is older than the setting `stage`. */
+/** Returns the name of the service stack. Without a stage, the name has no suffix. */
 export const stackNameOf = (stage: string | undefined): string =>
   stage === undefined ? STACK_NAME : `${STACK_NAME}-${stage}`;
 

@@ -155,7 +155,7 @@ function createRestApi(
   const resource = api.node.defaultChild;
   // Without this parameter, OVERWRITE would make the endpoint edge-optimized.
   if (resource instanceof CfnRestApi) resource.parameters = { endpointConfigurationTypes: EndpointType.REGIONAL };
-  // The stack already has the output ApiUrl.
+  // CDK adds an output with the URL. The stack already has the output ApiUrl.
   api.node.tryRemoveChild("Endpoint");
   keepExecutionLog(api, logDays);
   accept(api, acceptedFindings);

@@ -16,8 +16,8 @@ export interface Plan<Answer> {
   /** The record whose id and version the receipt of an operation contains. */
   readonly written?: Written;
   /**
-   * Called if a condition fails. Returns the plan to commit instead, or undefined for what `carryOut` usually does. If `refused` throws
-   * ConditionFailed, the verb is called again.
+   * Called if a condition fails. Returns the plan to commit instead. If it returns undefined, `carryOut` throws the error of the failed
+   * write or calls the verb again, as described there. If `refused` throws ConditionFailed, the verb is called again.
    */
   readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer> | undefined> | undefined;
   /** Called after the commit and before the answer. If the function is killed in between, the call is missing. */

@@ -71,7 +71,8 @@ export function tileOfShapes(shapes: readonly Shape[], tile: Tile): Uint8Array |
     layer.addPolygon(rings, { id, name, color: colors[id % colors.length] ?? colors[0], ...assignee }, id);
   }
   const meta = new Layer("meta");
-  // The specification requires a geometry. Its position has no meaning.
+  // The vector tile specification requires a geometry for each feature. This feature only carries the number of boxes, so its position has
+  // no meaning.
   if (boxes > 0) meta.addPoint([EXTENT / 2, EXTENT / 2], { boxes });
   return layer.isEmpty ? undefined : vectorTile([layer, meta]);
 }

@@ -1,10 +1,33 @@
-/** Tests in a real browser that the map of the demo company shows the prospects that the lists of the API contain. */
+/** Tests in a real browser that the maps of the demo company show the prospects that the lists of the API contain. */
+import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
 import { clientOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
-import { ascending, browserForAll, drawnIds, isWriting, mapOf, picture, soon, violationsOf, visit } from "./visit.ts";
+import {
+  ascending,
+  browserForAll,
+  clickUntil,
+  drawnIds,
+  isWriting,
+  jumpTo,
+  mapOf,
+  picture,
+  soon,
+  violationsOf,
+  visit,
+} from "./visit.ts";
 
 const browser = browserForAll(async () => undefined);
+
+/** The pictures have the streets of the demo, as a newcomer without internet sees them. */
+async function withDemoStreets(page: Page): Promise<void> {
+  const config: object = await (await page.request.get("/config.json")).json();
+  await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, basemap: null } }));
+  await page.reload();
+  const hasStreets =
+    "window.shownMap?.getLayer('streets') !== undefined && shownMap.queryRenderedFeatures({ layers: ['streets'] }).length > 0";
+  await expect.poll(() => page.evaluate(hasStreets), soon).toBe(true);
+}
 
 async function placedIds(email: string, status?: string): Promise<number[]> {
   const query = { pageSize: 500, ...(status !== undefined && { status }) };
@@ -22,13 +45,8 @@ describe("the map of the demo company", () => {
     expect(await mapOf(page)).toBe(all.length);
     await expect.poll(() => drawnIds(page), soon).toEqual(all);
     if (email === admin && isWriting) {
-      // The picture has the streets of the demo, as a newcomer without internet sees them.
-      const config: object = await (await page.request.get("/config.json")).json();
-      await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, basemap: null } }));
-      await page.reload();
+      await withDemoStreets(page);
       await expect.poll(() => drawnIds(page), soon).toEqual(all);
-      const hasStreets = "shownMap.loaded() && shownMap.queryRenderedFeatures({ layers: ['streets'] }).length > 0";
-      await expect.poll(() => page.evaluate(hasStreets), soon).toBe(true);
       await picture(page, "map");
     }
     await page.getByRole("button", { name: "Filters", exact: true }).click();
@@ -38,6 +56,35 @@ describe("the map of the demo company", () => {
     expect(sold.length).toBeLessThan(all.length);
     await expect.poll(() => drawnIds(page), soon).toEqual(sold);
     expect(await violationsOf(page)).toEqual([]);
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
+  test("the field mode has a pin for each place with doors of the rep, and the statuses of a door", async () => {
+    // Playwright replaces no answers for a service worker.
+    const options = { serviceWorkers: "block" } as const;
+    const { context, page, faults } = await visit(browser(), rep, "/field", { width: 390, height: 780 }, options);
+    await page.getByRole("status").getByText("Up to date").waitFor();
+    if (isWriting) await withDemoStreets(page);
+    const { items } = dataOf(await clientOf(rep).GET("/api/prospects", { params: { query: { pageSize: 500 } } }));
+    const placed = items.flatMap(({ lat, lng, address }) =>
+      lat === null || lng === null ? [] : [{ place: [lat, lng] as const, title: address?.address1 ?? "" }],
+    );
+    const [first = expect.fail("no door has a place")] = placed.filter(({ title }) => title !== "");
+    await jumpTo(page, [first.place[1], first.place[0]], 17);
+    await clickUntil(page, first.place, page.getByRole("heading", { level: 2, name: first.title }));
+    const pins = "shownMap.getStyle().sources.doors.data.features.length";
+    const places = new Set(placed.map(({ place }) => place.map((degrees) => degrees.toFixed(5)).join()));
+    await expect.poll(() => page.evaluate(pins), soon).toBe(places.size);
+    await page.getByRole("button", { name: "Make the sheet larger" }).click();
+    await page.getByRole("group", { name: "Status" }).getByRole("button", { name: "Not Home" }).waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    if (isWriting) {
+      // The sheet covers the lower part of the map. The next door is above it, and the street around it has more doors.
+      await page.getByRole("button", { name: "Next door", exact: true }).click();
+      await page.evaluate("void shownMap.zoomTo(14, { around: shownMap.unproject([195, 234]), animate: false })");
+    }
+    await picture(page, "field");
     expect(faults).toEqual([]);
     await context.close();
   });

@@ -7,8 +7,8 @@ import { randomUuid } from "../api/once.ts";
 export type Shown = keyof Pick<ProspectDetail, "currentStatus" | "assignedTo">;
 
 /**
- * Older than the version of any changed prospect. The service answers `conflict` with the present prospect and its version. The answers to
- * PATCH and GET have no version.
+ * A version that is lower than that of any changed prospect, so the first operation is a conflict. Its answer contains the present prospect
+ * with its version, which the answers to PATCH and GET lack.
  */
 const OLDEST = 1;
 

@@ -155,7 +155,7 @@ export class PinText {
   }
 }
 
-/** Returns the position after the last byte, as the other functions do that write. */
+/** Writes the bytes at `from`. Returns the position after the last byte, like the other functions that write. */
 function writeBytes(into: Buffer, from: number, bytes: Buffer): number {
   for (let i = 0; i < bytes.length; i++) into[from + i] = byteAt(bytes, i);
   return from + bytes.length;
