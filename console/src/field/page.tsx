@@ -201,7 +201,9 @@ function Field() {
           />
         )}
       </Sheet>
-      {dialog?.kind === "today" && <Today doors={doors} onOpen={open} onClose={() => setDialog(undefined)} />}
+      {dialog?.kind === "today" && (
+        <Today doors={doors} from={me?.position ?? door?.position} onOpen={open} onClose={() => setDialog(undefined)} />
+      )}
       {dialog?.kind === "edit" && door !== undefined && (
         <EditDoor door={door} tags={tags} onClose={() => setDialog(undefined)} />
       )}

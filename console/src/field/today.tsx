@@ -1,6 +1,7 @@
 /** The doors that need a visit today: those with an appointment, and those whose status means that the rep comes back. */
 import { Modal } from "../ui/modal.tsx";
 import { timeText } from "../ui/text.ts";
+import { metresBetween, type Position } from "./distance.ts";
 import { type Door, titleOf } from "./door.ts";
 import style from "./field.module.css";
 
@@ -10,13 +11,19 @@ const MOST = 200;
 
 interface TodayProps {
   readonly doors: readonly Door[];
+  /** Where the rep is. */
+  readonly from: Position | undefined;
   readonly onOpen: (door: Door) => void;
   readonly onClose: () => void;
 }
 
-export function Today({ doors, onOpen, onClose }: TodayProps) {
+export function Today({ doors, from, onOpen, onClose }: TodayProps) {
   const visits = visitsOf(doors, new Date());
-  const goBacks = doors.filter(({ status }) => status !== null && GO_BACK.test(status.value));
+  const metres = ({ position }: Door): number =>
+    from === undefined || position === undefined ? Number.MAX_VALUE : metresBetween(from, position);
+  const goBacks = doors
+    .filter(({ status }) => status !== null && GO_BACK.test(status.value))
+    .sort((a, b) => metres(a) - metres(b));
   return (
     <Modal title="Today" onClose={onClose}>
       <div className={`stack tight inside ${style.large}`}>
@@ -31,7 +38,7 @@ export function Today({ doors, onOpen, onClose }: TodayProps) {
             </li>
           ))}
         </ul>
-        <h3>Go back</h3>
+        <h3>Go back, the nearest first</h3>
         {goBacks.length === 0 && <p>No door has a status such as Go Back.</p>}
         <DoorList doors={goBacks} onOpen={onOpen} />
       </div>
