@@ -9,7 +9,6 @@ import { notifyFailed } from "../ui/notices.tsx";
 import { Panel } from "../ui/page.tsx";
 import { amount } from "../ui/text.ts";
 import { type Chosen, draftOf, KEPT_BYTES, keptIn, LIMIT, RECORD, withUnread } from "./draft.ts";
-import { DropZone } from "./drop-zone.tsx";
 import style from "./files.module.css";
 import { type ImportOptions, type ImportOutcome, MATCHES, ON_MATCH } from "./import-request.ts";
 import { JOB_BYTES, useCancelImport, useImport, useUndoImport } from "./queries.ts";
@@ -224,6 +223,44 @@ function Summary({ file, result, onImport, onCancel }: SummaryProps) {
         )}
         <Button onClick={onCancel}>{dryRun ? "Cancel" : "Import another file"}</Button>
       </div>
+    </div>
+  );
+}
+
+function DropZone({ onFile }: { onFile: (file: File) => void }) {
+  const [isOver, setOver] = useState(false);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a shortcut for the file input inside
+    <div
+      className={`${style.drop} stack tight`}
+      data-over={isOver}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        const [file] = event.dataTransfer.files;
+        if (file !== undefined) onFile(file);
+      }}
+    >
+      <label className="row">
+        <span>Drop a CSV file here, or choose one.</span>
+        <input
+          type="file"
+          accept=".csv,text/csv"
+          onChange={({ target }) => {
+            const [file] = target.files ?? [];
+            if (file !== undefined) onFile(file);
+            target.value = "";
+          }}
+        />
+      </label>
+      <small className="muted">
+        Up to 200 MB and a million rows. The file is checked first; nothing is written until you import it.
+      </small>
     </div>
   );
 }

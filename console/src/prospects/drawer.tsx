@@ -1,24 +1,20 @@
 /** The panel for one prospect beside the map or the table: its data, its history, and what the user can do with it. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail, ProspectPatch } from "canvassing-client/api";
 import { type ReactNode, useRef } from "react";
 import { answer, api } from "../api/client.ts";
 import { isAdmin, mayManage, useMe, useStatuses, useUserOptions, useUsers } from "../api/reference.ts";
-import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields } from "../ui/field.tsx";
 import { useFocusReturn } from "../ui/focus.ts";
 import { Icon } from "../ui/icon.tsx";
 import { type Choice, Menu } from "../ui/menu.tsx";
-import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
+import { dismiss, notifyDone, notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
-import { ActionButtons } from "./actions.tsx";
-import { Appointments } from "./appointments.tsx";
 import { titleOf } from "./columns.tsx";
 import style from "./drawer.module.css";
-import { MadeBy, Section } from "./events.tsx";
-import { Notes } from "./notes.tsx";
+import { Appointments, History, Notes } from "./history.tsx";
 import { PROSPECTS, useProspect } from "./queries.ts";
 import { type Shown, undoChange } from "./undo.ts";
 
@@ -185,18 +181,26 @@ function SavedChoice({ prospect, label, shown, choices, bodyOf }: SavedChoicePro
   );
 }
 
-function History({ prospect: { statusHistory } }: { prospect: ProspectDetail }) {
+/** Buttons that send webhooks: one for each registration with `triggerMode: manual` whose filter matches the prospect. */
+function ActionButtons({ prospectId: id }: { prospectId: number }) {
+  const actions = useQuery({
+    queryKey: ["prospects", "actions", id],
+    queryFn: () => answer(api.GET("/api/prospects/{id}/actions", { params: { path: { id } } })),
+  });
+  const trigger = useMutation({
+    mutationFn: (registrationId: number) =>
+      answer(api.POST("/api/prospects/{id}/actions/{registrationId}", { params: { path: { id, registrationId } } })),
+    onSuccess: () => notifyDone("The webhook will be sent."),
+    onError: notifyFailed,
+  });
+  if (actions.data === undefined || actions.data.length === 0) return null;
   return (
-    <Section title="History">
-      {statusHistory.length === 0 && <p className="muted">The status has not been set yet.</p>}
-      <ol className="stack tight list">
-        {statusHistory.map(({ id, status, changedBy, ...made }) => (
-          <li key={id} className="row between">
-            <StatusMark status={status} />
-            <MadeBy by={changedBy} {...made} />
-          </li>
-        ))}
-      </ol>
-    </Section>
+    <div className="row">
+      {actions.data.map(({ registrationId, label }) => (
+        <Button key={registrationId} disabled={trigger.isPending} onClick={() => trigger.mutate(registrationId)}>
+          {label}
+        </Button>
+      ))}
+    </div>
   );
 }

@@ -6,8 +6,7 @@ import { DraftNote } from "../drafts/draft.tsx";
 import { Field, Input, Select, TextArea } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
 import { POLYGON, ringOf, textOf } from "./corners.ts";
-import { type Edited, useTerritoryDraft } from "./draft.ts";
-import { useSave } from "./queries.ts";
+import { type Edited, useSave, useTerritoryDraft } from "./edits.ts";
 
 interface FormProps {
   readonly edited: Edited;

@@ -18,10 +18,9 @@ import { notifyFailed } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 import { POLYGON, ringOf, textOf } from "./corners.ts";
-import { useTerritoryDraft } from "./draft.ts";
+import { useDelete, useSave, useTerritoryDraft } from "./edits.ts";
 import { TerritoryForm } from "./form.tsx";
 import style from "./page.module.css";
-import { useDelete, useSave } from "./queries.ts";
 
 interface PanelProps {
   readonly territory: Territory;
