@@ -160,8 +160,9 @@ const counts: readonly Column<ActivityGroup>[] = [
 
 function ActivityTable({ label, head, groups, nameOf, keyOf }: TableProps) {
   const columns = useMemo(() => [{ id: "name", header: head, cell: nameOf }, ...counts], [head, nameOf]);
+  const rows = useMemo(() => groups.map((group) => ({ ...group, id: keyOf(group) })), [groups, keyOf]);
   const empty = <p>Nothing has been done in this time span.</p>;
-  return <DataTable label={label} columns={columns} rows={groups} rowKey={keyOf} empty={empty} />;
+  return <DataTable label={label} columns={columns} rows={rows} empty={empty} />;
 }
 
 function Funnel() {

@@ -16,7 +16,7 @@ interface FaultsProps {
 }
 
 export function RowFaults({ file, result: { errors, encoding, skipped } }: FaultsProps) {
-  const shown = useMemo(() => errors.slice(0, SHOWN), [errors]);
+  const shown = useMemo(() => errors.slice(0, SHOWN).map((fault) => ({ ...fault, id: fault.row })), [errors]);
   // The browser reads the faulty rows from the file on the user's disk. This may fail if the file was changed after the import. The table
   // then shows the numbers of the rows and the reasons, but not the texts of the rows.
   const { data: texts } = useQuery({
@@ -45,7 +45,7 @@ export function RowFaults({ file, result: { errors, encoding, skipped } }: Fault
         {amount(skipped, "row")} with a fault
         {skipped > shown.length && `; these are the first ${shown.length}`}
       </h3>
-      <DataTable label="Rows with faults" columns={columns} rows={shown} rowKey={({ row }) => row} />
+      <DataTable label="Rows with faults" columns={columns} rows={shown} />
     </>
   );
 }

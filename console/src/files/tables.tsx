@@ -71,7 +71,6 @@ export function ImportTable() {
             label="Last imports"
             columns={columns}
             rows={items}
-            rowKey={({ id }) => id}
             empty={<p>Nothing has been imported yet.</p>}
           />
         )}
@@ -105,13 +104,7 @@ export function JobTable() {
     <Panel title="Jobs">
       <Answer query={query} what="the jobs">
         {({ items }) => (
-          <DataTable
-            label="Jobs"
-            columns={jobColumns}
-            rows={items}
-            rowKey={({ id }) => id}
-            empty={<p>No job has changed prospects yet.</p>}
-          />
+          <DataTable label="Jobs" columns={jobColumns} rows={items} empty={<p>No job has changed prospects yet.</p>} />
         )}
       </Answer>
     </Panel>

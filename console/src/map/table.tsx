@@ -46,7 +46,6 @@ export function MapTable({ filter, box }: TableProps) {
                 label="Table of prospects"
                 columns={shownColumns}
                 rows={items}
-                rowKey={({ id }) => id}
                 isCurrent={({ id }) => String(id) === parameters.get("prospect")}
               />
             )}

@@ -97,7 +97,6 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
               label="Prospects"
               columns={columns}
               rows={items}
-              rowKey={({ id }) => id}
               sort={sort}
               onSort={onSort}
               isCurrent={({ id }) => String(id) === parameters.get("prospect")}

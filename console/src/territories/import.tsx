@@ -74,14 +74,14 @@ interface Imported {
 
 interface Row {
   /** The place of the feature in the file, from 1. */
-  readonly place: number;
+  readonly id: number;
   readonly name: string;
   readonly outcome: string;
   readonly reason: string;
 }
 
 const columns: readonly Column<Row>[] = [
-  { id: "place", header: "Feature", align: "right", cell: ({ place }) => numberText(place) },
+  { id: "place", header: "Feature", align: "right", cell: ({ id }) => numberText(id) },
   { id: "name", header: "Name", cell: ({ name }) => name },
   { id: "reason", header: "Reason", cell: ({ outcome, reason }) => `${outcome}: ${reason}` },
 ];
@@ -94,12 +94,7 @@ function ImportResult({ imported, onClose }: { imported: Imported; onClose: () =
         <p>
           {amount(created, "feature")} imported, {numberText(skipped)} skipped, {numberText(failed)} failed.
         </p>
-        <DataTable
-          label="Features without a new territory"
-          columns={columns}
-          rows={rowsOf(imported)}
-          rowKey={({ place }) => place}
-        />
+        <DataTable label="Features without a new territory" columns={columns} rows={rowsOf(imported)} />
       </div>
     </Modal>
   );
@@ -109,7 +104,7 @@ const rowsOf = ({ result, features }: Imported): Row[] =>
   result.results.flatMap(({ index, outcome, detail }) =>
     outcome === "created"
       ? []
-      : [{ place: index + 1, name: nameIn(features[index]), outcome, reason: reasonOf(detail ?? "") }],
+      : [{ id: index + 1, name: nameIn(features[index]), outcome, reason: reasonOf(detail ?? "") }],
   );
 
 /** Rewrites a reason such as `geometry/coordinates/0: must have at least 3 points`, whose path is for developers. */

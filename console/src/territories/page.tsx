@@ -185,7 +185,6 @@ function TerritoryTable({ territories, open, onOpen }: TableProps) {
       label="Territories"
       columns={columns}
       rows={territories}
-      rowKey={({ id }) => id}
       isCurrent={({ id }) => id === open?.id}
       empty={<Empty title="There are no territories yet">Draw one on the map, or import GeoJSON.</Empty>}
     />

@@ -39,7 +39,6 @@ interface DataTableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  readonly rowKey: (row: Row) => string | number;
   readonly isCurrent?: (row: Row) => boolean;
   readonly sort?: Sort | undefined;
   readonly onSort?: (sort: Sort | undefined) => void;
@@ -72,8 +71,8 @@ const MANY_COLUMNS = 7;
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
 
-export function DataTable<Row extends object>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, isCurrent, sort, onSort, selection, empty } = props;
+export function DataTable<Row extends { readonly id: string | number }>(props: DataTableProps<Row>) {
+  const { label, columns, rows, isCurrent, sort, onSort, selection, empty } = props;
   const defined = useMemo(() => {
     const helper = createColumnHelper<typeof features, Row>();
     return helper.columns(
@@ -138,7 +137,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         </thead>
         <tbody {...roles.rowgroup}>
           {table.getRowModel().rows.map(({ original }) => (
-            <tr key={rowKey(original)} {...roles.row} data-current={isCurrent?.(original) ?? false}>
+            <tr key={original.id} {...roles.row} data-current={isCurrent?.(original) ?? false}>
               {selection !== undefined && (
                 <td className={style.check} {...roles.cell}>
                   <input

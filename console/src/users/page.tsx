@@ -35,7 +35,7 @@ export function UsersPage() {
       }
     >
       <Answer query={query} what="the users">
-        {(users) => <DataTable label="Users" columns={columns} rows={users.filter(isShown)} rowKey={({ id }) => id} />}
+        {(users) => <DataTable label="Users" columns={columns} rows={users.filter(isShown)} />}
       </Answer>
       {open !== undefined && <UserForm user={open === "new" ? undefined : open} onClose={() => setOpen(undefined)} />}
     </Page>

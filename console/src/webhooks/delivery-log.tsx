@@ -42,7 +42,6 @@ export function DeliveryLog({ webhookId }: { webhookId: number }) {
             label="Deliveries"
             columns={columns}
             rows={shown}
-            rowKey={({ id }) => id}
             empty={<p>There are no such deliveries in the last 30 days.</p>}
           />
         )}

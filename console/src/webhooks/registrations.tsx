@@ -27,7 +27,6 @@ export function Registrations({ webhook: { id, registrations } }: { webhook: Web
         label="Registrations"
         columns={columns}
         rows={registrations}
-        rowKey={(one) => one.id}
         empty={<p>The webhook receives nothing, because it is registered for no event.</p>}
       />
       {dialog?.kind === "form" && (
