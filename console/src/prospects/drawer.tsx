@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail, ProspectPatch } from "canvassing-client/api";
 import { type ReactNode, useRef } from "react";
 import { answer, api } from "../api/client.ts";
+import { randomUuid } from "../api/once.ts";
 import { isAdmin, mayManage, useMe, useStatuses, useUserOptions, useUsers } from "../api/reference.ts";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields } from "../ui/field.tsx";
@@ -16,7 +17,6 @@ import { titleOf } from "./columns.tsx";
 import style from "./drawer.module.css";
 import { Appointments, History, Notes } from "./history.tsx";
 import { PROSPECTS, useProspect } from "./queries.ts";
-import { type Shown, undoChange } from "./undo.ts";
 
 export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
   const query = useProspect(id);
@@ -204,3 +204,32 @@ function ActionButtons({ prospectId: id }: { prospectId: number }) {
     </div>
   );
 }
+
+/** The member of a prospect that a change has set. */
+type Shown = keyof Pick<ProspectDetail, "currentStatus" | "assignedTo">;
+
+/**
+ * Older than the version of any changed prospect. The service answers `conflict` with the present prospect and its version. The answers to
+ * PATCH and GET have no version.
+ */
+const OLDEST = 1;
+
+/** Throws an error if the member is no longer `changedTo`. Other changes of the prospect do not matter. */
+async function undoChange(id: number, fields: ProspectPatch, shown: Shown, changedTo: number | null): Promise<void> {
+  for (let baseVersion = OLDEST; ; ) {
+    const operation = { opId: randomUuid(), type: "prospect.update" as const, id, fields, baseVersion };
+    const body = { deviceId: "console", operations: [operation] };
+    const [result] = (await answer(api.POST("/api/sync/operations", { body }))).results;
+    if (result?.outcome === "applied") return;
+    if (result?.outcome !== "conflict" || result.version === null) {
+      throw new Error(result?.problem?.detail ?? "The service is busy. Try again in a moment.");
+    }
+    if (idIn(result.record?.[shown]) !== changedTo) {
+      throw new Error("Somebody has changed this again, so it was not undone.");
+    }
+    baseVersion = result.version;
+  }
+}
+
+const idIn = (record: unknown): unknown =>
+  typeof record === "object" && record !== null && "id" in record ? record.id : null;
