@@ -20,10 +20,9 @@ import { Answer, Empty } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { cornersIn, POLYGON, textOf } from "./corners.ts";
 import { useTerritoryDraft } from "./edits.ts";
-import { TerritoryForm } from "./form.tsx";
 import { ImportButton } from "./import.tsx";
 import style from "./page.module.css";
-import { TerritoryPanel } from "./panel.tsx";
+import { TerritoryForm, TerritoryPanel } from "./panel.tsx";
 
 const everything = {};
 const ignore = (): void => undefined;

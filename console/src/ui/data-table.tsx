@@ -11,6 +11,7 @@ import {
   useTable,
 } from "@tanstack/react-table";
 import { type ReactNode, useMemo } from "react";
+import { Button } from "./button.tsx";
 import style from "./data-table.module.css";
 import { Icon } from "./icon.tsx";
 
@@ -179,4 +180,27 @@ function compare(a: unknown, b: unknown): number {
 function next(sort: Sort | undefined, column: string): Sort | undefined {
   if (sort?.column !== column) return { column, descending: false };
   return sort.descending ? undefined : { column, descending: true };
+}
+
+interface PagesProps {
+  readonly page: number;
+  readonly pages: number;
+  readonly onChange: (page: number) => void;
+}
+
+/** The buttons that turn the pages of a table. */
+export function Pages({ page, pages, onChange }: PagesProps) {
+  return (
+    <nav className="row" aria-label="Pages of the table">
+      <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
+        Previous
+      </Button>
+      <span>
+        Page {page} of {pages}
+      </span>
+      <Button disabled={page >= pages} onClick={() => onChange(page + 1)}>
+        Next
+      </Button>
+    </nav>
+  );
 }

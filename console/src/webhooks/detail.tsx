@@ -6,23 +6,26 @@ import { Link, useLocation, useParams } from "wouter";
 import { answer, api } from "../api/client.ts";
 import { Button } from "../ui/button.tsx";
 import { DeleteDialog } from "../ui/delete-dialog.tsx";
-import { Select } from "../ui/field.tsx";
+import { Field, Fields, Input, Select } from "../ui/field.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { Answer } from "../ui/states.tsx";
+import { localTime } from "../ui/text.ts";
 import { DeliveryLog } from "./deliveries.tsx";
 import { secretTexts } from "./new-webhook.tsx";
 import {
   type EventName,
   isEventName,
+  type Range,
   useDeleteWebhook,
   useEventTypes,
   usePause,
+  useReplay,
   useTest,
   useWebhook,
 } from "./queries.ts";
 import { Registrations } from "./registrations.tsx";
-import { ReplayDialog } from "./replay-dialog.tsx";
 import style from "./webhooks.module.css";
 
 export function WebhookPage() {
@@ -170,5 +173,54 @@ function SignatureHelp() {
         {examples[language]}
       </pre>
     </Panel>
+  );
+}
+
+const HOUR_MS = 3_600_000;
+
+const hints = {
+  undelivered: "Sends the deliveries that have failed in all attempts, and those that wait for another attempt.",
+  all: "Also sends the deliveries that the receiver has already accepted.",
+};
+
+function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClose: () => void }) {
+  const [range, setRange] = useState<Range>(() => ({
+    from: localTime(Date.now() - 24 * HOUR_MS),
+    // The field has no seconds. One minute is added, so that the current minute belongs to the span.
+    to: localTime(Date.now() + 60_000),
+    deliveries: "undelivered",
+  }));
+  const replay = useReplay(webhookId, onClose);
+  return (
+    <FormDialog
+      title="Send deliveries again"
+      submit="Send again"
+      request={replay}
+      onSubmit={() => replay.mutate(range)}
+      onClose={onClose}
+    >
+      <Fields>
+        {(["from", "to"] as const).map((end) => (
+          <Field key={end} label={end === "from" ? "From" : "Until"} name={end}>
+            <Input
+              type="datetime-local"
+              required
+              value={range[end]}
+              onChange={({ target }) => setRange({ ...range, [end]: target.value })}
+            />
+          </Field>
+        ))}
+      </Fields>
+      <Field label="Which" name="deliveries" hint={hints[range.deliveries]}>
+        <Select
+          value={range.deliveries}
+          options={[
+            ["undelivered", "Those that were not delivered"],
+            ["all", "All"],
+          ]}
+          onChange={({ target }) => setRange({ ...range, deliveries: target.value === "all" ? "all" : "undelivered" })}
+        />
+      </Field>
+    </FormDialog>
   );
 }
