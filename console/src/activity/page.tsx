@@ -1,23 +1,20 @@
-/**
- * The page with the report on what users have done: charts by day, by user and by status, and tables by day, by user and by territory. It
- * also shows how many prospects have each status now.
- */
+/** The page with the report on what users have done: charts and tables, and how many prospects have each status now. */
 import type { ActivityGroup } from "canvassing-client/api";
-import { useSearchParams } from "wouter";
+import { useMemo } from "react";
+import { Link, useSearchParams } from "wouter";
 import { nameOf } from "../api/reference.ts";
+import { withFilter } from "../prospects/filter.ts";
 import { NO_STATUS, StatusMark } from "../ui/badge.tsx";
 import { Bars } from "../ui/bars.tsx";
 import { Button } from "../ui/button.tsx";
+import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Select } from "../ui/field.tsx";
 import { Page, Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { numberText, timeText } from "../ui/text.ts";
 import style from "./activity.module.css";
-import { DayChart } from "./day-chart.tsx";
-import { Funnel } from "./funnel.tsx";
-import { dayText, rangeOf, useReport } from "./queries.ts";
-import { ActivityTable } from "./table.tsx";
-import { UserChart } from "./user-chart.tsx";
+import { DayChart, UserChart } from "./charts.tsx";
+import { dayText, rangeOf, useReport, useStatusCounts } from "./queries.ts";
 
 const LONGEST = 365;
 const spans = [7, 30, 90, LONGEST] as const;
@@ -139,6 +136,56 @@ function ByStatus({ days }: { days: number }) {
               }))}
             />
           );
+        }}
+      </Answer>
+    </Panel>
+  );
+}
+
+interface TableProps {
+  readonly label: string;
+  readonly head: string;
+  readonly groups: readonly ActivityGroup[];
+  readonly nameOf: (group: ActivityGroup) => string;
+  /** Returns what identifies a group. Names of users and territories need not be unique. */
+  readonly keyOf: (group: ActivityGroup) => string | number;
+}
+
+const counts: readonly Column<ActivityGroup>[] = [
+  { id: "status", header: "Status changes", align: "right", cell: (group) => numberText(group.statusChanges) },
+  { id: "notes", header: "Notes", align: "right", cell: (group) => numberText(group.notes) },
+  { id: "appointments", header: "Appointments", align: "right", cell: (group) => numberText(group.appointments) },
+  { id: "new", header: "New prospects", align: "right", minor: true, cell: (group) => numberText(group.creations) },
+];
+
+function ActivityTable({ label, head, groups, nameOf, keyOf }: TableProps) {
+  const columns = useMemo(() => [{ id: "name", header: head, cell: nameOf }, ...counts], [head, nameOf]);
+  const rows = useMemo(() => groups.map((group) => ({ ...group, id: keyOf(group) })), [groups, keyOf]);
+  const empty = <p>Nothing has been done in this time span.</p>;
+  return <DataTable label={label} columns={columns} rows={rows} empty={empty} />;
+}
+
+function Funnel() {
+  const query = useStatusCounts();
+  return (
+    <Panel title="Prospects by status">
+      <Answer query={query} what="the numbers of prospects">
+        {({ total, statuses }) => {
+          const counted = statuses.reduce((sum, { count }) => sum + count, 0);
+          // `total` and the counts come from different requests. If a prospect changes between them, `counted` may exceed `total`.
+          const rest = Math.max(0, total - counted);
+          const bars = statuses.map((status) => ({
+            key: status.id,
+            label: (
+              <Link href={withFilter("/prospects", { status: status.value })}>
+                <StatusMark status={status} />
+              </Link>
+            ),
+            color: status.color,
+            count: status.count,
+          }));
+          const others = { key: 0, label: "No status, or another", color: NO_STATUS, count: rest };
+          return <Bars label="Prospects by status" bars={rest > 0 ? [...bars, others] : bars} total={total} />;
         }}
       </Answer>
     </Panel>

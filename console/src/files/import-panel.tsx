@@ -1,19 +1,22 @@
 /** The panel for importing a CSV file. A dry run first shows what the import would do. The user then starts the import. */
-import { useState } from "react";
+
+import { useQuery } from "@tanstack/react-query";
+import type { RowFault } from "canvassing-client/api";
+import { useMemo, useState } from "react";
 import { importColumns } from "../../../shared/prospects/csv/format.ts";
 import { DraftNote, useDrafts } from "../drafts/draft.tsx";
 import type { Draft } from "../drafts/store.ts";
 import { Button } from "../ui/button.tsx";
+import { DataTable } from "../ui/data-table.tsx";
 import { Field, Fields, Select } from "../ui/field.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Panel } from "../ui/page.tsx";
 import { amount } from "../ui/text.ts";
 import { type Chosen, draftOf, KEPT_BYTES, keptIn, LIMIT, RECORD, withUnread } from "./draft.ts";
-import { DropZone } from "./drop-zone.tsx";
 import style from "./files.module.css";
 import { type ImportOptions, type ImportOutcome, MATCHES, ON_MATCH } from "./import-request.ts";
 import { JOB_BYTES, useCancelImport, useImport, useUndoImport } from "./queries.ts";
-import { RowFaults } from "./row-faults.tsx";
+import { rowTexts } from "./row-texts.ts";
 
 const matchLabels = { id: "the id", sourceId: "the source's id", emailAddress: "the e-mail address" } as const;
 const onMatchLabels = {
@@ -226,4 +229,99 @@ function Summary({ file, result, onImport, onCancel }: SummaryProps) {
       </div>
     </div>
   );
+}
+
+function DropZone({ onFile }: { onFile: (file: File) => void }) {
+  const [isOver, setOver] = useState(false);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is a shortcut for the file input inside
+    <div
+      className={`${style.drop} stack tight`}
+      data-over={isOver}
+      onDragOver={(event) => {
+        event.preventDefault();
+        setOver(true);
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setOver(false);
+        const [file] = event.dataTransfer.files;
+        if (file !== undefined) onFile(file);
+      }}
+    >
+      <label className="row">
+        <span>Drop a CSV file here, or choose one.</span>
+        <input
+          type="file"
+          accept=".csv,text/csv"
+          onChange={({ target }) => {
+            const [file] = target.files ?? [];
+            if (file !== undefined) onFile(file);
+            target.value = "";
+          }}
+        />
+      </label>
+      <small className="muted">
+        Up to 200 MB and a million rows. The file is checked first; nothing is written until you import it.
+      </small>
+    </div>
+  );
+}
+
+/** Maximum number of rows in the table, because more rows would make the page slow. */
+const SHOWN = 200;
+
+interface FaultsProps {
+  readonly file: File;
+  readonly result: Pick<ImportOutcome, "errors" | "encoding" | "skipped">;
+}
+
+function RowFaults({ file, result: { errors, encoding, skipped } }: FaultsProps) {
+  const shown = useMemo(() => errors.slice(0, SHOWN).map((fault) => ({ ...fault, id: fault.row })), [errors]);
+  // The browser reads the faulty rows from the file on the user's disk. This may fail if the file was changed after the import. The table
+  // then shows the numbers of the rows and the reasons, but not the texts of the rows.
+  const { data: texts } = useQuery({
+    queryKey: ["row-texts", file.name, file.lastModified, encoding, shown.map(({ row }) => row)],
+    queryFn: () => rowTexts(piecesOf(file, encoding ?? "utf-8"), new Set(shown.map(({ row }) => row))),
+    enabled: shown.length > 0,
+    retry: false,
+    gcTime: 0,
+  });
+  const columns = useMemo(
+    () => [
+      { id: "row", header: "Row", align: "right" as const, cell: ({ row }: RowFault) => row },
+      { id: "message", header: "Reason", cell: ({ message }: RowFault) => message },
+      {
+        id: "text",
+        header: "Text of the row",
+        cell: ({ row }: RowFault) => <code className="typed">{texts?.get(row)}</code>,
+      },
+    ],
+    [texts],
+  );
+  if (shown.length === 0) return null;
+  return (
+    <>
+      <h3>
+        {amount(skipped, "row")} with a fault
+        {skipped > shown.length && `; these are the first ${shown.length}`}
+      </h3>
+      <DataTable label="Rows with faults" columns={columns} rows={shown} />
+    </>
+  );
+}
+
+async function* piecesOf(file: File, encoding: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder(encoding);
+  // Not all browsers have `for await` for these streams.
+  const reader = file.stream().getReader();
+  try {
+    for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
+      yield decoder.decode(value, { stream: true });
+    }
+    yield decoder.decode();
+  } finally {
+    await reader.cancel();
+  }
 }

@@ -3,8 +3,7 @@ import { Download } from "../api/download.tsx";
 import { mayManage, useMe } from "../api/reference.ts";
 import { Page, Panel } from "../ui/page.tsx";
 import { ImportPanel } from "./import-panel.tsx";
-import { ImportTable } from "./import-table.tsx";
-import { JobTable } from "./job-table.tsx";
+import { ImportTable, JobTable } from "./tables.tsx";
 
 export function FilesPage() {
   const me = useMe().data;

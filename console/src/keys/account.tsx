@@ -52,15 +52,7 @@ export function ServiceAccountPage() {
           }
         >
           <Answer query={keys} what="the keys">
-            {(rows) => (
-              <DataTable
-                label="Keys"
-                columns={columns}
-                rows={rows}
-                rowKey={(key) => key.id}
-                empty={<p>There is no key yet.</p>}
-              />
-            )}
+            {(rows) => <DataTable label="Keys" columns={columns} rows={rows} empty={<p>There is no key yet.</p>} />}
           </Answer>
           {dialog === "key" && <NewKeyDialog account={account} onClose={close} />}
           {dialog === "edit" && <AccountForm account={account} onClose={close} />}

@@ -30,7 +30,6 @@ export function ServiceAccountsPage() {
             label="Service accounts"
             columns={columns}
             rows={accounts}
-            rowKey={({ id }) => id}
             empty={<Empty title="There are no service accounts yet">Create one for a program.</Empty>}
           />
         )}

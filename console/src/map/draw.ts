@@ -13,16 +13,8 @@ const DECIMALS = 6;
  * without holding the button. The returned function ends the drawing.
  */
 export function drawFreehand(map: MapLibre, done: (ring: number[][]) => void): () => void {
-  const draw = new TerraDraw({
-    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
-    modes: [new TerraDrawFreehandMode({ minDistance: 8, drawInteraction: "click-move-or-drag" })],
-  });
-  draw.start();
-  draw.setMode("freehand");
-  draw.on("finish", (id) => {
-    const geometry = draw.getSnapshotFeature(id)?.geometry;
-    if (geometry?.type === "Polygon") done(geometry.coordinates[0] ?? []);
-  });
+  const mode = new TerraDrawFreehandMode({ minDistance: 8, drawInteraction: "click-move-or-drag" });
+  const draw = drawing(map, mode, done);
   return () => stop(map, draw);
 }
 
@@ -35,13 +27,9 @@ interface Drawing {
 
 /** Lets the user click the corners of a polygon. The returned function ends the drawing. */
 export function drawPolygon(map: MapLibre, { onCorner, onDone }: Drawing): () => void {
-  const draw = new TerraDraw({
-    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
-    // By default, Escape would delete the corners. The page handles Escape instead.
-    modes: [new TerraDrawPolygonMode({ keyEvents: { cancel: null, finish: "Enter" } })],
-  });
-  draw.start();
-  draw.setMode("polygon");
+  // By default, Escape would delete the corners. The page handles Escape instead.
+  const mode = new TerraDrawPolygonMode({ keyEvents: { cancel: null, finish: "Enter" } });
+  const draw = drawing(map, mode, onDone);
   let known = 0;
   draw.on("change", () => {
     for (const { geometry, properties } of draw.getSnapshot()) {
@@ -51,10 +39,6 @@ export function drawPolygon(map: MapLibre, { onCorner, onDone }: Drawing): () =>
       known = count;
       onCorner((geometry.coordinates[0] ?? []).slice(0, count));
     }
-  });
-  draw.on("finish", (id) => {
-    const geometry = draw.getSnapshotFeature(id)?.geometry;
-    if (geometry?.type === "Polygon") onDone(geometry.coordinates[0] ?? []);
   });
   return () => stop(map, draw);
 }
@@ -68,28 +52,41 @@ interface Editing {
 /** Lets the user drag, add and delete the corners of a closed ring. Calls `onChange` after each change. */
 export function editPolygon(map: MapLibre, ring: readonly number[][], onChange: (ring: number[][]) => void): Editing {
   const coordinates = { midpoints: true, draggable: true, deletable: true };
-  const draw = new TerraDraw({
-    adapter: new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS }),
-    modes: [
-      new TerraDrawPolygonMode(),
-      new TerraDrawSelectMode({ flags: { polygon: { feature: { draggable: true, coordinates } } } }),
-    ],
-  });
-  draw.start();
+  const selecting = new TerraDrawSelectMode({ flags: { polygon: { feature: { draggable: true, coordinates } } } });
+  const draw = started(map, [new TerraDrawPolygonMode(), selecting]);
   const rounded = ring.map((position) => position.map((value) => Number(value.toFixed(DECIMALS))));
   const [{ id } = { id: undefined }] = draw.addFeatures([
     { type: "Feature", properties: { mode: "polygon" }, geometry: { type: "Polygon", coordinates: [rounded] } },
   ]);
   if (id !== undefined) draw.selectFeature(id);
-  const current = (): number[][] | undefined => {
-    const geometry = id === undefined ? undefined : draw.getSnapshotFeature(id)?.geometry;
-    return geometry?.type === "Polygon" ? geometry.coordinates[0] : undefined;
-  };
+  const current = () => (id === undefined ? undefined : ringOf(draw, id));
   draw.on("finish", () => onChange(current() ?? []));
-  return {
-    ring: current,
-    stop: () => stop(map, draw),
-  };
+  return { ring: current, stop: () => stop(map, draw) };
+}
+
+type Modes = ConstructorParameters<typeof TerraDraw>[0]["modes"];
+
+function started(map: MapLibre, modes: Modes): TerraDraw {
+  const adapter = new TerraDrawMapLibreGLAdapter({ map, coordinatePrecision: DECIMALS });
+  const draw = new TerraDraw({ adapter, modes });
+  draw.start();
+  return draw;
+}
+
+/** Begins to draw in this mode. Calls `done` with the ring of the finished polygon. */
+function drawing(map: MapLibre, mode: Modes[number], done: (ring: number[][]) => void): TerraDraw {
+  const draw = started(map, [mode]);
+  draw.setMode(mode.mode);
+  draw.on("finish", (id) => {
+    const ring = ringOf(draw, id);
+    if (ring !== undefined) done(ring);
+  });
+  return draw;
+}
+
+function ringOf(draw: TerraDraw, id: string | number): number[][] | undefined {
+  const geometry = draw.getSnapshotFeature(id)?.geometry;
+  return geometry?.type === "Polygon" ? geometry.coordinates[0] : undefined;
 }
 
 /** When the colours of the page change, another map replaces the one of the drawing. */

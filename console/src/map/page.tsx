@@ -21,15 +21,14 @@ import { prepareLayers, setData } from "./layers.ts";
 import { Legend } from "./legend.tsx";
 import style from "./page.module.css";
 import { type Overview, useOverview } from "./queries.ts";
-import { useTerritoriesOn } from "./territories.ts";
-import { type ClickedTerritory, clickedTerritory } from "./territory-click.ts";
+import { type ClickedTerritory, clickedTerritory, useTerritoriesOn } from "./territories.ts";
 import { idOf } from "./tiles.ts";
 import { useView } from "./view.ts";
 
 // The code of what a user opens is loaded after the first prospects.
 const MapTable = lazily(async () => (await import("./table.tsx")).MapTable);
-const Lasso = lazily(async () => (await import("./lasso.tsx")).Lasso);
-const Frame = lazily(async () => (await import("./frame.tsx")).Frame);
+const Lasso = lazily(async () => (await import("./select.tsx")).Lasso);
+const Frame = lazily(async () => (await import("./select.tsx")).Frame);
 const Drawer = lazily(async () => (await import("../prospects/drawer.tsx")).Drawer);
 const BulkDialog = lazily(async () => (await import("../prospects/bulk-dialog.tsx")).BulkDialog);
 const TerritoryCard = lazily(async () => (await import("./territory-card.tsx")).TerritoryCard);

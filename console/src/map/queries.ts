@@ -1,4 +1,4 @@
-/** Reads the number and the bounds of the prospects for the map, and makes the URL of the tiles. */
+/** Reads the number and the bounds of the prospects for the map, makes the URL of the tiles, and counts the prospects of a territory. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Clusters } from "canvassing-client/api";
 import { answer, api } from "../api/client.ts";
@@ -43,3 +43,9 @@ const boundsOfClusters = ({ items }: Clusters): Bounds | undefined =>
       [east, north] as const,
     ]),
   );
+
+export const useStats = (id: number) =>
+  useQuery({
+    queryKey: ["prospects", "territory-stats", id],
+    queryFn: () => answer(api.GET("/api/territories/{id}/stats", { params: { path: { id } } })),
+  });

@@ -4,8 +4,7 @@ import { useSearchParams } from "wouter";
 import { columns } from "../prospects/columns.tsx";
 import type { Filter } from "../prospects/filter.ts";
 import { useProspects } from "../prospects/queries.ts";
-import { DataTable } from "../ui/data-table.tsx";
-import { Pages } from "../ui/pages.tsx";
+import { DataTable, Pages } from "../ui/data-table.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 
@@ -46,7 +45,6 @@ export function MapTable({ filter, box }: TableProps) {
                 label="Table of prospects"
                 columns={shownColumns}
                 rows={items}
-                rowKey={({ id }) => id}
                 isCurrent={({ id }) => String(id) === parameters.get("prospect")}
               />
             )}

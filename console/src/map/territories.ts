@@ -1,10 +1,10 @@
-/** The territories on a map: their areas as tiles, and their names. */
+/** The territories on a map: their areas as tiles, their names, and the one that a user clicks. */
 import type { MapLayerMouseEvent, Map as MapLibre } from "maplibre-gl";
 import { useEffect, useMemo } from "react";
 import { useTerritories } from "../api/reference.ts";
 import { territoryNames } from "./features.ts";
-import { setData, territoryLayers } from "./layers.ts";
-import { type TileState, useTiles } from "./tiles.ts";
+import { CLUSTERS, setData, territoryLayers } from "./layers.ts";
+import { idOf, type TileState, useTiles } from "./tiles.ts";
 
 const url = `${location.origin}/api/territories/tiles/{z}/{x}/{y}.mvt`;
 
@@ -17,4 +17,26 @@ export function useTerritoriesOn(map: MapLibre | undefined, onClick: (event: Map
     if (map !== undefined && data !== undefined) setData(map, "territory-names", territoryNames(data));
   }, [map, data]);
   return useTiles(map, tiles, territoryLayers, { click: onClick });
+}
+
+/** The fields of a territory that the map tiles contain. */
+export interface ClickedTerritory {
+  readonly id: number;
+  readonly name: string;
+  readonly assignedToUserId: number | undefined;
+}
+
+/** Returns the territory at the click. Returns undefined if a prospect is there too, because the click is then meant for the prospect. */
+export function clickedTerritory(event: MapLayerMouseEvent): ClickedTerritory | undefined {
+  const isOnProspect = event.target
+    .queryRenderedFeatures(event.point)
+    .some(({ sourceLayer, layer }) => sourceLayer === "pins" || layer.id === CLUSTERS);
+  const id = idOf(event);
+  if (isOnProspect || id === undefined) return undefined;
+  const { name, assignedToUserId } = event.features?.[0]?.properties ?? {};
+  return {
+    id,
+    name: String(name),
+    assignedToUserId: assignedToUserId === undefined ? undefined : Number(assignedToUserId),
+  };
 }

@@ -1,13 +1,13 @@
 /** A card on the map for the territory that the user has clicked. */
 import { Link } from "wouter";
 import { nameOf, useUsers } from "../api/reference.ts";
-import { useStats } from "../api/stats.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
+import { useStats } from "./queries.ts";
+import type { ClickedTerritory } from "./territories.ts";
 import style from "./territory-card.module.css";
-import type { ClickedTerritory } from "./territory-click.ts";
 
 interface CardProps {
   readonly territory: ClickedTerritory;

@@ -1,26 +1,22 @@
 /** The panel for one prospect beside the map or the table: its data, its history, and what the user can do with it. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ProspectDetail, ProspectPatch } from "canvassing-client/api";
 import { type ReactNode, useRef } from "react";
 import { answer, api } from "../api/client.ts";
+import { randomUuid } from "../api/once.ts";
 import { isAdmin, mayManage, useMe, useStatuses, useUserOptions, useUsers } from "../api/reference.ts";
-import { StatusMark } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { Field, Fields } from "../ui/field.tsx";
 import { useFocusReturn } from "../ui/focus.ts";
 import { Icon } from "../ui/icon.tsx";
 import { type Choice, Menu } from "../ui/menu.tsx";
-import { dismiss, notifyFailed, notifyUndo } from "../ui/notices.tsx";
+import { dismiss, notifyDone, notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
-import { ActionButtons } from "./actions.tsx";
-import { Appointments } from "./appointments.tsx";
 import { titleOf } from "./columns.tsx";
 import style from "./drawer.module.css";
-import { MadeBy, Section } from "./events.tsx";
-import { Notes } from "./notes.tsx";
+import { Appointments, History, Notes } from "./history.tsx";
 import { PROSPECTS, useProspect } from "./queries.ts";
-import { type Shown, undoChange } from "./undo.ts";
 
 export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
   const query = useProspect(id);
@@ -185,18 +181,55 @@ function SavedChoice({ prospect, label, shown, choices, bodyOf }: SavedChoicePro
   );
 }
 
-function History({ prospect: { statusHistory } }: { prospect: ProspectDetail }) {
+/** Buttons that send webhooks: one for each registration with `triggerMode: manual` whose filter matches the prospect. */
+function ActionButtons({ prospectId: id }: { prospectId: number }) {
+  const actions = useQuery({
+    queryKey: ["prospects", "actions", id],
+    queryFn: () => answer(api.GET("/api/prospects/{id}/actions", { params: { path: { id } } })),
+  });
+  const trigger = useMutation({
+    mutationFn: (registrationId: number) =>
+      answer(api.POST("/api/prospects/{id}/actions/{registrationId}", { params: { path: { id, registrationId } } })),
+    onSuccess: () => notifyDone("The webhook will be sent."),
+    onError: notifyFailed,
+  });
+  if (actions.data === undefined || actions.data.length === 0) return null;
   return (
-    <Section title="History">
-      {statusHistory.length === 0 && <p className="muted">The status has not been set yet.</p>}
-      <ol className="stack tight list">
-        {statusHistory.map(({ id, status, changedBy, ...made }) => (
-          <li key={id} className="row between">
-            <StatusMark status={status} />
-            <MadeBy by={changedBy} {...made} />
-          </li>
-        ))}
-      </ol>
-    </Section>
+    <div className="row">
+      {actions.data.map(({ registrationId, label }) => (
+        <Button key={registrationId} disabled={trigger.isPending} onClick={() => trigger.mutate(registrationId)}>
+          {label}
+        </Button>
+      ))}
+    </div>
   );
 }
+
+/** The member of a prospect that a change has set. */
+type Shown = keyof Pick<ProspectDetail, "currentStatus" | "assignedTo">;
+
+/**
+ * A version that is lower than that of any changed prospect, so the first operation is a conflict. Its answer contains the present prospect
+ * with its version, which the answers to PATCH and GET lack.
+ */
+const OLDEST = 1;
+
+/** Throws an error if the member is no longer `changedTo`. Other changes of the prospect do not matter. */
+async function undoChange(id: number, fields: ProspectPatch, shown: Shown, changedTo: number | null): Promise<void> {
+  for (let baseVersion = OLDEST; ; ) {
+    const operation = { opId: randomUuid(), type: "prospect.update" as const, id, fields, baseVersion };
+    const body = { deviceId: "console", operations: [operation] };
+    const [result] = (await answer(api.POST("/api/sync/operations", { body }))).results;
+    if (result?.outcome === "applied") return;
+    if (result?.outcome !== "conflict" || result.version === null) {
+      throw new Error(result?.problem?.detail ?? "The service is busy. Try again in a moment.");
+    }
+    if (idIn(result.record?.[shown]) !== changedTo) {
+      throw new Error("Somebody has changed this again, so it was not undone.");
+    }
+    baseVersion = result.version;
+  }
+}
+
+const idIn = (record: unknown): unknown =>
+  typeof record === "object" && record !== null && "id" in record ? record.id : null;

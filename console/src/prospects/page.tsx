@@ -5,15 +5,14 @@ import { Link } from "wouter";
 import { Download } from "../api/download.tsx";
 import { mayManage, useMe } from "../api/reference.ts";
 import { Button, buttonClass } from "../ui/button.tsx";
-import { DataTable, type Sort } from "../ui/data-table.tsx";
+import { DataTable, Pages, type Sort } from "../ui/data-table.tsx";
 import { Page } from "../ui/page.tsx";
-import { Pages } from "../ui/pages.tsx";
 import { Answer, Empty } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
-import { BulkBar } from "./bulk-bar.tsx";
+import { BulkDialog } from "./bulk-dialog.tsx";
 import { columns, titleOf } from "./columns.tsx";
 import { Drawer } from "./drawer.tsx";
-import { type FilterState, useFilter, withFilter } from "./filter.ts";
+import { type Filter, type FilterState, useFilter, withFilter } from "./filter.ts";
 import { FilterBar } from "./filter-bar.tsx";
 import style from "./page.module.css";
 import { LARGEST_PAGE, useProspects } from "./queries.ts";
@@ -97,7 +96,6 @@ function ProspectTable({ state, canChange }: { state: FilterState; canChange: bo
               label="Prospects"
               columns={columns}
               rows={items}
-              rowKey={({ id }) => id}
               sort={sort}
               onSort={onSort}
               isCurrent={({ id }) => String(id) === parameters.get("prospect")}
@@ -163,4 +161,40 @@ function readSort(parameters: URLSearchParams): Sort | undefined {
   const column = text.replace(/^-/, "");
   if (!columns.some(({ id, sortBy }) => id === column && sortBy !== undefined)) return undefined;
   return { column, descending: text.startsWith("-") };
+}
+
+interface BulkBarProps {
+  readonly filter: Filter;
+  readonly total: number;
+  readonly selected: ReadonlySet<number>;
+  readonly onDone: () => void;
+}
+
+/** Changes the selected prospects, or all prospects that match the filters. A job makes the changes. */
+function BulkBar({ filter, total, selected, onDone }: BulkBarProps) {
+  const [isOpen, setOpen] = useState(false);
+  const ids = selected.size > 0 ? [...selected] : undefined;
+  return (
+    <div className="row">
+      {ids !== undefined && <span>{amount(ids.length, "prospect")} selected.</span>}
+      <Button onClick={() => setOpen(true)}>
+        {ids === undefined ? `Change all ${amount(total, "prospect")} …` : "Change the selected …"}
+      </Button>
+      {ids !== undefined && (
+        <Button kind="quiet" onClick={onDone}>
+          Select none
+        </Button>
+      )}
+      {isOpen && (
+        <BulkDialog
+          target={ids === undefined ? { filter } : { ids }}
+          onClose={() => setOpen(false)}
+          onStarted={() => {
+            setOpen(false);
+            onDone();
+          }}
+        />
+      )}
+    </div>
+  );
 }

@@ -4,7 +4,7 @@ import type { Map as MapLibre } from "maplibre-gl";
 import { useCallback, useEffect, useEffectEvent, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { Download } from "../api/download.tsx";
-import { useTerritories } from "../api/reference.ts";
+import { nameOf, useTerritories, useUsers } from "../api/reference.ts";
 import { Canvas } from "../map/canvas.tsx";
 import { useProspectTiles } from "../map/donuts.ts";
 import { drawPolygon } from "../map/draw.ts";
@@ -14,15 +14,15 @@ import { useOverview } from "../map/queries.ts";
 import { useTerritoriesOn } from "../map/territories.ts";
 import { idOf } from "../map/tiles.ts";
 import { Button } from "../ui/button.tsx";
+import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Page } from "../ui/page.tsx";
-import { Answer } from "../ui/states.tsx";
-import { POLYGON, textOf } from "./corners.ts";
-import { useTerritoryDraft } from "./draft.ts";
-import { TerritoryForm } from "./form.tsx";
-import { ImportButton } from "./import-button.tsx";
+import { Answer, Empty } from "../ui/states.tsx";
+import { Time } from "../ui/time.tsx";
+import { cornersIn, POLYGON, textOf } from "./corners.ts";
+import { useTerritoryDraft } from "./edits.ts";
+import { ImportButton } from "./import.tsx";
 import style from "./page.module.css";
-import { TerritoryPanel } from "./panel.tsx";
-import { TerritoryTable } from "./table.tsx";
+import { TerritoryForm, TerritoryPanel } from "./panel.tsx";
 
 const everything = {};
 const ignore = (): void => undefined;
@@ -143,5 +143,49 @@ function Territories({ territories, isDrawing, onCorner, onDone }: TerritoriesPr
       )}
       <TerritoryTable territories={territories} open={open} onOpen={select} />
     </div>
+  );
+}
+
+interface TableProps {
+  readonly territories: readonly Territory[];
+  readonly open: Territory | undefined;
+  readonly onOpen: (id: number) => void;
+}
+
+function TerritoryTable({ territories, open, onOpen }: TableProps) {
+  const users = useUsers().data;
+  const columns = useMemo(
+    (): readonly Column<Territory>[] => [
+      {
+        id: "name",
+        header: "Name",
+        cell: ({ id, name }) => (
+          <button type="button" className="open" onClick={() => onOpen(id)}>
+            {name}
+          </button>
+        ),
+      },
+      {
+        id: "assignedTo",
+        header: "Assigned to",
+        cell: ({ assignedToUserId }) => {
+          const user = users?.find(({ id }) => id === assignedToUserId);
+          if (user !== undefined) return nameOf(user);
+          return users === undefined ? "" : "Nobody";
+        },
+      },
+      { id: "corners", header: "Corners", align: "right", cell: ({ polygon }) => cornersIn(polygon) },
+      { id: "created", header: "Created", minor: true, cell: ({ createdAt }) => <Time iso={createdAt} /> },
+    ],
+    [users, onOpen],
+  );
+  return (
+    <DataTable
+      label="Territories"
+      columns={columns}
+      rows={territories}
+      isCurrent={({ id }) => id === open?.id}
+      empty={<Empty title="There are no territories yet">Draw one on the map, or import GeoJSON.</Empty>}
+    />
   );
 }

@@ -1,27 +1,28 @@
-/** The panel for one territory: how many prospects are inside, and what the user can do with the territory. */
+/** The panel for one territory: how many prospects are inside, and what the user can do with it. The dialog with its fields is also for a new territory. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { FieldError } from "../api/faults.ts";
-import { mayManage, nameOf, useMe } from "../api/reference.ts";
-import { useStats } from "../api/stats.ts";
+import { mayManage, nameOf, useMe, useUserOptions } from "../api/reference.ts";
+import { DraftNote } from "../drafts/draft.tsx";
 import { editPolygon } from "../map/draw.ts";
 import { closed } from "../map/features.ts";
+import { useStats } from "../map/queries.ts";
 import { BulkDialog } from "../prospects/bulk-dialog.tsx";
 import { NO_STATUS, StatusMark } from "../ui/badge.tsx";
 import { Bars } from "../ui/bars.tsx";
 import { Button, buttonClass } from "../ui/button.tsx";
 import { DeleteDialog } from "../ui/delete-dialog.tsx";
+import { Field, Input, Select, TextArea } from "../ui/field.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { notifyFailed } from "../ui/notices.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount } from "../ui/text.ts";
 import { POLYGON, ringOf, textOf } from "./corners.ts";
-import { useTerritoryDraft } from "./draft.ts";
-import { TerritoryForm } from "./form.tsx";
+import { type Edited, useDelete, useSave, useTerritoryDraft } from "./edits.ts";
 import style from "./page.module.css";
-import { useDelete, useSave } from "./queries.ts";
 
 interface PanelProps {
   readonly territory: Territory;
@@ -158,5 +159,55 @@ function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }
       </Button>
       <Button onClick={finish}>Cancel</Button>
     </>
+  );
+}
+
+interface FormProps {
+  readonly edited: Edited;
+  readonly onClose: () => void;
+}
+
+/** The user can type the corners of the polygon, so that drawing with a mouse is not necessary. */
+export function TerritoryForm({ edited, onClose }: FormProps) {
+  const territory = typeof edited === "string" ? undefined : edited;
+  const users = useUserOptions(territory?.assignedToUserId ?? undefined);
+  const draft = useTerritoryDraft(edited);
+  const [name, assignee, corners] = [draft.text("name"), draft.text("assignedToUserId"), draft.text(POLYGON)];
+  const save = useSave(territory?.id, () => {
+    draft.discard();
+    onClose();
+  });
+  const [fault, setFault] = useState<FieldError>();
+  const submit = () => {
+    const polygon = ringOf(corners);
+    setFault(polygon instanceof FieldError ? polygon : undefined);
+    if (polygon instanceof FieldError) return;
+    // If the user has not changed the polygon, it is not sent. Its stored coordinates then stay exactly the same.
+    const changed = territory === undefined || corners !== textOf(territory.polygon);
+    save.mutate({
+      ...(name.trim() !== "" && { name: name.trim() }),
+      assignedToUserId: assignee === "" ? null : Number(assignee),
+      ...(changed && polygon.length > 0 && { polygon }),
+    });
+  };
+  return (
+    <FormDialog
+      title={territory === undefined ? "New territory" : "Edit the territory"}
+      submit="Save"
+      request={{ isPending: save.isPending, error: fault ?? save.error }}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <Field label="Name" name="name">
+        <Input placeholder="Untitled Territory" {...draft.control("name")} />
+      </Field>
+      <Field label="Assigned to" name="assignedToUserId" hint="This does not change the prospects inside.">
+        <Select none="Nobody" options={users} {...draft.control("assignedToUserId")} />
+      </Field>
+      <Field label="Corners" name={POLYGON} hint="One corner a line: longitude, latitude. At least three.">
+        <TextArea rows={6} {...draft.control(POLYGON)} />
+      </Field>
+      <DraftNote draft={draft} />
+    </FormDialog>
   );
 }

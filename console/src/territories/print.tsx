@@ -49,7 +49,7 @@ export function PrintPage() {
           {streetsOf(doors).map(({ name: street = "Without a house number", doors: rows }) => (
             <section key={street} className={`${style.street} stack tight`}>
               <h2>{street}</h2>
-              <DataTable label={street} columns={columns} rows={rows} rowKey={(door) => door.id} />
+              <DataTable label={street} columns={columns} rows={rows} />
             </section>
           ))}
         </Page>

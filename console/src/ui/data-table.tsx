@@ -11,6 +11,7 @@ import {
   useTable,
 } from "@tanstack/react-table";
 import { type ReactNode, useMemo } from "react";
+import { Button } from "./button.tsx";
 import style from "./data-table.module.css";
 import { Icon } from "./icon.tsx";
 
@@ -39,7 +40,6 @@ interface DataTableProps<Row> {
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  readonly rowKey: (row: Row) => string | number;
   readonly isCurrent?: (row: Row) => boolean;
   readonly sort?: Sort | undefined;
   readonly onSort?: (sort: Sort | undefined) => void;
@@ -72,8 +72,8 @@ const MANY_COLUMNS = 7;
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
 
-export function DataTable<Row extends object>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowKey, isCurrent, sort, onSort, selection, empty } = props;
+export function DataTable<Row extends { readonly id: string | number }>(props: DataTableProps<Row>) {
+  const { label, columns, rows, isCurrent, sort, onSort, selection, empty } = props;
   const defined = useMemo(() => {
     const helper = createColumnHelper<typeof features, Row>();
     return helper.columns(
@@ -138,7 +138,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         </thead>
         <tbody {...roles.rowgroup}>
           {table.getRowModel().rows.map(({ original }) => (
-            <tr key={rowKey(original)} {...roles.row} data-current={isCurrent?.(original) ?? false}>
+            <tr key={original.id} {...roles.row} data-current={isCurrent?.(original) ?? false}>
               {selection !== undefined && (
                 <td className={style.check} {...roles.cell}>
                   <input
@@ -180,4 +180,27 @@ function compare(a: unknown, b: unknown): number {
 function next(sort: Sort | undefined, column: string): Sort | undefined {
   if (sort?.column !== column) return { column, descending: false };
   return sort.descending ? undefined : { column, descending: true };
+}
+
+interface PagesProps {
+  readonly page: number;
+  readonly pages: number;
+  readonly onChange: (page: number) => void;
+}
+
+/** The buttons that turn the pages of a table. */
+export function Pages({ page, pages, onChange }: PagesProps) {
+  return (
+    <nav className="row" aria-label="Pages of the table">
+      <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
+        Previous
+      </Button>
+      <span>
+        Page {page} of {pages}
+      </span>
+      <Button disabled={page >= pages} onClick={() => onChange(page + 1)}>
+        Next
+      </Button>
+    </nav>
+  );
 }

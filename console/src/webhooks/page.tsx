@@ -55,7 +55,6 @@ export function WebhooksPage() {
             label="Webhooks"
             columns={columns}
             rows={webhooks}
-            rowKey={({ id }) => id}
             empty={<Empty title="There are no webhooks yet">Create one to tell another system about changes.</Empty>}
           />
         )}

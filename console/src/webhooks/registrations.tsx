@@ -1,13 +1,20 @@
-/** The table of a webhook's registrations. */
+/** The table of a webhook's registrations, and the dialog that adds or changes one: an event, and conditions on the event's data. */
 import type { Registration, Webhook } from "canvassing-client/api";
 import { useMemo, useState } from "react";
+import * as limits from "../../../shared/limits.ts";
+import { useChange } from "../api/change.ts";
+import { answer, api } from "../api/client.ts";
+import { DraftNote, useDraft } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { DeleteDialog } from "../ui/delete-dialog.tsx";
+import { Field, Fields, Input, Select } from "../ui/field.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import { Panel } from "../ui/page.tsx";
 import { amount } from "../ui/text.ts";
-import { useDeleteRegistration } from "./queries.ts";
-import { RegistrationForm } from "./registration-form.tsx";
+import { type Built, type Condition, conditionsIn, conditionsOf, conditionsText, filterOf } from "./conditions.ts";
+import { FilterBuilder, FilterPreview } from "./filter-builder.tsx";
+import { useDeleteRegistration, useEventTypes } from "./queries.ts";
 import style from "./webhooks.module.css";
 
 type Dialog =
@@ -27,7 +34,6 @@ export function Registrations({ webhook: { id, registrations } }: { webhook: Web
         label="Registrations"
         columns={columns}
         rows={registrations}
-        rowKey={(one) => one.id}
         empty={<p>The webhook receives nothing, because it is registered for no event.</p>}
       />
       {dialog?.kind === "form" && (
@@ -113,3 +119,119 @@ const columnsOf = (open: (dialog: Dialog) => void): readonly Column<Registration
     ),
   },
 ];
+
+/** In place of conditions: the form cannot show the filter. */
+const FIXED = "fixed";
+/** Characters of all conditions. */
+const CONDITIONS = 10_000;
+
+interface FormProps {
+  readonly webhookId: number;
+  /** Undefined for a new registration. */
+  readonly registration: Registration | undefined;
+  readonly onClose: () => void;
+}
+
+function RegistrationForm({ webhookId, registration, onClose }: FormProps) {
+  const types = useEventTypes().data ?? [];
+  const before = conditionsOf(registration?.filter ?? null);
+  const draft = useDraft(
+    {
+      record: registration === undefined ? `webhook:${webhookId}` : `registration:${registration.id}`,
+      title: registration === undefined ? "New registration" : `Registration for ${registration.event}`,
+      path: `/webhooks/${webhookId}`,
+    },
+    {
+      event: [registration?.event ?? "prospect.status_changed", limits.name],
+      conditions: [before === undefined ? FIXED : conditionsText(before), CONDITIONS],
+      delayMinutes: [String(registration?.delayMinutes ?? 0), limits.name],
+      button: [registration?.manualTriggerButtonText ?? "", limits.name],
+    },
+  );
+  const [event, delay, button] = [draft.text("event"), draft.text("delayMinutes"), draft.text("button")];
+  const typed = draft.text("conditions");
+  const conditions = typed === FIXED ? undefined : conditionsIn(typed);
+  const setConditions = (changed: readonly Condition[]) => draft.change("conditions", conditionsText(changed));
+  const save = useSave(webhookId, registration?.id, () => {
+    draft.discard();
+    onClose();
+  });
+  // If the form cannot show the filter as conditions, the filter stays as it is.
+  const built =
+    conditions === undefined ? { filter: registration?.filter ?? null, fault: undefined } : filterOf(conditions);
+  return (
+    <FormDialog
+      title={registration === undefined ? "Add a registration" : "Edit the registration"}
+      submit={registration === undefined ? "Add" : "Save"}
+      request={save}
+      onSubmit={() => save.mutate({ event, built, delayMinutes: Number(delay), button })}
+      onClose={onClose}
+    >
+      {registration !== undefined && <p>What already waits to be sent keeps its time and its content.</p>}
+      <Field label="Event" name="event" hint={types.find((type) => type.event === event)?.description}>
+        <Select options={types.map((type) => [type.event, type.event])} {...draft.control("event")} />
+      </Field>
+      {conditions === undefined ? (
+        <FixedFilter filter={built.filter} onReplace={() => setConditions([])} />
+      ) : (
+        <FilterBuilder event={event} conditions={conditions} onChange={setConditions} built={built} />
+      )}
+      <FilterPreview webhookId={webhookId} event={event} filter={built.filter} />
+      <Fields>
+        <Field
+          label="Delay in minutes"
+          name="delayMinutes"
+          hint="Events of one record within the delay are sent together."
+        >
+          <Input type="number" min="0" max="43200" required {...draft.control("delayMinutes")} />
+        </Field>
+        <Field
+          label="Button"
+          name="manualTriggerButtonText"
+          hint="With a text, nothing is sent until a rep presses the button."
+        >
+          <Input {...draft.control("button")} />
+        </Field>
+      </Fields>
+      <DraftNote draft={draft} />
+    </FormDialog>
+  );
+}
+
+function FixedFilter({ filter, onReplace }: { filter: Built["filter"]; onReplace: () => void }) {
+  return (
+    <>
+      <p>This form cannot show the filter, which was made with the API. The filter stays as it is.</p>
+      <div className="row">
+        <Button onClick={onReplace}>Replace the filter</Button>
+        <code className="broken">{JSON.stringify(filter)}</code>
+      </div>
+    </>
+  );
+}
+
+interface Typed {
+  readonly event: string;
+  readonly built: Built;
+  readonly delayMinutes: number;
+  readonly button: string;
+}
+
+const useSave = (id: number, registrationId: number | undefined, onSaved: () => void) =>
+  useChange({
+    run: ({ event, built: { filter, fault }, delayMinutes, button }: Typed) => {
+      if (fault !== undefined) return Promise.reject(new Error(fault));
+      const trigger =
+        button === ""
+          ? { triggerMode: "automatic" as const, manualTriggerButtonText: null }
+          : { triggerMode: "manual" as const, manualTriggerButtonText: button };
+      const body = { event, filter, delayMinutes, ...trigger };
+      if (registrationId === undefined) {
+        return answer(api.POST("/api/webhooks/{id}/registrations", { params: { path: { id } }, body }));
+      }
+      const path = { id, registrationId };
+      return answer(api.PATCH("/api/webhooks/{id}/registrations/{registrationId}", { params: { path }, body }));
+    },
+    stale: ["webhooks"],
+    onDone: onSaved,
+  });

@@ -1,7 +1,8 @@
-/** The last imports of the company. */
-import type { ImportSummary } from "canvassing-client/api";
+/** The last imports of the company, and the last jobs that changed many prospects. The user can cancel and undo them here. */
+import type { ImportSummary, Job } from "canvassing-client/api";
 import { useMemo } from "react";
 import { nameOf, useUsers } from "../api/reference.ts";
+import { JobResult, watchJob } from "../jobs/watch.tsx";
 import { Badge, type BadgeKinds } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
@@ -9,7 +10,7 @@ import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { numberText, timeText } from "../ui/text.ts";
 import { Time } from "../ui/time.tsx";
-import { isUnfinished, useCancelImport, useImports, useUndoImport } from "./queries.ts";
+import { isUnfinished, useCancelImport, useImports, useJobs, useUndoImport } from "./queries.ts";
 
 const kinds: BadgeKinds = {
   awaiting_upload: "warn",
@@ -70,9 +71,40 @@ export function ImportTable() {
             label="Last imports"
             columns={columns}
             rows={items}
-            rowKey={({ id }) => id}
             empty={<p>Nothing has been imported yet.</p>}
           />
+        )}
+      </Answer>
+    </Panel>
+  );
+}
+
+const labels: Readonly<Record<string, string>> = {
+  prospect_bulk: "Bulk change",
+  territory_run: "Assignment of a territory",
+  undo: "Undo",
+  import_undo: "Undo of an import",
+};
+
+const jobColumns = [
+  { id: "created", header: "Started", cell: ({ createdAt }: Job) => <Time iso={createdAt} /> },
+  { id: "kind", header: "Job", cell: ({ kind }: Job) => labels[kind] ?? kind },
+  {
+    id: "by",
+    header: "By",
+    minor: true,
+    cell: ({ createdBy }: Job) => (createdBy === null ? "" : nameOf(createdBy)),
+  },
+  { id: "result", header: "Result", cell: (job: Job) => <JobResult job={job} onUndone={watchJob} /> },
+];
+
+export function JobTable() {
+  const query = useJobs();
+  return (
+    <Panel title="Jobs">
+      <Answer query={query} what="the jobs">
+        {({ items }) => (
+          <DataTable label="Jobs" columns={jobColumns} rows={items} empty={<p>No job has changed prospects yet.</p>} />
         )}
       </Answer>
     </Panel>

@@ -1,6 +1,8 @@
-/** The drafts of territories. The form of a territory, the drawing on the map and the moved corners share them. */
-import type { Territory } from "canvassing-client/api";
+/** Changes of territories: their drafts, and the requests that save and delete them. */
+import type { Territory, TerritoryPatch } from "canvassing-client/api";
 import * as limits from "../../../shared/limits.ts";
+import { useChange } from "../api/change.ts";
+import { answer, api } from "../api/client.ts";
 import { useDraft } from "../drafts/draft.tsx";
 import { POLYGON, textOf } from "./corners.ts";
 
@@ -26,3 +28,24 @@ export function useTerritoryDraft(edited: Edited) {
     },
   );
 }
+
+/** A change of a territory also changes which prospects are inside. */
+const stale = ["territories", "prospects"];
+
+/** Saves a new territory, or the changed fields of one that exists. */
+export const useSave = (id: number | undefined, onDone: (territory: Territory) => void) =>
+  useChange({
+    run: (body: TerritoryPatch) =>
+      id === undefined
+        ? answer(api.POST("/api/territories", { body }))
+        : answer(api.PATCH("/api/territories/{id}", { params: { path: { id } }, body })),
+    stale,
+    onDone,
+  });
+
+export const useDelete = (id: number, onDone: () => void) =>
+  useChange({
+    run: () => answer(api.DELETE("/api/territories/{id}", { params: { path: { id } } })),
+    stale,
+    onDone,
+  });

@@ -1,13 +1,33 @@
-/** The status changes of each user over time: a small chart for each user, all with the same scale, whose numbers screen readers read. */
-import type { ActivityReport } from "canvassing-client/api";
-import { useMemo } from "react";
+/** The charts of status changes: a column for each day, and a small chart for each user, all with the same scale. */
+import type { ActivityGroup, ActivityReport } from "canvassing-client/api";
+import { type ReactNode, useMemo } from "react";
 import { nameOf } from "../api/reference.ts";
 import { Panel } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount, numberText } from "../ui/text.ts";
 import style from "./activity.module.css";
-import { dayText, periodDays, periodsOf, type Range, useReports } from "./queries.ts";
-import { Columns, DateAxis, topOf } from "./scale.tsx";
+import { daysOf, dayText, periodDays, periodsOf, type Range, useReports } from "./queries.ts";
+
+export function DayChart({ days, groups }: { days: Range; groups: readonly ActivityGroup[] }) {
+  const counts = new Map(groups.map(({ day, statusChanges }) => [day, statusChanges]));
+  const top = topOf(Math.max(0, ...counts.values()));
+  return (
+    <figure className={style.chart}>
+      <NumberAxis top={top} />
+      <div className={style.plot}>
+        <Columns
+          top={top}
+          isHidden
+          columns={daysOf(days).map((day) => {
+            const count = counts.get(day) ?? 0;
+            return { key: day, count, text: `${dayText(day)}: ${amount(count, "status change")}` };
+          })}
+        />
+      </div>
+      <DateAxis days={days} />
+    </figure>
+  );
+}
 
 /** Maximum number of users that get a line of their own. All other users share one line. */
 const MOST_USERS = 10;
@@ -97,5 +117,70 @@ function Lines({ periods, length, lines }: LinesProps) {
         <DateAxis days={{ from: first.from, to: last.to }} />
       </figure>
     </>
+  );
+}
+
+/**
+ * Returns the number at the end of an axis for values up to `most`: 1, or `most` rounded up to an even number in which only the first digit
+ * is not zero. For example, 3 becomes 4, and 37 becomes 40.
+ */
+function topOf(most: number): number {
+  if (most <= 1) return 1;
+  const digit = 10 ** Math.floor(Math.log10(most));
+  if (digit === 1) return Math.ceil(most / 2) * 2;
+  return Math.ceil(most / digit) * digit;
+}
+
+/** The numbers at the left of a chart, from the end of the axis down to zero. */
+function NumberAxis({ top }: { top: number }) {
+  const numbers = top === 1 ? [1, 0] : [top, top / 2, 0];
+  return (
+    <div className={style.numbers} aria-hidden="true">
+      {numbers.map((number) => (
+        <span key={number}>{numberText(number)}</span>
+      ))}
+    </div>
+  );
+}
+
+/** Shows the first and the last date below a chart. */
+function DateAxis({ days: { from, to } }: { days: Range }): ReactNode {
+  return (
+    <div className={style.dates}>
+      <span>{dayText(from)}</span>
+      <span>{dayText(to)}</span>
+    </div>
+  );
+}
+
+interface ColumnsProps {
+  /** Each column has a key, and a text that the browser shows when the pointer is over it. */
+  readonly columns: readonly { readonly key: string; readonly text: string; readonly count: number }[];
+  readonly top: number;
+  /** True if a table has the same numbers, so that screen readers skip the chart. */
+  readonly isHidden?: boolean;
+}
+
+const GAP = 0.2;
+
+/** The columns of a chart. */
+function Columns({ columns, top, isHidden = false }: ColumnsProps) {
+  const texts = columns.map(({ text }) => text).join(", ");
+  const box = `0 0 ${columns.length} 1`;
+  return (
+    <svg role="img" aria-label={texts} aria-hidden={isHidden} viewBox={box} preserveAspectRatio="none">
+      {columns.map(({ key, text, count }, index) => (
+        <rect
+          key={key}
+          className={style.column}
+          x={index + GAP / 2}
+          y={1 - count / top}
+          width={1 - GAP}
+          height={count / top}
+        >
+          <title>{text}</title>
+        </rect>
+      ))}
+    </svg>
   );
 }

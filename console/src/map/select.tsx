@@ -1,11 +1,79 @@
-/** A frame on the map that the user moves by the keyboard. It selects the prospects inside, for users who cannot draw with a pointer. */
+/** Selects the prospects inside an area: one that the user draws with a pointer, or a frame that the user moves by the keyboard. */
+import { useMutation } from "@tanstack/react-query";
 import type { Map as MapLibre } from "maplibre-gl";
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useEffectEvent, useId, useRef, useState } from "react";
+import { answer, api } from "../api/client.ts";
 import type { Filter } from "../prospects/filter.ts";
-import { type PlacedFilter, useProspects } from "../prospects/queries.ts";
+import { LARGEST_PAGE, type PlacedFilter, useProspects } from "../prospects/queries.ts";
+import { Button } from "../ui/button.tsx";
+import { notifyDone, notifyFailed } from "../ui/notices.tsx";
 import { amount } from "../ui/text.ts";
+import { drawFreehand } from "./draw.ts";
 import style from "./frame.module.css";
 import { boxOf, useView } from "./view.ts";
+
+/** Maximum number of ids that a bulk change accepts. */
+const MOST = 10_000;
+
+interface LassoProps {
+  readonly map: MapLibre;
+  readonly filter: Filter;
+  readonly isDrawing: boolean;
+  readonly setDrawing: (isDrawing: boolean) => void;
+  readonly button: RefObject<HTMLButtonElement | null>;
+  /** Called with the area that the user has drawn, and with undefined if the area selects nothing. */
+  readonly onArea: (ring: readonly number[][] | undefined) => void;
+  readonly onSelect: (ids: readonly number[]) => void;
+}
+
+/** The button that begins and ends the drawing with a pointer. */
+export function Lasso({ map, filter, isDrawing, setDrawing, button, onArea, onSelect }: LassoProps) {
+  const find = useMutation({
+    mutationFn: (polygon: number[][]) => idsInside(filter, polygon),
+    onSuccess: (ids) => {
+      if (ids.length > 0) return onSelect(ids);
+      onArea(undefined);
+      notifyDone("No prospect is inside this area.");
+    },
+    onError: (error) => {
+      onArea(undefined);
+      notifyFailed(error);
+    },
+  });
+  const { mutate } = find;
+  const drawn = useEffectEvent(onArea);
+  useEffect(() => {
+    if (!isDrawing) return;
+    return drawFreehand(map, (polygon) => {
+      setDrawing(false);
+      drawn(polygon);
+      mutate(polygon);
+    });
+  }, [isDrawing, setDrawing, map, mutate]);
+  return (
+    <Button ref={button} aria-pressed={isDrawing} disabled={find.isPending} onClick={() => setDrawing(!isDrawing)}>
+      {isDrawing ? "Stop selecting" : "Select an area"}
+    </Button>
+  );
+}
+
+/**
+ * Returns the ids of the prospects inside the polygon that match the filter. The ids come from the service, because the map may show only
+ * clusters.
+ */
+async function idsInside(filter: Filter, polygon: number[][]): Promise<number[]> {
+  const { territoryId, ...rest } = filter;
+  const search = { ...rest, polygon, ...(territoryId !== undefined && { territoryId: Number(territoryId) }) };
+  const ids: number[] = [];
+  for (let page = 1; ; page += 1) {
+    const body = { filter: search, page, pageSize: LARGEST_PAGE };
+    const { items, total } = await answer(api.POST("/api/prospects/search", { body }));
+    if (total > MOST)
+      throw new Error(`${amount(total, "prospect")} are inside. Select at most ${amount(MOST, "prospect")}.`);
+    ids.push(...items.map(({ id }) => id));
+    if (items.length === 0 || ids.length >= total) return ids;
+  }
+}
 
 /** Pixels by which a press of an arrow key moves the frame or changes its size. */
 const STEP_PX = 20;
@@ -37,6 +105,7 @@ interface FrameProps {
   readonly onCancel: () => void;
 }
 
+/** The frame is for users who cannot draw with a pointer. */
 export function Frame({ map, filter, onSelect, onCancel }: FrameProps) {
   const frame = useRef<HTMLDivElement>(null);
   const id = useId();
