@@ -1,12 +1,13 @@
-/** Tests in a real browser that the copy of the field mode equals the service after damage, and at its largest size. */
+/** Tests in a real browser that the copy of the field mode equals the service after a change of the role, after damage, and at its largest size. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { at } from "#shared/at.ts";
+import { dataOf } from "../harness/shapes.ts";
 import type { Team } from "../harness/team.ts";
 import { listsOf } from "../offline/lists.ts";
 import { copyOf, listsIn, loseRecord } from "./copy.ts";
-import { newRep, screen, upToDate } from "./field-stage.ts";
-import { browserForAll, visit } from "./visit.ts";
+import { newRep, screen, statusesOf, upToDate, walkTo } from "./field-stage.ts";
+import { browserForAll, soon, visit } from "./visit.ts";
 
 interface Item {
   readonly type: string;
@@ -21,9 +22,77 @@ const browserOr = browserForAll(async (browser) => {
   page = stage.rep.page;
 });
 
+/** The header with which the console sends its requests. */
+const SAME_SITE = { "X-Requested-With": "canvassing-console" };
 const HOUR_MS = 3_600_000;
+const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
 const asServiceShows = async () =>
   expect.poll(async () => listsIn(await copyOf(page))).toEqual(await listsOf(team.rep));
+
+async function changeRole(role: "admin" | "sales"): Promise<void> {
+  const { user } = dataOf(await team.rep.GET("/api/me"));
+  dataOf(await team.owner.PATCH("/api/users/{id}", { params: { path: { id: user.id } }, body: { role } }));
+  // The service may use the old role of the phone's session for up to a minute.
+  const roleOfSession = async (): Promise<unknown> => {
+    const answer = await page.request.get("/api/me", { headers: SAME_SITE });
+    return (await answer.json()).role;
+  };
+  await expect.poll(roleOfSession, soon).toBe(role);
+}
+
+/** Returns the reason with which the service refuses the cursor of the phone. */
+async function refusal(): Promise<unknown> {
+  const response = await page.waitForResponse((one) => one.url().includes("/api/changes") && one.status() === 410);
+  return (await response.json()).reason;
+}
+
+test("changes that wait survive a change of the role, and the phone then has what the new role sees", async () => {
+  browserOr();
+  const context = page.context();
+  const foreign = { address1: "2 Elm St", address2: null, city: "Denver", state: "CO", zip: "80207" };
+  const body = { address: foreign, lat: 39.7502, lng: -104.9002, name: "Owner of 2" };
+  dataOf(await team.admin.POST("/api/prospects", { body }), 201);
+  await context.setOffline(true);
+  await walkTo(page, "1 Elm St");
+  await press("Sold");
+  await walkTo(page, "5 Elm St");
+  await page.getByLabel("New note").fill("Asks for the admin");
+  await press("Add note");
+  await page.getByRole("status").getByText("Offline, 2 waiting").waitFor();
+  await changeRole("admin");
+  const larger = refusal();
+  await context.setOffline(false);
+  expect(await larger).toBe("scope_changed");
+  await asServiceShows();
+  expect(listsIn(await copyOf(page)).notes).toMatchObject([{ body: "Asks for the admin" }]);
+  expect(await statusesOf(team)).toMatchObject({ "1 Elm St": "Sold" });
+
+  // The rep sees no longer one of the two doors.
+  await upToDate(page);
+  await context.setOffline(true);
+  for (const address1 of ["2 Elm St", "3 Elm St"]) {
+    await walkTo(page, address1);
+    await press("Interested");
+  }
+  await page.getByRole("status").getByText("Offline, 2 waiting").waitFor();
+  await changeRole("sales");
+  const smaller = refusal();
+  await context.setOffline(false);
+  expect(await smaller).toBe("scope_changed");
+  await page.getByRole("button", { name: "1 change needs your decision" }).click();
+  await asServiceShows();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("A door that you no longer see").waitFor();
+  await dialog.getByText("Status: Interested").waitFor();
+  await press("Give up");
+  await dialog.getByText("Nothing is waiting.").waitFor();
+  await press("Close");
+  await upToDate(page);
+  expect(await statusesOf(team)).toEqual({ "1 Elm St": "Sold", "3 Elm St": "Interested" });
+  const { generation, waiting, records } = await copyOf(page);
+  expect(waiting).toBe(0);
+  expect(new Set(records.map((record) => record.generation))).toEqual(new Set([generation]));
+});
 
 test("once a day, the phone compares its records with the service, and reads all anew if they differ", async () => {
   browserOr();
