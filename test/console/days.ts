@@ -9,6 +9,7 @@ import { at } from "#shared/at.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
+import { copyOf } from "./copy.ts";
 import { chooseUser, jumpTo, visit } from "./visit.ts";
 
 const screen = { width: 390, height: 780 };
@@ -206,22 +207,6 @@ const Shown = z.object({
   name: z.nullable(z.string()),
   currentStatus: z.nullable(z.object({ id: z.number(), value: z.string() })),
 });
-/** Reads the prospects of the phone's copy, and the number of changes that wait. */
-const COPY = `(async () => {
-  const answer = (request) => new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-  const { name } = (await indexedDB.databases()).find(({ name }) => name.startsWith("canvassing-field"));
-  const db = await answer(indexedDB.open(name));
-  const reading = db.transaction(["records", "outbox"]);
-  const records = await answer(reading.objectStore("records").getAll());
-  const waiting = await answer(reading.objectStore("outbox").count());
-  db.close();
-  return { waiting, prospects: records.filter(({ type }) => type === "prospects").map(({ data }) => data) };
-})()`;
-const Copy = z.object({ waiting: z.number(), prospects: z.array(Shown) });
-
 async function compare(team: Team, phones: readonly Phone[], made: Made): Promise<void> {
   const items = [];
   for (let page = 1; ; page++) {
@@ -233,9 +218,10 @@ async function compare(team: Team, phones: readonly Phone[], made: Made): Promis
   const byId = (a: { id: number }, b: { id: number }) => a.id - b.id;
   const expected = items.map((item) => Shown.parse(item)).sort(byId);
   for (const { tabs } of phones) {
-    const { waiting, prospects } = Copy.parse(await at(tabs, 0).evaluate(COPY));
+    const { waiting, records } = await copyOf(at(tabs, 0));
+    const prospects = records.filter(({ type }) => type === "prospects").map(({ data }) => Shown.parse(data));
     expect(waiting).toBe(0);
-    expect(prospects.toSorted(byId)).toEqual(expected);
+    expect(prospects.sort(byId)).toEqual(expected);
   }
   const titles = items.map(({ address }) => address?.address1 ?? "");
   expect(titles.filter((title) => made.doors.includes(title)).sort()).toEqual(made.doors.toSorted());

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dataOf } from "../harness/shapes.ts";
 import type { Team } from "../harness/team.ts";
-import { newRep, statusesOf, titleOf, upToDate, walkTo } from "./field-stage.ts";
-import { browserForAll, chooseUser, soon, type Visit } from "./visit.ts";
+import { newRep, screen, statusesOf, titleOf, upToDate, walkTo } from "./field-stage.ts";
+import { browserForAll, chooseUser, soon, type Visit, visit } from "./visit.ts";
 
 let team: Team;
 let rep: Visit;
@@ -192,6 +192,28 @@ test("another user of the device sees nothing of the data, and a sign-out delete
     "indexedDB.databases().then((all) => all.map(({ name }) => name).filter((name) => name.startsWith('canvassing-field')))",
   );
   expect(databases).toHaveLength(1);
+});
+
+test("a user with more than 20 000 prospects gets a message, and the device keeps nothing", async () => {
+  const browser = browserOr();
+  let total = 20_001;
+  const viewer = await visit(browser, team.viewer.email, "/users", screen);
+  await viewer.context.route("**/api/prospects?pageSize=1", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), total } });
+  });
+  await viewer.page.goto("/field");
+  await viewer.page
+    .getByText("You see 20,001 prospects, and this device keeps at most 20,000. Use the map instead.")
+    .waitFor();
+  const databases = await viewer.page.evaluate(
+    "indexedDB.databases().then((all) => all.map(({ name }) => name).filter((name) => name.startsWith('canvassing-field')))",
+  );
+  expect([databases, viewer.paths.has("/api/changes")]).toEqual([[], false]);
+  total = 20_000;
+  await viewer.page.goto("/field");
+  await titleOf(viewer.page).waitFor();
+  await viewer.context.close();
 });
 
 test("a deployment that switches the worker off removes it from the devices", async () => {

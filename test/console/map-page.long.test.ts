@@ -1,5 +1,5 @@
 /** Tests in a real browser what is beside the pins of the map: legend, table and open prospect, and a map without a provider of streets. */
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dataOf } from "../harness/shapes.ts";
@@ -11,16 +11,27 @@ const { idsOf, team, admin } = mapStage();
 const layersOf = async (page: Page) =>
   z.array(z.string()).parse(await page.evaluate("shownMap.getStyle().layers.map(({ id }) => id)"));
 
-test("a deployment without a provider shows the outline, and says nothing", async () => {
-  const { page } = admin();
-  const config: object = await (await page.request.get("/config.json")).json();
-  await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, basemap: null, streets: null } }));
-  await page.goto("/map");
-  await expect.poll(() => layersOf(page), soon).toContain("land");
-  expect(await layersOf(page)).not.toContain("streets");
-  expect(await page.getByText("The street map does not answer.").count()).toBe(0);
-  await page.unroute("**/config.json");
-});
+test.each(["/map", "/field"])(
+  "a deployment without a provider shows the outline on %s, asks no other origin, and says nothing",
+  async (path) => {
+    const { page, context } = admin();
+    const config: object = await (await page.request.get("/config.json")).json();
+    await context.route("**/config.json", (route) =>
+      route.fulfill({ json: { ...config, basemap: null, streets: null } }),
+    );
+    const origins = new Set<string>();
+    const listen = (request: Request) => origins.add(new URL(request.url()).origin);
+    context.on("request", listen);
+    await page.goto(path);
+    await expect.poll(() => layersOf(page), soon).toContain("land");
+    await page.locator("[data-ready='true'] canvas").waitFor();
+    expect((await layersOf(page)).filter((id) => id === "streets" || id.startsWith("base "))).toEqual([]);
+    expect([...origins].filter((origin) => origin.startsWith("http"))).toEqual([new URL(page.url()).origin]);
+    expect(await page.getByText("The street map does not answer.").count()).toBe(0);
+    context.off("request", listen);
+    await context.unroute("**/config.json");
+  },
+);
 
 test("“Fit all” shows all prospects, and the legend names the statuses", async () => {
   const { page } = admin();
