@@ -67,7 +67,7 @@ test("changes that wait survive a change of the role, and the phone then has wha
   expect(listsIn(await copyOf(page)).notes).toMatchObject([{ body: "Asks for the admin" }]);
   expect(await statusesOf(team)).toMatchObject({ "1 Elm St": "Sold" });
 
-  // The rep sees no longer one of the two doors.
+  // The rep no longer sees one of the two doors.
   await upToDate(page);
   await context.setOffline(true);
   for (const address1 of ["2 Elm St", "3 Elm St"]) {
@@ -124,8 +124,10 @@ test("once a day, the phone compares its records with the service, and reads all
   expect(await copyOf(page)).toMatchObject({ generation: generation + 1 });
 });
 
-test("a user with 20 000 prospects has all of them on the device", async () => {
+test("a user with 20 000 prospects has all of them on the device, and no more are added", async () => {
   const viewer = await visit(browserOr(), team.viewer.email, "/users", screen);
+  let last: Item | undefined;
+  const additions: number[] = [];
   await viewer.context.route("**/api/prospects?pageSize=1", async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...(await answer.json()), total: 20_000 } });
@@ -135,14 +137,21 @@ test("a user with 20 000 prospects has all of them on the device", async () => {
     const { checksums: _, ...feed } = await answer.json();
     const items: Item[] = feed.items;
     const prospects = items.filter(({ type }) => type === "prospects");
-    const more = Array.from({ length: prospects.length === 0 ? 0 : 20_000 - prospects.length }, (_, i) => {
-      const [id, example] = [1e9 + i, at(prospects, 0)];
-      return { ...example, id, data: { ...example.data, id } };
+    last = prospects.at(-1) ?? last;
+    const length = prospects.length === 0 ? additions.length : 20_000 - prospects.length;
+    const more = Array.from({ length }, (_, i) => {
+      const id = prospects.length === 0 ? at(additions, i) : 1e9 + i;
+      return { ...last, id, data: { ...last?.data, id } };
     });
     await route.fulfill({ response: answer, json: { ...feed, items: [...items, ...more] } });
   });
   await viewer.page.goto("/field");
   await expect.poll(async () => listsIn(await copyOf(viewer.page)).prospects?.length).toBe(20_000);
   await upToDate(viewer.page);
+  additions.push(2e9);
+  await viewer.page.reload();
+  await viewer.page.getByRole("button", { name: "Not up to date" }).click();
+  await viewer.page.getByText("You see more prospects, and this device keeps at most 20,000.").waitFor();
+  expect(listsIn(await copyOf(viewer.page)).prospects?.length).toBe(20_000);
   await viewer.context.close();
 });

@@ -20,7 +20,7 @@ import { DoorView, recordOf } from "./door-view.tsx";
 import { EditDoor, NewDoor } from "./edit.tsx";
 import style from "./field.module.css";
 import { FieldMap } from "./map.tsx";
-import { existingPhone, openPhone, type Phone } from "./phone.ts";
+import { existingPhone, MOST_DOORS, openPhone, type Phone, tooMany } from "./phone.ts";
 import { usePosition } from "./position.ts";
 import { type Height, Sheet } from "./sheet.tsx";
 import { type Direction, directionOf, nearest, nextStop } from "./street.ts";
@@ -51,16 +51,12 @@ export function FieldPage() {
   );
 }
 
-/** The field mode holds all prospects of the user in memory, so their number is limited. */
-const MOST_DOORS = 20_000;
-
 async function openDoors(issuer: string, user: number): Promise<Phone> {
   const kept = await existingPhone(issuer, user);
   if (kept !== undefined) return kept;
   const { total } = await answer(api.GET("/api/prospects", { params: { query: { pageSize: 1 } } }));
   if (total <= MOST_DOORS) return openPhone(issuer, user);
-  const [all, most] = [total, MOST_DOORS].map(numberText);
-  throw new Error(`You see ${all} prospects, and this device keeps at most ${most}. Use the map instead.`);
+  throw new Error(tooMany(numberText(total)));
 }
 
 /** Statuses with these words mean that nobody may knock. The statuses of a company have no other sign. */

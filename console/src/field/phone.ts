@@ -7,6 +7,7 @@ import { indexedDbStore } from "canvassing-client/indexeddb-store";
 import { type NewOperation, type Outcome, offlineClient } from "canvassing-client/offline";
 import { type Commit, type Entry, isCurrent, type Store } from "canvassing-client/store";
 import { api } from "../api/client.ts";
+import { numberText } from "../ui/text.ts";
 import { confirmedDoors, type Door, Records, withOutbox } from "./door.ts";
 import { storedWalk, storeWalk, type Walk } from "./walk.ts";
 
@@ -42,6 +43,8 @@ export interface Phone {
   readonly close: () => void;
 }
 
+/** The field mode holds all prospects of the user in memory, so their number is limited. */
+export const MOST_DOORS = 20_000;
 /** The service worker knows the same name. */
 export const STREETS_CACHE = "canvassing-streets";
 /** Changed records are shown after this time, because the pages of a download follow one another closely. */
@@ -65,6 +68,7 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
   const store: Store = {
     ...stored,
     commit: async (commit) => {
+      if (view.isTooMuch(commit)) throw new Error(tooMany("more"));
       const isWritten = await stored.commit(commit);
       if (isWritten) {
         view.apply(commit, await stored.outbox());
@@ -120,6 +124,9 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
   };
 }
 
+export const tooMany = (total: string): string =>
+  `You see ${total} prospects, and this device keeps at most ${numberText(MOST_DOORS)}. Use the map instead.`;
+
 const TYPES = ["prospects", "notes", "appointments", "territories", "statuses", "tags"] as const;
 
 const recordsOf = async (store: Store) => (await Promise.all(TYPES.map((type) => store.records(type)))).flat();
@@ -168,6 +175,14 @@ function createView(lastContactMs: number | undefined) {
       records.all.clear();
       for (const record of all) records.all.set(nameOf(record), record);
       showRecords(outbox);
+    },
+    /** True if the device would have too many prospects. A complete new copy replaces the old one, which is not counted. */
+    isTooMuch: ({ put = [] }: Commit): boolean => {
+      const ids = new Set(put.flatMap(({ type, id }) => (type === "prospects" ? id : [])));
+      if (ids.size === 0) return false;
+      const newest = Math.max(...put.map(({ generation }) => generation));
+      for (const { id, generation } of records.of("prospects")) if (generation === newest) ids.add(id);
+      return ids.size > MOST_DOORS;
     },
     /** Applies a commit that the store has written. */
     apply: (commit: Commit, outbox: readonly Entry[]): void => {

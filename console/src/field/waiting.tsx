@@ -20,27 +20,27 @@ export function Waiting() {
   const [isOpen, setOpen] = useState(false);
   const isOnline = useOnline();
   const failed = copy.outbox.filter(({ state }) => state === "failed").length;
-  const waiting = copy.outbox.filter(({ state }) => state === "waiting").length;
-  const text =
-    failed > 0
-      ? `${amount(failed, "change needs", "changes need")} your decision`
-      : waiting > 0 || !isOnline
-        ? [!isOnline && "Offline", waiting > 0 && `${waiting} waiting`].filter(Boolean).join(", ")
-        : copy.lastContactMs === undefined
-          ? "Downloading …"
-          : copy.outcome === "synced" || copy.outcome === undefined
-            ? "Up to date"
-            : "No connection";
   return (
     <>
       <div role="status">
         <button type="button" className={style.state} data-failed={failed > 0} onClick={() => setOpen(true)}>
-          {text}
+          {stateOf(copy, failed, isOnline)}
         </button>
       </div>
       {isOpen && <WaitingDialog copy={copy} streets={streets} onClose={() => setOpen(false)} />}
     </>
   );
+}
+
+function stateOf({ outbox, lastContactMs, outcome = "synced" }: Copy, failed: number, isOnline: boolean): string {
+  const waiting = outbox.filter(({ state }) => state === "waiting").length;
+  if (failed > 0) return `${amount(failed, "change needs", "changes need")} your decision`;
+  if (waiting > 0 || !isOnline)
+    return [!isOnline && "Offline", waiting > 0 && `${waiting} waiting`].filter(Boolean).join(", ");
+  if (outcome instanceof Error) return "Not up to date";
+  if (outcome === "signed-out") return "Signed out";
+  if (lastContactMs === undefined) return "Downloading …";
+  return outcome === "synced" ? "Up to date" : "No connection";
 }
 
 interface DialogProps {
