@@ -9,7 +9,7 @@ import { notifyFailed, notifyUndo } from "../ui/notices.tsx";
 import { localTime, timeText } from "../ui/text.ts";
 import { type Door, type DoorAppointment, targetOf } from "./door.ts";
 import style from "./field.module.css";
-import { usePhone } from "./use-phone.ts";
+import { usePhone } from "./phone.ts";
 
 export function Appointments({ door }: { door: Door }) {
   const phone = usePhone();

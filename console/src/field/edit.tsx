@@ -11,7 +11,7 @@ import type { Position } from "./distance.ts";
 import { type Door, type DoorFields, targetOf, titleOf } from "./door.ts";
 import { recordOf } from "./door-view.tsx";
 import style from "./field.module.css";
-import { usePhone } from "./use-phone.ts";
+import { usePhone } from "./phone.ts";
 
 const people = ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress"] as const;
 const places = ["address1", "address2", "city", "state", "zip"] as const;

@@ -8,8 +8,7 @@ import { MercatorCoordinate, type StyleSpecification } from "maplibre-gl";
 import { useConfig, useMe } from "../api/reference.ts";
 import { type Bounds, boundsOf } from "../map/features.ts";
 import { schemeOf } from "../shell/theme.ts";
-import { STREETS_CACHE } from "./phone.ts";
-import { useCopy } from "./use-phone.ts";
+import { STREETS_CACHE, useCopy } from "./phone.ts";
 
 /** From these zooms, a map can draw all larger ones: providers have no tiles above 14. */
 const ZOOMS = [10, 11, 12, 13, 14];

@@ -20,12 +20,11 @@ import { DoorView, recordOf } from "./door-view.tsx";
 import { EditDoor, NewDoor } from "./edit.tsx";
 import style from "./field.module.css";
 import { FieldMap } from "./map.tsx";
-import { existingPhone, MOST_DOORS, openPhone, type Phone, tooMany } from "./phone.ts";
+import { existingPhone, MOST_DOORS, openPhone, type Phone, PhoneContext, tooMany, useCopy, usePhone } from "./phone.ts";
 import { usePosition } from "./position.ts";
 import { type Height, Sheet } from "./sheet.tsx";
 import { type Direction, directionOf, nearest, nextStop } from "./street.ts";
 import { DoorList, Today } from "./today.tsx";
-import { PhoneContext, useCopy, usePhone } from "./use-phone.ts";
 import { Waiting } from "./waiting.tsx";
 
 export function FieldPage() {
@@ -136,17 +135,8 @@ function Field() {
   };
   const addNote = (at: Door, body: string): void => {
     phone.act({ type: "note.create", ...targetOf(at), fields: { body } }).catch((error: Error) => {
-      drafts.save(
-        {
-          record: recordOf(at),
-          field: NOTE,
-          text: body,
-          title: `Note for ${titleOf(at)}`,
-          path: "/field",
-          file: undefined,
-        },
-        Number.POSITIVE_INFINITY,
-      );
+      const draft = { record: recordOf(at), field: NOTE, text: body, title: `Note for ${titleOf(at)}`, path: "/field" };
+      drafts.save({ ...draft, file: undefined }, Number.POSITIVE_INFINITY);
       notifyFailed(error);
     });
   };

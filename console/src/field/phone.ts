@@ -6,6 +6,7 @@ import type { Status, StatusSummary, Tag, Territory } from "canvassing-client/ap
 import { indexedDbStore } from "canvassing-client/indexeddb-store";
 import { type NewOperation, type Outcome, offlineClient } from "canvassing-client/offline";
 import { type Commit, type Entry, isCurrent, type Store } from "canvassing-client/store";
+import { createContext, use, useSyncExternalStore } from "react";
 import { api } from "../api/client.ts";
 import { numberText } from "../ui/text.ts";
 import { confirmedDoors, type Door, Records, withOutbox } from "./door.ts";
@@ -225,4 +226,17 @@ export async function wipePhone(issuer: string, user: number): Promise<void> {
   deletion.onsuccess = () => resolve();
   deletion.onerror = () => reject(deletion.error);
   await promise;
+}
+
+export const PhoneContext = createContext<Phone | undefined>(undefined);
+
+export function usePhone(): Phone {
+  const phone = use(PhoneContext);
+  if (phone === undefined) throw new Error("there is no PhoneContext");
+  return phone;
+}
+
+export function useCopy(): Copy {
+  const { subscribe, copy } = usePhone();
+  return useSyncExternalStore(subscribe, copy);
 }

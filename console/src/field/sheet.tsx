@@ -49,7 +49,7 @@ export function Sheet({ label, height, onHeight, children }: SheetProps) {
           if (!isDragged.current) onHeight(height === "full" ? "peek" : height === "peek" ? "half" : "full");
         }}
       />
-      <div className={style.content}>{children}</div>
+      <div className={`${style.content} stack`}>{children}</div>
     </section>
   );
 }

@@ -10,9 +10,8 @@ import { amount, timeText } from "../ui/text.ts";
 import { titleOf } from "./door.ts";
 import style from "./field.module.css";
 import { type KeptStreets, useKeptStreets } from "./kept-streets.ts";
-import type { Copy } from "./phone.ts";
+import { type Copy, useCopy, usePhone } from "./phone.ts";
 import { StorageState } from "./storage.tsx";
-import { useCopy, usePhone } from "./use-phone.ts";
 
 export function Waiting() {
   const copy = useCopy();
@@ -142,11 +141,7 @@ export function wordsOf({ operation: { type, fields = {} } }: Entry, { statuses 
 function differences({ operation: { fields = {} }, result }: Entry): string {
   const record = result?.record ?? {};
   const show = (value: unknown): string =>
-    value === null || value === undefined || value === ""
-      ? "empty"
-      : typeof value === "object"
-        ? "another value"
-        : `${value}`;
+    (typeof value === "object" && value !== null ? "another value" : `${value ?? ""}`) || "empty";
   const lines = Object.entries(fields).flatMap(([name, value]) =>
     name in record ? [`${plain(name)} is ${show(record[name])}, yours is ${show(value)}`] : [],
   );

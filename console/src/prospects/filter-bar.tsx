@@ -7,7 +7,7 @@ import { Button } from "../ui/button.tsx";
 import { Field, Fields, Input, Select } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Modal } from "../ui/modal.tsx";
-import { type FilterState, filterNames, listOf, toggled } from "./filter.ts";
+import { type FilterName, type FilterState, filterNames, listOf, toggled } from "./filter.ts";
 import style from "./filter-bar.module.css";
 
 const inSheet = filterNames.filter((name) => name !== "search");
@@ -100,46 +100,35 @@ function FurtherFilters({ me, state: { filter, change } }: { me: Me; state: Filt
   const users = useUsers().data ?? [];
   const tags = useTags().data ?? [];
   const territories = useTerritories().data ?? [];
+  const control = (name: FilterName) => ({
+    value: filter[name] ?? "",
+    onChange: ({ target }: { target: { value: string } }) => change({ [name]: target.value }),
+  });
   return (
     <Fields>
       {isAdmin(me) && (
         <Field label="Assigned to">
           <Select
-            value={filter.assignedToUserId ?? ""}
             none="Anyone"
             options={[["unassigned", "Nobody"], ...users.map((user) => [user.id, nameOf(user)] as const)]}
-            onChange={({ target }) => change({ assignedToUserId: target.value })}
+            {...control("assignedToUserId")}
           />
         </Field>
       )}
       <Field label="Tag">
-        <Select
-          value={filter.tagId ?? ""}
-          none="Any"
-          options={tags.map(({ value }) => [value, value])}
-          onChange={({ target }) => change({ tagId: target.value })}
-        />
+        <Select none="Any" options={tags.map(({ value }) => [value, value])} {...control("tagId")} />
       </Field>
       <Field label="Territory">
-        <Select
-          value={filter.territoryId ?? ""}
-          none="Any"
-          options={territories.map(({ id, name }) => [id, name])}
-          onChange={({ target }) => change({ territoryId: target.value })}
-        />
+        <Select none="Any" options={territories.map(({ id, name }) => [id, name])} {...control("territoryId")} />
       </Field>
       <Field label="City">
         <Typed value={filter.city ?? ""} onTyped={(city) => change({ city })} />
       </Field>
       <Field label="Created from">
-        <Input
-          type="date"
-          value={filter.dateFrom ?? ""}
-          onChange={({ target }) => change({ dateFrom: target.value })}
-        />
+        <Input type="date" {...control("dateFrom")} />
       </Field>
       <Field label="Created until">
-        <Input type="date" value={filter.dateTo ?? ""} onChange={({ target }) => change({ dateTo: target.value })} />
+        <Input type="date" {...control("dateTo")} />
       </Field>
     </Fields>
   );
