@@ -59,6 +59,33 @@ test("a link to a door opens it", async () => {
   await expect.poll(() => new URL(page.url()).searchParams.has("door")).toBe(false);
 });
 
+test("Today lists the doors to which the rep goes back, the nearest first", async () => {
+  browserOr();
+  const statuses = dataOf(await team.admin.GET("/api/statuses"));
+  const back = statuses.find(({ value }) => value === "Go Back") ?? expect.fail("there is no such status");
+  const byLine = Object.fromEntries((await prospects()).map(({ id, address }) => [address?.address1 ?? "", id]));
+  for (const line of ["5 Elm St", "7 Elm St", "1 Elm St"]) {
+    const params = { path: { id: byLine[line] ?? expect.fail(line) } };
+    dataOf(await team.admin.PATCH("/api/prospects/{id}", { params, body: { currentStatusId: back.id } }));
+  }
+  for (const lines of [
+    ["7 Elm St", "5 Elm St", "1 Elm St"],
+    ["1 Elm St", "5 Elm St", "7 Elm St"],
+  ]) {
+    await page.goto(`/field?door=${encodeURIComponent(`prospects/${byLine[lines[0] ?? ""]}`)}`);
+    await expect.poll(title).toBe(lines[0]);
+    await press("Today");
+    const listed = () =>
+      page
+        .getByRole("dialog")
+        .getByRole("listitem")
+        .getByText(/ Elm St/)
+        .allTextContents();
+    await expect.poll(async () => (await listed()).map((text) => text.slice(0, 8))).toEqual(lines);
+    await press("Close");
+  }
+});
+
 test("a long press on a pin opens its door, and makes no second one", async () => {
   browserOr();
   await press("Next door");
