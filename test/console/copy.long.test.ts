@@ -1,6 +1,6 @@
 /** Tests in a real browser that the copy of the field mode equals the service after a change of the role, after damage, and at its largest size. */
 import type { Page } from "playwright-core";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { at } from "#shared/at.ts";
 import { dataOf } from "../harness/shapes.ts";
 import type { Team } from "../harness/team.ts";
@@ -26,8 +26,9 @@ const browserOr = browserForAll(async (browser) => {
 const SAME_SITE = { "X-Requested-With": "canvassing-console" };
 const HOUR_MS = 3_600_000;
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
-const asServiceShows = async () =>
-  expect.poll(async () => listsIn(await copyOf(page))).toEqual(await listsOf(team.rep));
+// Each function of the service may use the old role of the user for up to a minute, so its lists are read again too.
+const asServiceShows = () =>
+  vi.waitFor(async () => expect(listsIn(await copyOf(page))).toEqual(await listsOf(team.rep)), soon);
 
 async function changeRole(role: "admin" | "sales"): Promise<void> {
   const { user } = dataOf(await team.rep.GET("/api/me"));
