@@ -8,7 +8,7 @@ import type { Reporter, SerializedError, TestModule } from "vitest/node";
 const SHOWN = 10;
 const LONG_MS = 20_000;
 
-/** Why a test needs more than 20 seconds. The keys are parts of its full name: file, then the names of the suites and of the test. */
+/** Why a test of the gate needs more than 20 seconds. The keys are parts of its full name: file, then the names of the suites and of the test. */
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
     "Three phones synchronize completely after random steps, one request after the other.",
@@ -16,7 +16,8 @@ const reasons: Readonly<Record<string, string>> = {
 
 function line(name: string, ms: number): string {
   const reason = Object.entries(reasons).find(([end]) => name.includes(end))?.[1];
-  const why = reason ?? (ms > LONG_MS ? "NO REASON GIVEN: add one in test/harness/summary.ts" : "");
+  const needsReason = ms > LONG_MS && !name.includes(".long.test.ts");
+  const why = reason ?? (needsReason ? "NO REASON GIVEN: add one in test/harness/summary.ts" : "");
   return `${(ms / 1000).toFixed(1).padStart(6)} s  ${name}  ${why}`.trimEnd();
 }
 
