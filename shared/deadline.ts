@@ -54,7 +54,10 @@ export function stopSignal(): AbortSignal | undefined {
   return current.getStore()?.signal;
 }
 
-/** The milliseconds until a streamed response must begin. This deadline stops only computing: the rest of the response needs DynamoDB. */
+/**
+ * The milliseconds until a streamed response must begin. After this deadline, only `requireTime` throws. Calls to DynamoDB continue,
+ * because the rest of the response needs them.
+ */
 const firstByte = new AsyncLocalStorage<() => number>();
 
 /** `requireTime` throws in `work` after the deadline. Computing that continues after `work` has settled has no deadline. */

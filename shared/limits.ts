@@ -184,21 +184,24 @@ export const delayMinutesMax = 43_200;
 /** Many receivers accept at most a megabyte. An event that does not fit goes into another delivery. */
 export const windowBodyBytes = 1_000_000;
 /**
- * The publisher writes at most this many deliveries of an event, and of a company in one batch. The deliverer creates the others, so that
- * one company does not delay the stream.
+ * Maximum number of deliveries of one event that the publisher writes itself. If there are more, the deliverer creates them, so that one
+ * company does not delay the stream.
  */
 export const directMatches = 100;
+/** The same maximum for all events of one company in a batch of stream records. */
 export const directMatchesTogether = 200;
 export const filterDepth = 5;
 export const filterKeys = 50;
 export const filterBytes = 4 * 1024;
 /** Maximum time of the DNS look-up of a receiver. The look-up also counts towards `exchangeMs`. */
 export const lookupMs = 3_000;
-/** Concurrent DNS look-ups of one function. Five companies with 40 webhooks each can use it at once. */
+/** Maximum number of concurrent DNS look-ups of one function. It is enough for all 40 webhooks of five companies at the same time. */
 export const lookupsAtOnce = 200;
-/** The DNS cache keeps an address (a shorter TTL takes precedence), a failed look-up, and this number of host names. */
+/** The time for which the DNS cache keeps an address. A shorter TTL of the address takes precedence. */
 export const nameKeptMs = 30_000;
+/** The time for which the DNS cache keeps the result of a failed look-up. */
 export const noNameKeptMs = 5_000;
+/** Maximum number of host names in the DNS cache. */
 export const namesKept = 1_000;
 /** An exchange consists of look-up, connection, request and response. */
 export const exchangeMs = 10_000;

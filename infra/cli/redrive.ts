@@ -28,10 +28,11 @@ export interface Redriven {
 const BATCH = 10;
 /** Seconds of a long poll, which asks all servers of the queue. A short poll may miss messages. */
 const POLL_SECONDS = 1;
-/** A message whose processing fails becomes visible again after these seconds. */
+/** Seconds after which a message whose processing failed becomes visible again. */
 const VISIBILITY_SECONDS = 120;
 /**
- * Consecutive batches that contain only newer or failed messages. Without a maximum, the command would not end while new messages arrive.
+ * Maximum number of consecutive batches that contain only newer or failed messages. Without this maximum, the command would not end while
+ * new messages arrive.
  */
 const IDLE_BATCHES = 100;
 

@@ -52,7 +52,7 @@ const DATA = `The record as lists show it now. Its schema is ${ChangeType.option
   .join(", ")}.`;
 
 /**
- * Replaces the `oneOf` of `withTypedItems` with one flat schema, in which `data` is an object with any fields. From the `oneOf`, the
+ * Replaces the `oneOf` of `withTypedItems` with one flat schema, in which `data` is an object with any fields. For the `oneOf`, the
  * generators for Kotlin, Swift and Dart create a class that accepts only the last of the types.
  */
 export function withFlatItems(schemas: JsonSchema): JsonSchema {

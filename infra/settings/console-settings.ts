@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { settingTexts } from "./setting-texts.ts";
 import { BasemapOrigins, BasemapStyleUrl, DOMAIN_NAME, FLAG, Flag, matching } from "./values.ts";
 
-/** An operator may have given the secret itself, so the message does not contain the value. */
+/** An operator may have set the secret itself instead of its name, so this error message does not repeat the value. */
 const PARAMETER = "must be the name of a parameter: /canvassing/console-secret";
 
 export const consoleSettings = {

@@ -54,7 +54,7 @@ export function backupPlanOf({ preset, backupDailyDays, backupMonthlyDays }: Cho
 const DeployedRetention = z.object({
   logDays: z.int(),
   recoveryDays: z.int(),
-  /** The longest time of a copy, or 0. */
+  /** The number of days for which AWS Backup keeps its longest-lived copy. It is 0 without such copies. */
   backupDays: z.int(),
 });
 export type DeployedRetention = z.infer<typeof DeployedRetention>;

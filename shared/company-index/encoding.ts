@@ -43,7 +43,7 @@ export class ByteWriter {
     this.#length += 8;
   }
 
-  /** Does not write the length, so the reader must know it. */
+  /** Writes the bytes without their length. The reader must therefore know the length. */
   raw(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#bytes.set(bytes, this.#length);

@@ -161,7 +161,7 @@ function isConflict(error: unknown): boolean {
 const reasonsOf = (error: unknown) =>
   error instanceof TransactionCanceledException ? (error.CancellationReasons ?? []) : [];
 
-/** The index of each write with a failed condition, and the stored item. */
+/** Returns, for each write whose condition failed, the position of the write in the transaction and the stored item. */
 function failedConditions(error: unknown): { index: number; item: Item | undefined }[] {
   return reasonsOf(error).flatMap(({ Code, Item }, index) =>
     Code === "ConditionalCheckFailed" ? [{ index, item: itemOf(Item) }] : [],

@@ -163,7 +163,7 @@ export class RingArea {
     }
     const isByLng = this.#isSteep(inner, box);
     const [along, from, to] = isByLng ? [lngs, west, east] : [lats, south, north];
-    // Rounding may make the middle of neighbouring numbers the greater one. No point would then be beyond it.
+    // Between two neighbouring floating-point numbers, the mean may be rounded up to the greater one. No point would then be beyond it.
     const middle = (from + to) / 2 < to ? (from + to) / 2 : from;
     let low = 0;
     for (let i = 0; i < points.length; i++) {

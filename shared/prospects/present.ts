@@ -17,7 +17,7 @@ import { userSummary } from "#shared/reference/users.ts";
 
 interface ProspectRows {
   readonly prospect: StoredProspect;
-  /** The newest first. */
+  /** The notes in the response, the newest first. */
   readonly notes: readonly StoredNote[];
   readonly appointments: readonly StoredAppointment[];
   /** All status changes except the last one, in any order. The last one is in the prospect's row. */

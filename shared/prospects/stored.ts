@@ -133,7 +133,7 @@ export const StoredProspect = z.object({
   upcoming: list(StoredAppointment),
   /** The other upcoming appointments, soonest first: id, start in milliseconds since 1970, and the ids of author and assignee, or 0. */
   later: list(z.tuple([Id, z.int(), count, count])),
-  /** The time in the key of the agenda (see agenda.ts). Undefined if the prospect has no appointments, and never decreasing otherwise. */
+  /** The time in the key of the agenda (see agenda.ts). It never decreases. Undefined if the prospect has no appointments. */
   agendaUntil: sometimes,
   /** Number of appointments. Undefined if there never was one. */
   appointments: z.optional(count),
@@ -181,7 +181,10 @@ export const aheadOf = ({ upcoming, later }: Pick<StoredProspect, "upcoming" | "
 /** The row of a listed prospect. Lists do not need the import that created it. */
 export type ListedRow = Omit<StoredProspect, "importId">;
 
-/** Returns undefined if another write has made this version. A later write may keep the mark of an older version in the row. */
+/**
+ * Returns the mark of the bulk job that made the row's present version. Undefined if another write made this version: such a write may keep
+ * an older mark in the row.
+ */
 export const bulkJobOf = ({ bulk, version }: Pick<StoredProspect, "bulk" | "version">): BulkMark | undefined =>
   bulk?.version === version ? bulk : undefined;
 

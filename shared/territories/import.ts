@@ -72,7 +72,7 @@ export type NewTerritories = z.output<typeof NewTerritories>;
   },
 }));
 
-/** What became of one polygon of a feature. */
+/** The result of the import for one polygon of a feature. */
 export const PolygonResult = z.object({
   index: z.int(),
   outcome: z.enum(["created", "skipped", "failed"]),

@@ -7,7 +7,10 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/** Work that is left with a delivery: it joined the throttled backlog, or a fault of the service has stopped its handling. */
+/**
+ * The work that is left after the handling of a delivery: the delivery joined the throttled backlog, or a fault of the service has stopped
+ * its handling.
+ */
 export type Left =
   | { readonly id: string; readonly isThrottled: true }
   /** The queue must deliver the delivery's message again. */

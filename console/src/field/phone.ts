@@ -26,7 +26,7 @@ export interface Copy {
   readonly isSyncing: boolean;
   /** How the last sync has ended: as the reference client says, or with an error. */
   readonly outcome: Outcome | Error | undefined;
-  /** When this device last had everything, in milliseconds since 1970. Undefined until the first download has ended. */
+  /** The end of the last complete download of changes, in milliseconds since 1970. Undefined before the first one has ended. */
   readonly lastContactMs: number | undefined;
 }
 
@@ -216,7 +216,7 @@ export async function existingPhone(issuer: string, user: number): Promise<Phone
   return isThere ? openPhone(issuer, user) : undefined;
 }
 
-/** Deletes the copy of a user, and with it what the user has changed and the service does not have. */
+/** Deletes the user's data from this device. This loses the user's changes that the service has not received yet. */
 export async function wipePhone(issuer: string, user: number): Promise<void> {
   const name = databaseName(issuer, user);
   for (const key of [contactName(name), walkName(name)]) localStorage.removeItem(key);

@@ -30,7 +30,7 @@ interface PanelProps {
   readonly onClose: () => void;
 }
 
-/** The user may have scrolled down in the list of territories, far away from the panel. */
+/** Scrolls to the panel. The user may have scrolled far down in the list of territories. */
 const show = (panel: HTMLElement | null): void => panel?.scrollIntoView({ block: "nearest" });
 
 export function TerritoryPanel({ territory, map, onClose }: PanelProps) {

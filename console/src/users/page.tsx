@@ -74,7 +74,7 @@ const editColumn = (open: (user: User) => void): Column<User> => ({
     ),
 });
 
-/** More than the characters of a role, of the list of all permissions, and of `true` and `false`. */
+/** Maximum characters of a chosen value in the draft. The longest value is the list of all permissions, which is shorter. */
 const CHOICE = 200;
 
 function UserForm({ user, onClose }: { user: User | undefined; onClose: () => void }) {

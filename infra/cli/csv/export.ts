@@ -27,8 +27,9 @@ const jobNow = ({ client }: Service, id: number): Promise<ExportJob> =>
 const HOUR_MS = 3_600_000;
 
 /**
- * Returns the running export of an interrupted command, or begins another export. The idempotency key depends only on the filter, the hour
- * and an ended export of this hour. So the same command finds its export again within the hour.
+ * Returns the running export of an interrupted command, or begins another export. The idempotency key depends only on the filter and the
+ * hour, so the same command finds its export again within the hour. `ended` is the id of an export of this hour that has already ended. It
+ * changes the key, so that another export begins.
  */
 async function runningOrNew(service: Service, filter: ExportOptions["filter"], ended?: number): Promise<ExportJob> {
   const key = createHash("sha256")

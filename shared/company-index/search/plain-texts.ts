@@ -138,11 +138,11 @@ const GRAM = 3;
 
 /** A trigram filter: it stores which sequences of three bytes each part contains. There are false positives, as in a Bloom filter. */
 export class Grams {
-  /** For each bucket of trigrams, the set of parts that contain one of them. */
+  /** Two numbers for each bucket of trigrams: a bit for each of the 64 parts, set if the part contains a trigram of the bucket. */
   readonly #masks: Uint32Array;
   readonly #buckets: number;
 
-  /** `starts` are the byte offsets of the parts and their end. */
+  /** @param starts the byte offset of each part, and then the end of the last part */
   constructor(bytes: Uint8Array, starts: Uint32Array) {
     // A part has about as many distinct trigrams as bytes.
     this.#buckets = 2 ** Math.max(6, Math.ceil(Math.log2(bytes.length / PARTS + 1)));

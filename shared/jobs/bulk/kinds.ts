@@ -93,7 +93,10 @@ function tagsOf({ addTagIds = [], removeTagIds = [] }: StoredAction, { current, 
   return { tagIds };
 }
 
-/** Assigns the prospects of a territory. A prospect with another assignee was reassigned after the job was created. */
+/**
+ * Assigns the prospects of a territory. Skips a prospect whose assignee does not fit the action (`from`), because somebody has reassigned it
+ * after the job was created.
+ */
 const territoryRunKind: Kind = {
   ...changeKind,
   decide: (job, candidate) => {

@@ -135,7 +135,7 @@ export async function showColumns(context: ImportContext, job: ImportWork): Prom
   await job.save({ columns, ignoredColumns: [...new Set(columns.map(({ header }) => shortened(header)))] });
 }
 
-/** What the check has found in the rows up to `row`. */
+/** The results of the check for the rows up to `row`. */
 interface Found extends Pick<Progress, "done" | "row" | "updated"> {
   readonly warnings: number;
   readonly ignoredColumns: readonly string[];

@@ -88,7 +88,7 @@ async function fail(job: ImportJob, failure: string): Promise<"failed"> {
 
 async function run(context: JobContext, job: ImportJob): Promise<"done" | "late" | "failed"> {
   const caller = await currentCaller(context, job.stored);
-  // The rights may have changed: the upload link is valid for an hour.
+  // The user's rights may have changed since the request, because the upload link is valid for an hour.
   if (caller === undefined || !may(caller, "canManageProspects"))
     return fail(job, "The user who began the import may no longer import.");
   try {

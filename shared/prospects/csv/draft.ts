@@ -69,7 +69,7 @@ const columnOf: Readonly<Record<string, Column>> = {
 interface Fault {
   /** Why the row is skipped, in at most `limits.rowFault` bytes, with the faulty values where there is room. */
   readonly fault: string;
-  /** The same without values. */
+  /** The same reason without the faulty values. */
   readonly plain?: string;
 }
 

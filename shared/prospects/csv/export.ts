@@ -21,7 +21,7 @@ export interface Order {
   readonly versions: Float64Array;
 }
 
-/** Read once, when the export begins. */
+/** The data that an export reads once, when it begins. */
 export interface Selection {
   readonly dictionary: Dictionary;
   readonly order: Order;

@@ -105,7 +105,7 @@ export async function listProspects<Current = never>(
   throw new TableBusy(`the page of company ${companyId} keeps changing`);
 }
 
-/** True if the row still has the distance by which the index has sorted it, or without `near`. */
+/** Returns true if the row still has the distance by which the index has sorted it. Without `near`, it always returns true. */
 const isAsFar = ({ lat, lng }: ListedRow, { distanceMeters }: ProspectRef, { near }: Criteria): boolean =>
   near === undefined || (lat !== null && lng !== null && metersBetween(near, lat, lng) === distanceMeters);
 

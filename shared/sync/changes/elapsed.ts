@@ -24,7 +24,7 @@ interface Event extends Place {
 
 interface Begun {
   readonly events: readonly Event[];
-  /** Events after this place may be missing. */
+  /** `events` may lack the events after this place. */
   readonly until: Place;
 }
 

@@ -147,7 +147,7 @@ async function throttledPage(
 }
 
 const TOGETHER = 10;
-/** A step begins no request later than this many milliseconds after its start, so that all end before the function's time-out. */
+/** A step begins no request later than this many milliseconds after its start. All requests then end before the function's time-out. */
 const BEGIN_WITHIN_MS = 3_000;
 
 /**

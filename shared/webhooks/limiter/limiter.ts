@@ -267,7 +267,7 @@ export async function freeSlot(
   return row && limiterOf(claim, row);
 }
 
-/** Returns undefined, or the current row if the condition fails. */
+/** Returns undefined if the write succeeds, and the current row if its condition fails. */
 async function refusingRow(
   { table }: EventContext,
   write: Parameters<EventContext["table"]["write"]>[0],
