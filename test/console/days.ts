@@ -129,7 +129,8 @@ async function add({ page, name, made, random }: Step): Promise<void> {
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Street and number").fill(name);
   await dialog.getByRole("button", { name: "Save" }).click();
-  await dialog.waitFor({ state: "detached" });
+  // If the dialog does not close, its text says why.
+  await expect.poll(() => dialog.allInnerTexts()).toEqual([]);
   made.doors.push(name);
 }
 

@@ -15,6 +15,8 @@ const browserOr = browserForAll(async (browser) => {
   page = rep.page;
 });
 
+/** The header with which the console sends its requests. */
+const SAME_SITE = '{ headers: { "X-Requested-With": "canvassing-console" } }';
 const press = (name: string, at: Page = page) => at.getByRole("button", { name, exact: true }).click();
 const query = (text: string): Promise<unknown> => page.evaluate(text);
 
@@ -213,6 +215,22 @@ test("a user with more than 20 000 prospects gets a message, and the device keep
   total = 20_000;
   await viewer.page.goto("/field");
   await titleOf(viewer.page).waitFor();
+  await viewer.context.close();
+});
+
+test("a new copy is being downloaded, also if the device has the time of an earlier copy", async () => {
+  const viewer = await visit(browserOr(), team.viewer.email, "/users", screen);
+  const [config, me] = ["/config.json", "/api/me"].map(
+    (path) => `fetch("${path}", ${SAME_SITE}).then((one) => one.json())`,
+  );
+  await viewer.page.evaluate(
+    `Promise.all([${config}, ${me}]).then(([{ issuer }, { user }]) =>
+      localStorage.setItem("canvassing-field " + issuer + " " + user.id + " contact", Date.now()))`,
+  );
+  await viewer.context.route("**/api/changes?*", (route) => route.abort());
+  await viewer.page.goto("/field");
+  await viewer.page.getByRole("status").getByText("Downloading …").waitFor();
+  await viewer.page.getByText("Your doors are being downloaded.").waitFor();
   await viewer.context.close();
 });
 

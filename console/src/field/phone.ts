@@ -59,9 +59,18 @@ const walkName = (database: string): string => `${database} walk`;
 export async function openPhone(issuer: string, user: number): Promise<Phone> {
   const name = databaseName(issuer, user);
   const stored = await indexedDbStore(name);
-  const view = createView(Number(localStorage.getItem(contactName(name))) || undefined);
+  // A sync that ended while the copy was deleted may have left its time here. A new copy has no cursor.
+  const { cursor, generation } = await stored.state();
+  const isNew = cursor === null && generation === 0;
+  const view = createView(isNew ? undefined : Number(localStorage.getItem(contactName(name))) || undefined);
   const tabs = new BroadcastChannel(name);
-  const read = async (): Promise<void> => view.replace(await recordsOf(stored), await stored.outbox());
+  let commits = 0;
+  const read = async (): Promise<void> => {
+    const before = commits;
+    const [records, outbox] = [await recordsOf(stored), await stored.outbox()];
+    // A commit of this tab has more than what was read before it.
+    await (commits === before ? view.replace(records, outbox) : read());
+  };
   // Another tab of this user has changed the copy.
   tabs.onmessage = () => void read();
   await read();
@@ -72,6 +81,7 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
       if (view.isTooMuch(commit)) throw new Error(tooMany("more"));
       const isWritten = await stored.commit(commit);
       if (isWritten) {
+        commits += 1;
         view.apply(commit, await stored.outbox());
         tabs.postMessage("changed");
       }
@@ -88,11 +98,12 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
       .catch((error: unknown) => (error instanceof Error ? error : new Error("unknown")));
     const lastContactMs = outcome === "synced" ? Date.now() : view.copy().lastContactMs;
     if (outcome === "synced") localStorage.setItem(contactName(name), `${lastContactMs}`);
-    view.show({ isSyncing: false, outcome, lastContactMs });
+    view.end({ isSyncing: false, outcome, lastContactMs });
   }
-  const changed = async (change: Promise<unknown>): Promise<void> => {
-    await change;
+  const changed = async <T>(change: Promise<T>): Promise<T> => {
+    const stored = await change;
     void sync();
+    return stored;
   };
   const look = (): void => {
     if (document.visibilityState === "visible" && navigator.onLine) void sync();
@@ -108,11 +119,7 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
     keepWalk: (walk) => storeWalk(walkName(name), walk, new Date()),
     subscribe: view.subscribe,
     sync,
-    act: async (operation) => {
-      const entry = await client.add(operation);
-      void sync();
-      return entry;
-    },
+    act: (operation) => changed(client.add(operation)),
     retry: (entry) => changed(client.retry(entry)),
     discard: (entry) => changed(client.discard(entry)),
     close: () => {
@@ -167,6 +174,11 @@ function createView(lastContactMs: number | undefined) {
   };
   return {
     show,
+    /** Shows at once what a sync has stored, and how the sync has ended. */
+    end: (next: Partial<Copy>): void => {
+      if (timer !== 0) showRecords(copy.outbox);
+      show(next);
+    },
     copy: () => copy,
     subscribe: (listener: () => void) => {
       listeners.add(listener);
@@ -219,13 +231,13 @@ export async function existingPhone(issuer: string, user: number): Promise<Phone
 /** Deletes the user's data from this device. This loses the user's changes that the service has not received yet. */
 export async function wipePhone(issuer: string, user: number): Promise<void> {
   const name = databaseName(issuer, user);
-  for (const key of [contactName(name), walkName(name)]) localStorage.removeItem(key);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   await caches.delete(STREETS_CACHE);
   const deletion = indexedDB.deleteDatabase(name);
   deletion.onsuccess = () => resolve();
   deletion.onerror = () => reject(deletion.error);
   await promise;
+  for (const key of [contactName(name), walkName(name)]) localStorage.removeItem(key);
 }
 
 export const PhoneContext = createContext<Phone | undefined>(undefined);

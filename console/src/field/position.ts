@@ -28,13 +28,8 @@ export function usePosition(isWanted: boolean, onDenied: () => void): Measured |
       ({ code, PERMISSION_DENIED }) => {
         dismiss(notice.current);
         const isDenied = code === PERMISSION_DENIED;
-        notice.current = notifyFailed(
-          new Error(
-            isDenied
-              ? "This page may not use your position. Allow it in the settings of the browser."
-              : "Your position is not known at the moment.",
-          ),
-        );
+        const refused = "This page may not use your position. Allow it in the settings of the browser.";
+        notice.current = notifyFailed(new Error(isDenied ? refused : "Your position is not known at the moment."));
         if (isDenied) denied();
       },
       { enableHighAccuracy: true, maximumAge: 10_000 },

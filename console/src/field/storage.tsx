@@ -24,13 +24,8 @@ addEventListener("beforeinstallprompt", (event) => {
   };
 });
 
-interface StateProps {
-  /** Number of changes that wait. */
-  readonly waiting: number;
-  readonly streets: KeptStreets | undefined;
-}
-
-export function StorageState({ waiting, streets }: StateProps) {
+/** `waiting` is the number of changes that wait. */
+export function StorageState({ waiting, streets }: { waiting: number; streets: KeptStreets | undefined }) {
   const [isOffered, setOffered] = useState(offer !== undefined);
   const state = useQuery({
     queryKey: ["storage"],
