@@ -81,8 +81,8 @@ interface LoggedJobs {
 }
 
 /**
- * Creates a log of the jobs, in which an alarm counts the failed jobs. AWS Backup's own metrics contain no reason of a failure, and those
- * of restores do not name the vault.
+ * Creates a log of the jobs, in which an alarm counts the failed jobs. AWS Backup also has metrics. They contain no reason of a failure, and
+ * the metrics of restores do not name the vault.
  */
 function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {

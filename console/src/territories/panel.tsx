@@ -1,4 +1,4 @@
-/** The panel for one territory: how many prospects are inside, and what the user can do with it. The dialog with its fields is also for a new territory. */
+/** The panel for one territory, and the dialog with the fields of a territory, which also makes new ones. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { useEffect, useState } from "react";

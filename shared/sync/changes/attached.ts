@@ -197,7 +197,7 @@ const monthName = (month: number): string =>
 
 const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00:00:00.000Z`);
 
-/** In milliseconds since 1970. */
+/** Returns the end of the month, in milliseconds since 1970. */
 export const monthEnd = (epochMs: number): number => beginOf(monthOf(epochMs) + 1);
 
 /** Reads the appointments of the user's prospects, sorted by prospect and then by id. */

@@ -217,7 +217,7 @@ interface Page {
   readonly cursor: string | undefined;
 }
 
-/** Makes the next deliveries of the replay, at most `size`, due again, the n-th one at `dueMs(n)`. Queues their messages. */
+/** Makes the next deliveries of the replay due again, at most `size`, and queues their messages. The n-th of them is due at `dueMs(n)`. */
 export async function replayPage(
   context: EventContext,
   replay: StoredReplay,

@@ -209,8 +209,8 @@ export const StoredWebhook = z.object({
   /** The time of the first failure after the last success. Absent after a success. */
   failingSince: z.optional(Timestamp),
   /**
-   * The row's partition in the due index: one for paused webhooks, or, after a resume until its backlog is sent, one that the sweeper
-   * reads.
+   * The row's partition in the due index. A paused webhook has one partition. After a resume, the webhook has another one, which the sweeper
+   * reads, until its backlog is sent.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),

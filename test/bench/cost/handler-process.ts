@@ -8,7 +8,7 @@ import { lambdaContext } from "../../harness/proxy-event.ts";
 const Job = z.object({ bundle: z.string(), events: z.array(z.unknown()), warmUp: z.int(), calls: z.int() });
 
 export interface HandlerTimes {
-  /** Milliseconds of loading the bundle and of the first call, minus those of a warm call. */
+  /** The time in which the bundle is loaded and answers its first call, minus the time of a warm call. */
   readonly startCpuMs: number;
   readonly warmCpuMs: number;
 }
