@@ -131,6 +131,13 @@ test("from afar, the doors are donuts of their statuses, and a pin alone stays a
   await jumpTo(page, [-104.9005, 39.75], 17);
   await expect.poll(() => clustersOn(page), soon).toEqual([]);
   await expect.poll(() => query(pins), soon).toBeGreaterThan(1);
+  // Each pin has the colour and the first letter of its status.
+  const signs =
+    "shownMap.getStyle().sources.doors.data.features.map(({ properties }) => properties.text + properties.color)";
+  const expected = doors.map(({ currentStatus }) =>
+    currentStatus === null ? "#9CA3AF" : `${currentStatus.value.slice(0, 1)}${currentStatus.color}`,
+  );
+  expect(await query(signs)).toEqual(expect.arrayContaining(expected));
 });
 
 test("a pin is larger at zoom 16, where a rep walks, than at zoom 14", async () => {

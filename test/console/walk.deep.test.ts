@@ -110,6 +110,11 @@ test("without a connection, the page says so, also if nothing waits", async () =
   await rep.context.setOffline(true);
   await page.getByRole("status").getByText("Offline", { exact: true }).waitFor();
   expect(await page.getByText("changes cannot be saved").count()).toBe(0);
+  await press("Offline");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("This device last had everything on ").waitFor();
+  await dialog.getByText("This device has no connection.").waitFor();
+  await press("Close");
   await press("Menu");
   await press("Sign out");
   await page.getByText("You are still signed in").waitFor();
