@@ -67,8 +67,9 @@ export function useTiles(
       else await signIn();
     };
     const loaded = () => {
-      shown.current?.remove();
+      const before = shown.current;
       shown.current = added;
+      before?.remove();
       setFault(undefined);
       setShown(true);
     };
@@ -137,7 +138,7 @@ function addTiles(map: MapLibre, url: string, { layersOf, below, clicked }: Tile
   return {
     remove: () => {
       for (const { unsubscribe } of listening) unsubscribe();
-      if (isRemoved(map)) return;
+      if (isRemoved(map) || map.getSource(source) === undefined) return;
       for (const id of ids) map.removeLayer(id);
       map.removeSource(source);
       events.drawn(undefined);
