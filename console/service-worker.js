@@ -14,6 +14,7 @@ addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET") return;
+  event.waitUntil(existingCache());
   if (origin !== location.origin) event.respondWith(streetsOf(request));
   else if (pathname.startsWith("/assets/")) event.respondWith(fileOf(request));
   else if (request.mode === "navigate" && !/^\/(?:api|docs|health|local|openapi)/.test(pathname)) {
@@ -38,9 +39,18 @@ async function dropOldFiles() {
 
 const keptOf = (path) => caches.match(path, { cacheName: CACHE });
 
-/** Does nothing if the page has removed the worker and its cache. The worker then still runs until the page is closed. */
+let opened;
+/**
+ * Returns the cache, or undefined if a page has removed the worker and its cache. The worker then still runs until the page is closed. The
+ * cache is opened with the first request, before its page can remove the cache: to open it after that would create it again.
+ */
+const existingCache = () => {
+  opened ??= caches.has(CACHE).then((isThere) => (isThere ? caches.open(CACHE) : undefined));
+  return opened;
+};
+
 async function keep(path, response) {
-  if (await caches.has(CACHE)) await (await caches.open(CACHE)).put(path, response);
+  await (await existingCache())?.put(path, response);
 }
 
 /** A file never changes, because its name contains a hash of its content. */
