@@ -174,14 +174,15 @@ async function open(phone: Phone): Promise<void> {
   phone.tabs = [...phone.tabs, page];
 }
 
-/** All phones get a connection and send what waits. Then each phone reads what the other one has sent. */
+/** All phones get a connection and send what waits, at the same time. Then each phone reads what the other one has sent. */
 async function evening(phones: readonly Phone[]): Promise<void> {
-  for (const phone of phones) {
+  const wake = async (phone: Phone) => {
     Object.assign(phone, { isOffline: false, lost: 0 });
     await phone.context.setOffline(false);
     if (phone.tabs.length === 0) await open(phone);
-  }
-  for (const round of ["send", "read"]) for (const { tabs } of phones) await sync(at(tabs, 0), round);
+  };
+  await Promise.all(phones.map(wake));
+  for (const round of ["send", "read"]) await Promise.all(phones.map(({ tabs }) => sync(at(tabs, 0), round)));
 }
 
 async function sync(page: Page, round: string): Promise<void> {
