@@ -198,11 +198,12 @@ function ownThrottles(
   );
 }
 
-/** The share of a method's throttle that one company may use. */
+/** The share of a method's throttle that one company may use. It is larger if the setting `companyRate` gives companies a larger share. */
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
 /** The throttles of one company for single methods. A response to HEAD has no body, so a slow reader cannot keep the function busy. */
 function companyThrottles(table: readonly Route[], capacity: Capacity): LimitedMethod[] {
+  const share = Math.max(COMPANY_SHARE_OF_METHOD, capacity.company.perSecond / capacity.requests.perSecond);
   return table.flatMap((route) =>
     methodsOf(route).flatMap((method) => {
       const own = route.rate && throttleOf(route.rate, method, capacity.requests);
@@ -211,8 +212,8 @@ function companyThrottles(table: readonly Route[], capacity: Capacity): LimitedM
       return {
         path: route.path,
         method,
-        perSecond: least(own && Math.ceil(own.perSecond * COMPANY_SHARE_OF_METHOD), stream?.perSecond),
-        burst: least(own && Math.ceil(own.burst * COMPANY_SHARE_OF_METHOD), stream?.burst),
+        perSecond: least(own && Math.ceil(own.perSecond * share), stream?.perSecond),
+        burst: least(own && Math.ceil(own.burst * share), stream?.burst),
       };
     }),
   );

@@ -53,14 +53,14 @@ export const small: DeployConfig = { ...ownIdentity, capacity: capacityOf({ pres
 
 export const withConsole: DeployConfig = { ...ownIdentity, allowedOrigins: [], console: {} };
 
-/** A console whose users sign in at another issuer, in an account with a large quota. */
+/** A console whose users sign in at another issuer. The account has a large quota, and a company may send half of all requests. */
 export const consoleOfIssuer: DeployConfig = {
   ...ownIdentity,
   issuer: "https://id.example.com",
   audience: ["app"],
   jwksUri: "https://keys.example/jwks",
   console: { clientId: "web", secretParameter: "/canvassing/console-secret", scope: "api" },
-  capacity: capacityOf({ preset: "production", accountConcurrency: 7_000 }),
+  capacity: capacityOf({ preset: "production", accountConcurrency: 7_000, companyRate: 500 }),
 };
 
 /** The settings with which a deployment has the most resources. */

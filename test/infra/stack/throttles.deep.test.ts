@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { THROTTLE_KEYS } from "#shared/auth/throttle-key.ts";
 import { createThrottle } from "../../../infra/local/gateway/throttle.ts";
-import { type Route, WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
+import { LONG_WORK, type Route, WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
 import { authorizer, routes } from "../../../infra/routes/routes.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
@@ -48,6 +48,14 @@ describe("the throttle of each company", () => {
       const expected = { RateLimit: (rate?.perSecond ?? 0) / 4, BurstLimit: (rate?.burst ?? 0) / 4 };
       expect(at(own, `${path}/${method}`), path).toEqual(expected);
     }
+  });
+
+  it("is half of a method's throttle if a company may send half of all requests", async () => {
+    const plan = (await synthesized(consoleOfIssuer)).all("AWS::ApiGateway::UsagePlan")[0]?.properties;
+    expect(at(plan, "ApiStages", 0, "Throttle", "/api/territories/{id}/runs/POST")).toEqual({
+      RateLimit: LONG_WORK.perSecond / 2,
+      BurstLimit: LONG_WORK.burst / 2,
+    });
   });
 
   it("lets one company's readers keep at most a third of the concurrency of each streamed function, with any quota", async () => {
