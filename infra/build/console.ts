@@ -19,6 +19,9 @@ const STATE = join(folder, "dist.sha256");
 /** The files of the service that the console imports, directly or through another of these files. */
 export const SHARED = [
   "shared/at.ts",
+  "shared/blank.ts",
+  "shared/caseless.ts",
+  "shared/geometry/distance.ts",
   "shared/json.ts",
   "shared/limits.ts",
   "shared/prospects/csv/format.ts",

@@ -47,6 +47,27 @@ test("each status takes one tap, and the sheet then shows the next door on the s
   expect(rep.faults).toEqual([]);
 });
 
+test("the search finds doors of this device by the beginnings of words, in their addresses, names and phone numbers", async () => {
+  browserOr();
+  await press("Find a door");
+  const listed = async () => (await dialog().getByRole("listitem").allInnerTexts()).map((text) => text.split("\n")[0]);
+  for (const [typed, found] of [
+    ["elm 7", ["7 Elm St"]],
+    ["ÓWNER of 9", ["9 Elm St"]],
+    ["0100", ["1 Oak St, Unit 1", "1 Oak St, Unit 2"]],
+    ["1303555", ["1 Oak St, Unit 1", "1 Oak St, Unit 2"]],
+    ["oak@", ["1 Oak St, Unit 1", "1 Oak St, Unit 2"]],
+    ["lm", []],
+  ] as const) {
+    await dialog().getByLabel("Address, name, phone, e-mail or note").fill(typed);
+    await expect.poll(async () => (await listed()).toSorted(), { message: typed }).toEqual(found);
+  }
+  await dialog().getByText("No door on this device has all these words.").waitFor();
+  await dialog().getByLabel("Address, name, phone, e-mail or note").fill("4 elm");
+  await dialog().getByRole("button", { name: "4 Elm St" }).click();
+  await expect.poll(() => title().textContent()).toBe("4 Elm St");
+});
+
 test("a wide screen has the field mode as a choice", async () => {
   browserOr();
   await page.setViewportSize({ width: 1280, height: 800 });

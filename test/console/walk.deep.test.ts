@@ -136,3 +136,15 @@ test("after a denied position, the next press asks again, and the message goes w
   await expect.poll(() => button.getAttribute("aria-pressed")).toBe("true");
   await expect.poll(() => denied.count()).toBe(0);
 });
+
+test("a page that loses its connection before it has its service worker gets the worker when the connection is back", async () => {
+  const { context, page: other } = await visit(browserOr(), team.rep.email, "/field");
+  await other.getByRole("status").getByText("Up to date").waitFor();
+  await context.setOffline(true);
+  // Twice the time that the page leaves to its first requests.
+  await expect.poll(() => other.evaluate("performance.now() > 12_000"), soon).toBe(true);
+  expect((await other.getByRole("alert").allInnerTexts()).join("")).toBe("");
+  await context.setOffline(false);
+  await other.evaluate("navigator.serviceWorker.ready");
+  await context.close();
+});

@@ -1,12 +1,12 @@
 /** Dialogs that change all fields of a door, or add a new door at a place of the map. */
+import { useMutation } from "@tanstack/react-query";
 import type { Tag } from "canvassing-client/api";
 import { type ReactNode, useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { randomUuid } from "../api/once.ts";
-import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { useDraft } from "../drafts/draft.tsx";
 import { Field, Fields, Input } from "../ui/field.tsx";
-import { Form } from "../ui/form.tsx";
-import { Modal } from "../ui/modal.tsx";
+import { FormDialog } from "../ui/form.tsx";
 import type { Position } from "./distance.ts";
 import { type Door, type DoorFields, targetOf, titleOf } from "./door.ts";
 import { recordOf } from "./door-view.tsx";
@@ -74,14 +74,17 @@ interface FieldsProps {
 function FieldsDialog({ title, record, texts, onClose, onSave, children }: FieldsProps) {
   const fields = [...people, ...places].map((name) => [name, [texts[name], LONGEST] as const] as const);
   const draft = useDraft<string>({ record, title, path: "/field" }, Object.fromEntries(fields));
-  const [error, setError] = useState<Error>();
-  const save = (): void => {
-    const now = Object.fromEntries([...people, ...places].map((name) => [name, draft.text(name)]));
-    onSave(fieldsToSend(texts, { ...texts, ...now })).then(() => {
+  const save = useMutation({
+    networkMode: "always",
+    mutationFn: () => {
+      const now = Object.fromEntries([...people, ...places].map((name) => [name, draft.text(name)]));
+      return onSave(fieldsToSend(texts, { ...texts, ...now }));
+    },
+    onSuccess: () => {
       draft.discard();
       onClose();
-    }, setError);
-  };
+    },
+  });
   const input = (name: Name, required = false) => (
     <Field key={name} label={labels[name]}>
       <Input required={required} inputMode={keyboards[name]} maxLength={limits.addressLine} {...draft.control(name)} />
@@ -89,16 +92,13 @@ function FieldsDialog({ title, record, texts, onClose, onSave, children }: Field
   );
   const hasAddress = places.some((name) => draft.text(name).trim() !== "");
   return (
-    <Modal title={title} onClose={onClose}>
-      <Form submit="Save" error={error} onSubmit={save}>
-        {people.map((name) => input(name))}
-        {input("address1", hasAddress)}
-        {input("address2")}
-        <Fields>{(["city", "state", "zip"] as const).map((name) => input(name, hasAddress))}</Fields>
-        {children}
-        <DraftNote draft={draft} />
-      </Form>
-    </Modal>
+    <FormDialog title={title} submit="Save" request={save} draft={draft} onClose={onClose}>
+      {people.map((name) => input(name))}
+      {input("address1", hasAddress)}
+      {input("address2")}
+      <Fields>{(["city", "state", "zip"] as const).map((name) => input(name, hasAddress))}</Fields>
+      {children}
+    </FormDialog>
   );
 }
 

@@ -19,6 +19,7 @@ import { type Door, targetOf, titleOf } from "./door.ts";
 import { DoorView, recordOf } from "./door-view.tsx";
 import { EditDoor, NewDoor } from "./edit.tsx";
 import style from "./field.module.css";
+import { Find } from "./find.tsx";
 import { FieldMap } from "./map.tsx";
 import { existingPhone, MOST_DOORS, openPhone, type Phone, PhoneContext, tooMany, useCopy, usePhone } from "./phone.ts";
 import { usePosition } from "./position.ts";
@@ -62,7 +63,7 @@ async function openDoors(issuer: string, user: number): Promise<Phone> {
 const DO_NOT = /\b(do not|don't|dnk|no soliciting)\b/i;
 
 type Dialog =
-  | { readonly kind: "today" | "edit" }
+  | { readonly kind: "today" | "find" | "edit" }
   | { readonly kind: "choose"; readonly doors: readonly Door[] }
   | { readonly kind: "new"; readonly position: Position };
 
@@ -159,6 +160,11 @@ function Field() {
       <div className={style.tools}>
         <Waiting />
         <Button onClick={() => setDialog({ kind: "today" })}>Today</Button>
+        <Button aria-label="Find a door" onClick={() => setDialog({ kind: "find" })}>
+          <Icon name="search" />
+        </Button>
+      </div>
+      <div className={style.locate}>
         <Button
           aria-pressed={isFollowing}
           aria-label="My position"
@@ -189,6 +195,9 @@ function Field() {
       </Sheet>
       {dialog?.kind === "today" && (
         <Today doors={doors} from={me?.position ?? door?.position} onOpen={open} onClose={() => setDialog(undefined)} />
+      )}
+      {dialog?.kind === "find" && (
+        <Find doors={doors} from={me?.position ?? door?.position} onOpen={open} onClose={() => setDialog(undefined)} />
       )}
       {dialog?.kind === "edit" && door !== undefined && (
         <EditDoor door={door} tags={tags} onClose={() => setDialog(undefined)} />

@@ -9,7 +9,7 @@ import style from "./field.module.css";
 const GO_BACK = /\b(back|return|follow|later|call)\b/i;
 const MOST = 200;
 
-interface TodayProps {
+export interface DoorsProps {
   readonly doors: readonly Door[];
   /** Where the rep is. */
   readonly from: Position | undefined;
@@ -17,13 +17,12 @@ interface TodayProps {
   readonly onClose: () => void;
 }
 
-export function Today({ doors, from, onOpen, onClose }: TodayProps) {
+export function Today({ doors, from, onOpen, onClose }: DoorsProps) {
   const visits = visitsOf(doors, new Date());
-  const metres = ({ position }: Door): number =>
-    from === undefined || position === undefined ? Number.MAX_VALUE : metresBetween(from, position);
-  const goBacks = doors
-    .filter(({ status }) => status !== null && GO_BACK.test(status.value))
-    .sort((a, b) => metres(a) - metres(b));
+  const goBacks = nearestFirst(
+    doors.filter(({ status }) => status !== null && GO_BACK.test(status.value)),
+    from,
+  );
   return (
     <Modal title="Today" onClose={onClose}>
       <div className={`stack tight inside ${style.large}`}>
@@ -46,6 +45,12 @@ export function Today({ doors, from, onOpen, onClose }: TodayProps) {
   );
 }
 
+export function nearestFirst(doors: readonly Door[], from: Position | undefined): readonly Door[] {
+  if (from === undefined) return doors;
+  const metres = ({ position }: Door) => (position === undefined ? Number.MAX_VALUE : metresBetween(from, position));
+  return doors.toSorted((a, b) => metres(a) - metres(b));
+}
+
 /** Returns the appointments of the day on which `now` is, in their order. */
 export function visitsOf(doors: readonly Door[], now: Date) {
   const day = now.toDateString();
@@ -55,7 +60,7 @@ export function visitsOf(doors: readonly Door[], now: Date) {
     .sort((a, b) => (a.startAt < b.startAt ? -1 : 1));
 }
 
-export function DoorList({ doors, onOpen }: Pick<TodayProps, "doors" | "onOpen">) {
+export function DoorList({ doors, onOpen }: Pick<DoorsProps, "doors" | "onOpen">) {
   return (
     <ul className={`stack tight list ${style.choices}`}>
       {doors.slice(0, MOST).map((door) => (

@@ -4,15 +4,15 @@ import { useLocation } from "wouter";
 import * as limits from "../../../shared/limits.ts";
 import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
-import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { useDraft } from "../drafts/draft.tsx";
 import { DeleteDialog } from "../ui/delete-dialog.tsx";
-import { Checks, Field, Input, Select } from "../ui/field.tsx";
+import { Field, Input } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
-import { permissions, roles } from "../users/labels.ts";
+import { RightsFields, rightsIn } from "../users/rights.tsx";
 import { isLive, stale, useKeys } from "./keys.ts";
 
 /** No prospect is assigned to a program, so a service account must see all prospects. */
-const choices = permissions.filter(([permission]) => permission !== "canViewAllProspects");
+const IMPLIED = "canViewAllProspects";
 
 /** `account` is undefined for a new one. */
 export function AccountForm({ account, onClose }: { account?: ServiceAccount; onClose: () => void }) {
@@ -26,12 +26,10 @@ export function AccountForm({ account, onClose }: { account?: ServiceAccount; on
       permissions: [(account?.permissions ?? []).join(), limits.name],
     },
   );
-  const [role] = roles.find(([one]) => one === draft.text("role")) ?? roles[0];
-  const chosen = draft.text("permissions").split(",");
   const save = useChange({
     run: () => {
-      const more = choices.map(([permission]) => permission).filter((permission) => chosen.includes(permission));
-      const body = { name: draft.text("name"), role, permissions: ["canViewAllProspects" as const, ...more] };
+      const { role, permissions } = rightsIn(draft);
+      const body = { name: draft.text("name"), role, permissions: [...new Set([IMPLIED, ...permissions] as const)] };
       if (account === undefined) return answer(api.POST("/api/service-accounts", { body }));
       return answer(api.PATCH("/api/service-accounts/{id}", { params: { path: { id: account.id } }, body }));
     },
@@ -43,22 +41,11 @@ export function AccountForm({ account, onClose }: { account?: ServiceAccount; on
     },
   });
   return (
-    <FormDialog title={title} submit="Save" request={save} onSubmit={() => save.mutate()} onClose={onClose}>
+    <FormDialog title={title} submit="Save" request={save} draft={draft} onClose={onClose}>
       <Field label="Name" name="name" hint="What the program does. Its records show this name.">
         <Input required {...draft.control("name")} />
       </Field>
-      <Field label="Role" name="role">
-        <Select options={roles} {...draft.control("role")} />
-      </Field>
-      {role === "sales" && (
-        <Checks
-          label="Sees all prospects, and also"
-          options={choices}
-          chosen={chosen}
-          onChange={(now) => draft.change("permissions", now.join())}
-        />
-      )}
-      <DraftNote draft={draft} />
+      <RightsFields draft={draft} label="Sees all prospects, and also" implied={IMPLIED} />
     </FormDialog>
   );
 }

@@ -10,7 +10,7 @@ import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
 import { amount, dateText, timeText } from "../ui/text.ts";
 import { Time } from "../ui/time.tsx";
-import { labelOf, permissionsOf } from "../users/labels.ts";
+import { labelOf, permissionsOf } from "../users/rights.tsx";
 import { AccountForm, DeleteAccount } from "./account-dialogs.tsx";
 import { type Action, ActionDialog, NewKeyDialog } from "./key-dialogs.tsx";
 import { daysLeft, isLive, useAccount, useKeys } from "./keys.ts";

@@ -7,7 +7,7 @@ import { type Column, DataTable } from "../ui/data-table.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer, Empty } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
-import { labelOf, permissionsOf } from "../users/labels.ts";
+import { labelOf, permissionsOf } from "../users/rights.tsx";
 import { AccountForm } from "./account-dialogs.tsx";
 import { isLive, useAccounts, useKeys } from "./keys.ts";
 

@@ -4,7 +4,7 @@ import { useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
-import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { useDraft } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { Checks, Field, Input, Select } from "../ui/field.tsx";
 import { notifyDone } from "../ui/notices.tsx";
@@ -50,7 +50,7 @@ export function NewKeyDialog({ account: { id, name }, onClose }: { account: Serv
       submit="Create the key"
       request={create}
       isReady={scopes.length > 0}
-      onSubmit={() => create.mutate()}
+      draft={draft}
       onClose={onClose}
     >
       <Field label="Name" name="name" hint="Where the key is used.">
@@ -80,7 +80,6 @@ export function NewKeyDialog({ account: { id, name }, onClose }: { account: Serv
           </Button>
         ))}
       </div>
-      <DraftNote draft={draft} />
     </SecretDialog>
   );
 }
@@ -137,7 +136,6 @@ export function ActionDialog({ accountId, apiKey: { id: keyId, name }, action, o
       submit={submit}
       danger={action === "Revoke"}
       request={change}
-      onSubmit={() => change.mutate()}
       onClose={onClose}
     >
       <p>{text}</p>

@@ -100,11 +100,13 @@ export function BulkDialog({ target, onClose, onStarted }: BulkDialogProps) {
       submit={kind === undefined || total === undefined ? "Start" : textOf(kind, total, chosen)}
       isAside
       danger={kind === "delete"}
-      request={start}
-      isReady={hasSome && isConfirmed}
-      onSubmit={() => {
-        if (action !== undefined && total !== undefined) start.mutate({ action, expectedCount: total });
+      request={{
+        ...start,
+        mutate: () => {
+          if (action !== undefined && total !== undefined) start.mutate({ action, expectedCount: total });
+        },
       }}
+      isReady={hasSome && isConfirmed}
       onClose={onClose}
     >
       <Field label="Change">

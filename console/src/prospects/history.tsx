@@ -124,7 +124,7 @@ function NewAppointment({ prospect, onClose }: { prospect: ProspectDetail; onClo
       title="New appointment"
       submit="Create the appointment"
       request={create}
-      onSubmit={() => create.mutate()}
+      draft={draft}
       onClose={onClose}
     >
       <Field label="Title" name="title">
@@ -133,7 +133,6 @@ function NewAppointment({ prospect, onClose }: { prospect: ProspectDetail; onClo
       <Field label="Begins at" name="startAt" hint="In the time zone of this device">
         <Input type="datetime-local" required {...draft.control("startAt")} />
       </Field>
-      <DraftNote draft={draft} />
     </FormDialog>
   );
 }

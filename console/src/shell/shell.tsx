@@ -8,7 +8,7 @@ import { Select } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notices } from "../ui/notices.tsx";
 import { lazily, Part } from "../ui/states.tsx";
-import { labelOf } from "../users/labels.ts";
+import { labelOf } from "../users/rights.tsx";
 import { Connection } from "./connection.tsx";
 import icon from "./icon.svg";
 import { Keys } from "./keys.tsx";

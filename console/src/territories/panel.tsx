@@ -5,7 +5,6 @@ import { useEffect, useState } from "react";
 import { Link } from "wouter";
 import { FieldError } from "../api/faults.ts";
 import { mayManage, nameOf, useMe, useUserOptions } from "../api/reference.ts";
-import { DraftNote } from "../drafts/draft.tsx";
 import { editPolygon } from "../map/draw.ts";
 import { closed } from "../map/features.ts";
 import { useStats } from "../map/queries.ts";
@@ -194,8 +193,8 @@ export function TerritoryForm({ edited, onClose }: FormProps) {
     <FormDialog
       title={territory === undefined ? "New territory" : "Edit the territory"}
       submit="Save"
-      request={{ isPending: save.isPending, error: fault ?? save.error }}
-      onSubmit={submit}
+      request={{ isPending: save.isPending, error: fault ?? save.error, mutate: submit }}
+      draft={draft}
       onClose={onClose}
     >
       <Field label="Name" name="name">
@@ -207,7 +206,6 @@ export function TerritoryForm({ edited, onClose }: FormProps) {
       <Field label="Corners" name={POLYGON} hint="One corner a line: longitude, latitude. At least three.">
         <TextArea rows={6} {...draft.control(POLYGON)} />
       </Field>
-      <DraftNote draft={draft} />
     </FormDialog>
   );
 }

@@ -1,12 +1,11 @@
 /** A dialog that asks before a record is deleted. */
 import type { ReactNode } from "react";
-import { FormDialog } from "./form.tsx";
+import { type DialogProps, FormDialog } from "./form.tsx";
 
-interface DeleteProps {
+interface DeleteProps extends Pick<DialogProps, "request"> {
   /** For example `webhook`. */
   readonly what: string;
   readonly name: string;
-  readonly request: { readonly isPending: boolean; readonly error: Error | null; readonly mutate: () => void };
   readonly onClose: () => void;
   /** What the deletion means. */
   readonly children: ReactNode;
@@ -14,14 +13,7 @@ interface DeleteProps {
 
 export function DeleteDialog({ what, name, request, onClose, children }: DeleteProps) {
   return (
-    <FormDialog
-      title={`Delete ${name}?`}
-      submit={`Delete the ${what}`}
-      danger
-      request={request}
-      onSubmit={() => request.mutate()}
-      onClose={onClose}
-    >
+    <FormDialog title={`Delete ${name}?`} submit={`Delete the ${what}`} danger request={request} onClose={onClose}>
       <p>{children}</p>
     </FormDialog>
   );

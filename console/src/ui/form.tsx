@@ -1,7 +1,8 @@
 /** A form with one button that sends it. If the request fails, the form says why, and marks the fields that are wrong. */
-import { createContext, type ReactNode, useId, useState } from "react";
+import { type ComponentProps, createContext, type ReactNode, useId, useState } from "react";
 import { RequestFailed } from "../api/client.ts";
 import { FieldError, type FieldFault } from "../api/faults.ts";
+import { DraftNote } from "../drafts/draft.tsx";
 import { Button } from "./button.tsx";
 import style from "./form.module.css";
 import { Modal, type ModalProps } from "./modal.tsx";
@@ -61,18 +62,26 @@ export function Form({ onSubmit, submit, isBusy = false, danger = false, error =
 
 const withLabel = (label: string, text: string): string => (label === "" ? text : `${label}: ${text}`);
 
-export interface DialogProps extends Omit<FormProps, "isBusy">, Pick<ModalProps, "title" | "onClose" | "isAside"> {
+export interface DialogProps
+  extends Omit<FormProps, "isBusy" | "error" | "onSubmit">,
+    Pick<ModalProps, "title" | "onClose" | "isAside"> {
   /** The request that the form sends. */
-  readonly request: { readonly isPending: boolean; readonly error: Error | null };
+  readonly request: { readonly isPending: boolean; readonly error: Error | null; readonly mutate: () => void };
+  /** The drafts of the fields. */
+  readonly draft?: ComponentProps<typeof DraftNote>["draft"];
   /** False while the user has not chosen everything. */
   readonly isReady?: boolean;
 }
 
 /** A dialog with a form. */
-export function FormDialog({ title, onClose, isAside = false, request, isReady = true, ...form }: DialogProps) {
+export function FormDialog({ title, onClose, isAside, request, isReady = true, draft, ...form }: DialogProps) {
+  const { isPending, error, mutate } = request;
   return (
     <Modal title={title} onClose={onClose} isAside={isAside}>
-      <Form isBusy={request.isPending || !isReady} error={request.error} {...form} />
+      <Form isBusy={isPending || !isReady} error={error} onSubmit={() => mutate()} {...form}>
+        {form.children}
+        {draft !== undefined && <DraftNote draft={draft} />}
+      </Form>
     </Modal>
   );
 }

@@ -14,7 +14,7 @@ export interface ModalProps {
   /** Called when the user presses Escape or the button in the corner. Undefined while nothing may close the dialog. */
   readonly onClose: (() => void) | undefined;
   /** True if the dialog is a sheet at the side of a wide screen, so that the user still sees the rest of the page. */
-  readonly isAside?: boolean;
+  readonly isAside?: boolean | undefined;
   readonly children: ReactNode;
 }
 

@@ -5,16 +5,16 @@ import * as limits from "../../../shared/limits.ts";
 import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
 import { isAdmin, nameOf, useMe, useUsers } from "../api/reference.ts";
-import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { useDraft } from "../drafts/draft.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
-import { Checks, Field, Fields, Input, Select } from "../ui/field.tsx";
+import { Field, Fields, Input } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
 import { notifyDone } from "../ui/notices.tsx";
 import { Page } from "../ui/page.tsx";
 import { Answer } from "../ui/states.tsx";
-import { labelOf, permissions, permissionsOf, roles } from "./labels.ts";
+import { labelOf, permissionsOf, RightsFields, rightsIn } from "./rights.tsx";
 
 export function UsersPage() {
   const query = useUsers();
@@ -93,17 +93,11 @@ function UserForm({ user, onClose }: { user: User | undefined; onClose: () => vo
       isActive: [String(user?.isActive ?? true), CHOICE],
     },
   );
-  const [role] = roles.find(([one]) => one === draft.text("role")) ?? roles[0];
-  const chosen = draft.text("permissions").split(",");
   const isActive = draft.text("isActive") === "true";
   const save = useChange({
     run: () => {
-      const body = {
-        firstName: draft.text("firstName"),
-        lastName: draft.text("lastName"),
-        role,
-        permissions: permissions.flatMap(([permission]) => (chosen.includes(permission) ? [permission] : [])),
-      };
+      const names = { firstName: draft.text("firstName"), lastName: draft.text("lastName") };
+      const body = { ...names, ...rightsIn(draft) };
       if (user === undefined) return answer(api.POST("/api/users", { body: { ...body, email: draft.text("email") } }));
       return answer(api.PATCH("/api/users/{id}", { params: { path: { id: user.id } }, body: { ...body, isActive } }));
     },
@@ -119,7 +113,7 @@ function UserForm({ user, onClose }: { user: User | undefined; onClose: () => vo
       title={user === undefined ? "Invite a user" : "Edit the user"}
       submit={user === undefined ? "Send the invitation" : "Save"}
       request={save}
-      onSubmit={() => save.mutate()}
+      draft={draft}
       onClose={onClose}
     >
       <Fields>
@@ -133,17 +127,7 @@ function UserForm({ user, onClose }: { user: User | undefined; onClose: () => vo
       <Field label="E-mail" name="email">
         <Input type="email" required disabled={user !== undefined} {...draft.control("email")} />
       </Field>
-      <Field label="Role" name="role">
-        <Select options={roles} {...draft.control("role")} />
-      </Field>
-      {role === "sales" && (
-        <Checks
-          label="Permissions"
-          options={permissions}
-          chosen={chosen}
-          onChange={(now) => draft.change("permissions", now.join())}
-        />
-      )}
+      <RightsFields draft={draft} label="Permissions" />
       {user !== undefined && (
         <label className="row">
           <input
@@ -154,7 +138,6 @@ function UserForm({ user, onClose }: { user: User | undefined; onClose: () => vo
           May sign in
         </label>
       )}
-      <DraftNote draft={draft} />
     </FormDialog>
   );
 }

@@ -115,7 +115,6 @@ function RotateDialog({ webhookId: id, onClose }: { webhookId: number; onClose: 
       title="New secret"
       submit="Make a new secret"
       request={rotate}
-      onSubmit={() => rotate.mutate()}
       onClose={onClose}
     >
       <p>For 24 hours, deliveries are signed with the old secret too, so that receivers can change in peace.</p>
@@ -195,8 +194,7 @@ function ReplayDialog({ webhookId, onClose }: { webhookId: number; onClose: () =
     <FormDialog
       title="Send deliveries again"
       submit="Send again"
-      request={replay}
-      onSubmit={() => replay.mutate(range)}
+      request={{ ...replay, mutate: () => replay.mutate(range) }}
       onClose={onClose}
     >
       <Fields>

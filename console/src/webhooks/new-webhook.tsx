@@ -3,7 +3,7 @@ import { useLocation } from "wouter";
 import * as limits from "../../../shared/limits.ts";
 import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
-import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { useDraft } from "../drafts/draft.tsx";
 import { Checks, Field, Input } from "../ui/field.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { useEventTypes } from "./queries.ts";
@@ -40,7 +40,7 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
       title="New webhook"
       submit="Create the webhook"
       request={create}
-      onSubmit={() => create.mutate()}
+      draft={draft}
       onClose={onClose}
     >
       <Field label="Name" name="name">
@@ -59,7 +59,6 @@ export function NewWebhookDialog({ onClose }: { onClose: () => void }) {
         chosen={events}
         onChange={(chosen) => draft.change("events", chosen.join())}
       />
-      <DraftNote draft={draft} />
     </SecretDialog>
   );
 }

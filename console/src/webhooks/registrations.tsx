@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { useChange } from "../api/change.ts";
 import { answer, api } from "../api/client.ts";
-import { DraftNote, useDraft } from "../drafts/draft.tsx";
+import { useDraft } from "../drafts/draft.tsx";
 import { Button } from "../ui/button.tsx";
 import { type Column, DataTable } from "../ui/data-table.tsx";
 import { DeleteDialog } from "../ui/delete-dialog.tsx";
@@ -163,8 +163,8 @@ function RegistrationForm({ webhookId, registration, onClose }: FormProps) {
     <FormDialog
       title={registration === undefined ? "Add a registration" : "Edit the registration"}
       submit={registration === undefined ? "Add" : "Save"}
-      request={save}
-      onSubmit={() => save.mutate({ event, built, delayMinutes: Number(delay), button })}
+      request={{ ...save, mutate: () => save.mutate({ event, built, delayMinutes: Number(delay), button }) }}
+      draft={draft}
       onClose={onClose}
     >
       {registration !== undefined && <p>What already waits to be sent keeps its time and its content.</p>}
@@ -193,7 +193,6 @@ function RegistrationForm({ webhookId, registration, onClose }: FormProps) {
           <Input {...draft.control("button")} />
         </Field>
       </Fields>
-      <DraftNote draft={draft} />
     </FormDialog>
   );
 }
