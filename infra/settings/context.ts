@@ -41,14 +41,14 @@ const address = {
     description: "name of this deployment, such as `test`",
     default: "none",
     effect:
-      "several deployments in one account: the stacks are `Canvassing-test` and `Canvassing-test-Data`, and admin commands choose them by `--stage test`. Another name means another, empty deployment",
+      "allows several deployments in one account. With `test`, the stacks are `Canvassing-test` and `Canvassing-test-Data`, and admin commands choose them by `--stage test`. A change of the name makes another, empty deployment",
     cost: "each deployment costs its own requests, storage, keys and alarms",
   }),
   domain: matching(DOMAIN_NAME, "a domain name in lower case").register(settingTexts, {
     description: "domain name of the API, such as `api.example.com`. Needs `certificate`",
     default: "none: clients use API Gateway's URL, which changes when the service is deployed anew",
     effect:
-      "[a URL that survives the service](deploy.md#a-domain-of-your-own). The deployment has the outputs `DomainTarget` and `DomainTargetZone` for the DNS record",
+      "the API gets [a URL that stays the same](deploy.md#a-domain-of-your-own), even if the service is destroyed and deployed again. The deployment has the outputs `DomainTarget` and `DomainTargetZone` for the DNS record",
   }),
   certificate: matching(
     /^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]+$/,
@@ -75,14 +75,15 @@ const address = {
 const size = {
   preset: z._default(oneOf(presets), "small").register(settingTexts, {
     description: "`small` or `production`",
-    effect: "[the use of the account's concurrency](deploy.md#concurrency). `small` fits a new account",
+    effect:
+      "decides [how the deployment uses the account's concurrency](deploy.md#concurrency). `small` fits a new account",
     cost: "`production` gives some functions more memory. A reservation is free",
   }),
   accountConcurrency: count(10, 1_000_000).register(settingTexts, {
     description: "the account's quota of concurrent executions",
     default: "10; 1000 with the preset `production`",
     effect:
-      "`cdk synth` refuses reservations that do not fit in it, and with less than 18, jobs change records slowly. Give each deployment in the account its part",
+      "`cdk synth` refuses reservations that exceed the quota. With less than 18, jobs change records slowly. If the account has several deployments, give each of them a part of the quota",
   }),
   deliverySenders: count(2, 1_000).register(settingTexts, {
     description: "the number of concurrent senders of webhooks",
@@ -99,7 +100,7 @@ const size = {
   }),
   companyRate: count(1, 1_000).register(settingTexts, {
     description:
-      "the requests per second that one company may send. Companies share 32 throttles by a hash of their ids",
+      "the requests per second that one company may send. There are 32 throttles for all companies, so some companies share one",
     default: "20; 200 with the preset `production`",
     effect: "API Gateway answers requests above it with 429, so that no company uses up the requests of the others",
   }),
@@ -116,8 +117,8 @@ const size = {
       "the environments that Lambda keeps ready of each of three functions: lists, reads of one prospect, and creates",
     default: "0",
     effect:
-      "fewer requests wait 0.3 s for a start. A lone rep notices it at half of the lists, unless `canary` calls the functions; from 50 reps " +
-      "on hardly any request meets a start ([latency](latency.md)). It needs a quota that leaves 100 executions unreserved. Change it in a " +
+      "fewer requests wait 0.3 s for a start. A deployment with one rep notices it at half of the lists, unless `canary` calls the functions; from 50 " +
+      "reps on, hardly any request waits for a start ([latency](latency.md)). The setting needs a quota that leaves 100 executions unreserved. Change it in a " +
       "[deployment of its own](deploy.md#environments-that-are-kept-ready)",
     cost: "$61 a month for each with the preset `production`, of which lists take $44",
   }),
@@ -184,7 +185,7 @@ const existing = {
   bucket: matching(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/, "the name of a bucket").register(settingTexts, {
     description: "name of a retained bucket",
     default: "a new bucket",
-    effect: "adopts the bucket, likewise",
+    effect: "adopts the bucket. Keep the key afterwards",
   }),
   secretsKey: matching(
     /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[\w-]+$/,
@@ -253,7 +254,7 @@ const retention = {
   recoveryDays: z._default(wholeNumber(1, 35), standardRetention.recoveryDays).register(settingTexts, {
     description: "days: 1 to 35",
     effect:
-      "[point-in-time recovery](keep.md#restore-the-whole-table) reaches back so far. Deleted data can be restored as long",
+      "[point-in-time recovery](keep.md#restore-the-whole-table) reaches back this many days. Deleted data can be restored for as long",
     cost: "none: the price depends on the size of the table only",
   }),
 };
@@ -299,7 +300,7 @@ const costs = {
     description: "dollars a month. Needs `alarmEmail`",
     default: "none",
     effect:
-      "AWS Budgets sends a mail to `alarmEmail` when the costs of the whole account are above 80 % of it, and when they will probably be above it at the end of the month",
+      "AWS Budgets sends a mail to `alarmEmail` in two cases: the costs of the whole account are above 80 % of this amount, or they will probably be above the amount at the end of the month",
   }),
   tags: z
     .optional(
