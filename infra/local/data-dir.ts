@@ -51,7 +51,7 @@ const FORM = "1.1.0";
 /** The content of the file `complete` until the first start has loaded all demo data. After that, the content is FORM. */
 const BEGUN = "begun";
 
-/** The names of the data, which a start removes if the first start was interrupted or the data is deleted first. */
+/** The names of the files and folders with data. A start removes them with `--fresh`, or if the first start was interrupted. */
 const DATA = [
   ...["tables.db", "tables.db-wal", "tables.db-shm", "tables.db-journal"],
   ...["positions.json", "encryption-keys.json", "queues"],

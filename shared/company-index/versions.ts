@@ -38,7 +38,7 @@ export class NewestVersions {
     this.#ages[slot] = age;
   }
 
-  /** Returns true if a newer version than `version` was added, or the same version with a higher age than `age`. */
+  /** Returns true if a newer version of the record than `version` was added, or the same version from a part with a higher `age`. */
   supersedes(id: number, version: number, age: number): boolean {
     const slot = this.#slotOf(id);
     return this.#ids[slot] === id && isOlder(version, age, doubleAt(this.#versions, slot), uint32At(this.#ages, slot));

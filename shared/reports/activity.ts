@@ -188,7 +188,10 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
 
 type Key = string | number | null;
 
-/** The key of a group is a day, or the id of a user, status or prospect. `byTerritory` adds up the counts of prospects. */
+/**
+ * The counts of each group. The key of a group is a day, or the id of a user, status or prospect. A report by territory also groups by
+ * prospect. `byTerritory` then adds up the counts of the prospects in each territory.
+ */
 class Groups implements Counting {
   readonly #groupBy: ActivityQuery["groupBy"];
   readonly #days: DaysOfZone;

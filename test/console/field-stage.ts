@@ -1,4 +1,4 @@
-/** Gives the tests of the field mode a rep with eight doors, whose phone has opened the field mode. */
+/** Gives the tests of the field mode a rep with eight assigned prospects (doors), whose phone has opened the field mode. */
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import { dataOf } from "../harness/shapes.ts";

@@ -47,8 +47,8 @@ test.each(floods)(
 );
 
 /**
- * For each route, this many clients at once close the connection when they have begun to read the answer. The function of a route has fewer
- * environments.
+ * For each route, this many clients at once close the connection when they have begun to read the answer. They are more than the
+ * environments of a function, so each environment has a client that does this.
  */
 const READERS = 10;
 

@@ -27,7 +27,8 @@ export interface Verdict {
 /**
  * @param phases in the first phase, all companies send their usual requests; with the option `--noisy`, the large company sends more
  * requests than usual in the last phase
- * @param maxRatio the largest `ratio` that the verdict accepts; 0 accepts every ratio
+ * @param maxRatio the largest `ratio` that the verdict accepts. The ratio says how much slower the requests of the other companies were in
+ * the last phase. 0 accepts every ratio.
  */
 export function verdictOf(
   phases: readonly Judged[],

@@ -98,8 +98,8 @@ afterEachOne(({ task: { name, file } }) => {
 });
 `;
 /**
- * A test file that exists only in the copy. It tests all laws of conditional writes as unit tests. In the repository, some of these tests
- * are deep tests.
+ * A test file that exists only in the copy of the service. It runs all laws of conditional writes as unit tests, because `missedConditions`
+ * runs only unit tests. In the repository, some of these laws are in a file `.deep.test.ts`.
  */
 const LAWS = "test/power/all-laws.test.ts";
 const ALL_LAWS = `/** Runs all laws. */

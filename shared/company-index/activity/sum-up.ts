@@ -30,7 +30,7 @@ export const VERSIONS_PER_SUM = 32;
  * log has grown by about half of the bytes that the last one wrote.
  */
 const BYTES_PER_VERSION = 512;
-/** Above these limits, an addition takes no further row. DynamoDB limits a transaction to 4 MB and 100 rows. */
+/** A transaction that reaches one of these limits adds no further row of the log to the sums. DynamoDB allows it 4 MB and 100 rows. */
 const BYTES_AT_ONCE = 1_000_000;
 const DAYS_AT_ONCE = 30;
 /** Maximum number of cells in a row of sums, and of facts in a row of facts. DynamoDB limits a row to 400 KB. */

@@ -23,7 +23,10 @@ export class Words {
   /** The byte offset of each word, and the end of the last word. */
   readonly #starts: Uint32Array;
   readonly #texts: Uint16Array | Uint32Array;
-  /** The first position in `#texts` of each word of several texts, and then the position at which the texts of the other words begin. */
+  /**
+   * For each word that occurs in more than one text, the position in `#texts` of its first text. The last element is the position at which
+   * the texts of the other words begin.
+   */
   readonly #textStarts: Uint32Array;
   readonly #grams: Grams;
   /** Number of words in each part of the trigram filter. */

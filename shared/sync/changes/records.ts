@@ -1,4 +1,4 @@
-/** Makes the items of the selected records of a page of changes, from the records' current rows. */
+/** Makes the items of one page of `GET /api/changes`. It reads the current row of each record that was selected for the page. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
@@ -51,7 +51,10 @@ interface EndOfLog {
    * missing and appear in the log later, because DynamoDB does not isolate a Query from transactions.
    */
   readonly since: number;
-  /** The prospects whose notes and appointments a change may have made visible or hidden, even if the client has the change. */
+  /**
+   * The prospects whose assignee has changed, so that the client may now see their notes and appointments, or no longer. They are also here
+   * if the client has the change of the prospect itself.
+   */
   readonly moved: ReadonlySet<number>;
 }
 

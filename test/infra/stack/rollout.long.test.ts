@@ -68,7 +68,7 @@ test("neither another rollout nor another preset changes what API Gateway and th
       .map(({ id, properties }) => ({ id, properties })),
     sources: all("AWS::Lambda::EventSourceMapping").map(({ id, properties }) => [id, properties.FunctionName]),
   });
-  expect(invoked(template).roles).toHaveLength(2);
+  expect(invoked(template).roles).toHaveLength(3);
   expect(invoked(direct)).toEqual(invoked(template));
   expect(invoked(small)).toEqual(invoked(template));
 });
