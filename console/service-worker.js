@@ -14,7 +14,6 @@ addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET") return;
-  event.waitUntil(existingCache());
   if (origin !== location.origin) event.respondWith(streetsOf(request));
   else if (pathname.startsWith("/assets/")) event.respondWith(fileOf(request));
   else if (request.mode === "navigate" && !/^\/(?:api|docs|health|local|openapi)/.test(pathname)) {
@@ -39,28 +38,8 @@ async function dropOldFiles() {
 
 const keptOf = (path) => caches.match(path, { cacheName: CACHE });
 
-let opened;
-/**
- * Returns the cache, or undefined if a page has removed the worker and its cache. The worker then still runs until the page is closed. The
- * cache is opened with the first request, before its page can remove the cache: to open it after that would create it again.
- */
-const existingCache = () => {
-  opened ??= caches.has(CACHE).then((isThere) => (isThere ? caches.open(CACHE) : undefined));
-  return opened;
-};
-
-async function keep(path, response) {
-  await (await existingCache())?.put(path, response);
-}
-
 /** A file never changes, because its name contains a hash of its content. */
-async function fileOf(request) {
-  const kept = await keptOf(request.url);
-  if (kept !== undefined) return kept;
-  const response = await fetch(request);
-  if (response.ok) await keep(request.url, response.clone());
-  return response;
-}
+const fileOf = async (request) => (await keptOf(request.url)) ?? fetch(request);
 
 /** A tile never changes, because its URL contains its version. The style and the list of the tiles name the newest version. */
 async function streetsOf(request) {
@@ -72,13 +51,7 @@ async function streetsOf(request) {
 
 /** The page comes from the service if the service answers, so that a new build is used at once. */
 async function pageOf(event) {
-  const answered = fetch(event.request).then(async (response) => {
-    const isPage =
-      response.ok && !response.redirected && (response.headers.get("Content-Type") ?? "").startsWith("text/html");
-    if (isPage) await keep(PAGE, response.clone());
-    return response;
-  });
-  event.waitUntil(answered.catch(() => undefined));
+  const answered = fetch(event.request);
   const late = new Promise((resolve) => setTimeout(resolve, PAGE_MS));
   const response = await Promise.race([answered.catch(() => undefined), late]);
   return response ?? (await keptOf(PAGE)) ?? answered;

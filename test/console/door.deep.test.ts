@@ -218,10 +218,25 @@ test("after a long press on the map, the user adds a door", async () => {
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Street and number").fill("11 Elm St");
-  await press("Save");
+  await dialog.getByRole("button", { name: "Save" }).dblclick();
   await expect.poll(() => title().textContent()).toBe("11 Elm St");
   await press("Interested");
   await expect.poll(async () => (await statusesOf(team))["11 Elm St"]).toBe("Interested");
+  const { items } = dataOf(await team.admin.GET("/api/prospects"));
+  expect(items.filter(({ address }) => address?.address1 === "11 Elm St")).toHaveLength(1);
+});
+
+test("a door can be added with a name and without an address", async () => {
+  browserOr();
+  await jumpTo(page, [-104.96, 39.73], 17);
+  await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
+  await dialog().getByLabel("Name").fill("Shed");
+  for (const part of ["Street and number", "City", "State", "Postal code"]) await dialog().getByLabel(part).fill("");
+  await press("Save");
+  await expect.poll(() => title().textContent()).toBe("Shed");
+  const shed = async () => dataOf(await team.admin.GET("/api/prospects")).items.filter(({ name }) => name === "Shed");
+  await expect.poll(async () => (await shed()).map(({ address }) => address)).toEqual([null]);
+  await upToDate(page);
 });
 
 test("an appointment takes two taps, is in the list of today, and can be moved and cancelled", async () => {

@@ -50,6 +50,30 @@ test("a double tap sets the status of one door, the walk leaves out Do Not Knock
   await page.getByText("You have been at all doors.").waitFor();
 });
 
+test("the next door appears when this device has stored the status, and has the focus of a keyboard", async () => {
+  browserOr();
+  const stored = page.evaluate(`(async () => {
+    const answer = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
+    const { name } = (await indexedDB.databases()).find(({ name }) => name.startsWith("canvassing-field"));
+    const db = await answer(indexedDB.open(name));
+    window.isWatching = true;
+    const door = document.querySelector("[aria-label='Door'] h2").parentElement.parentElement.parentElement;
+    await new Promise((resolve) => new MutationObserver(resolve).observe(door, { subtree: true, childList: true }));
+    const count = await answer(db.transaction("outbox").objectStore("outbox").count());
+    db.close();
+    return count;
+  })()`);
+  await expect.poll(() => page.evaluate("window.isWatching === true")).toBe(true);
+  await rep.context.setOffline(true);
+  const before = await title();
+  await page.getByRole("button", { name: "Interested", exact: true }).press("Enter");
+  expect(await stored).toBe(1);
+  await expect.poll(title).not.toBe(before);
+  await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe(await title());
+  await rep.context.setOffline(false);
+  await upToDate();
+});
+
 test("a link to a door opens it", async () => {
   browserOr();
   const three = (await prospects()).find(({ address }) => address?.address1 === "3 Elm St");

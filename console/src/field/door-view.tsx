@@ -1,6 +1,6 @@
 /** One door in the sheet: its status as buttons, a note, and what else the rep can do there. */
 import type { Status, Tag } from "canvassing-client/api";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { NOTE } from "../api/notes.ts";
 import { DraftNote, useDraft } from "../drafts/draft.tsx";
@@ -23,7 +23,8 @@ interface DoorProps {
   readonly statuses: readonly Status[];
   readonly tags: readonly Tag[];
   readonly me: Position | undefined;
-  readonly onStatus: (status: Status) => void;
+  /** Resolves when this device has stored the status. */
+  readonly onStatus: (status: Status) => Promise<unknown>;
   readonly onNote: (body: string) => void;
   readonly onNext: () => void;
   readonly onEdit: () => void;
@@ -38,10 +39,20 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
   const active = statuses.filter(({ isActive }) => isActive);
   const [hasMore, setMore] = useState(false);
   const [isSettled, setSettled] = useState(false);
+  const isStoring = useRef(false);
+  const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
+    // The button that had the focus has gone with the last door.
+    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
     const timer = setTimeout(() => setSettled(true), SETTLED_MS);
     return () => clearTimeout(timer);
   }, []);
+  const press = async (chosen: Status): Promise<void> => {
+    if (isStoring.current) return;
+    isStoring.current = true;
+    await onStatus(chosen);
+    isStoring.current = false;
+  };
   const shown = hasMore ? active : active.slice(0, FIRST_STATUSES);
   const distance = me === undefined || position === undefined ? "" : ` · ${metresText(metresBetween(me, position))}`;
   const tagNames = door.tags.flatMap((id) => tags.find((tag) => tag.id === id)?.value ?? []);
@@ -49,7 +60,9 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
     <>
       <header className={style.head}>
         <div>
-          <h2>{titleOf(door)}</h2>
+          <h2 ref={heading} tabIndex={-1}>
+            {titleOf(door)}
+          </h2>
           <p>
             {address !== null && name !== null && <span>{name} · </span>}
             <StatusMark status={status} />
@@ -60,7 +73,7 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
       </header>
       <fieldset className={style.statuses} aria-label="Status" disabled={!isSettled}>
         {shown.map((one) => (
-          <button key={one.id} type="button" aria-pressed={one.id === status?.id} onClick={() => onStatus(one)}>
+          <button key={one.id} type="button" aria-pressed={one.id === status?.id} onClick={() => void press(one)}>
             <span style={{ background: one.color }} aria-hidden="true" />
             {one.value}
           </button>

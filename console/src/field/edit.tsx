@@ -1,7 +1,7 @@
 /** Dialogs that change all fields of a door, or add a new door at a place of the map. */
 import { useMutation } from "@tanstack/react-query";
 import type { Tag } from "canvassing-client/api";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { randomUuid } from "../api/once.ts";
 import { useDraft } from "../drafts/draft.tsx";
@@ -56,8 +56,9 @@ export function fieldsToSend(before: Texts, now: Texts): Record<string, unknown>
   const differs = (name: Name): boolean => before[name].trim() !== now[name].trim();
   const value = (name: Name): string | null => now[name].trim() || null;
   const changed = people.filter(differs).map((name) => [name, value(name)]);
+  const hasAddress = places.some((name) => value(name) !== null);
   const address = places.some(differs)
-    ? { address: Object.fromEntries(places.map((name) => [name, value(name)])) }
+    ? { address: hasAddress ? Object.fromEntries(places.map((name) => [name, value(name)])) : null }
     : {};
   return { ...Object.fromEntries(changed), ...address };
 }
@@ -150,6 +151,13 @@ interface NewDoorProps {
 
 export function NewDoor({ position: [lng, lat], near, onClose, onMade }: NewDoorProps) {
   const phone = usePhone();
+  // A second tap on the button must not make a second door.
+  const made = useRef<Promise<string>>(undefined);
+  const make = async (fields: Record<string, unknown>): Promise<string> => {
+    const clientRecordId = randomUuid();
+    await phone.act({ type: "prospect.create", clientRecordId, fields: { ...fields, lat, lng } });
+    return `prospects/${clientRecordId}`;
+  };
   const address = near?.address ?? null;
   const empty = { name: null, phoneNumber: null, secondaryPhoneNumber: null, emailAddress: null };
   const texts = { ...textsOf({ ...empty, address }), address1: "", address2: "" };
@@ -160,9 +168,11 @@ export function NewDoor({ position: [lng, lat], near, onClose, onMade }: NewDoor
       texts={texts}
       onClose={onClose}
       onSave={async (fields) => {
-        const clientRecordId = randomUuid();
-        await phone.act({ type: "prospect.create", clientRecordId, fields: { ...fields, lat, lng } });
-        onMade(`prospects/${clientRecordId}`);
+        made.current ??= make(fields).catch((error: unknown) => {
+          made.current = undefined;
+          throw error;
+        });
+        onMade(await made.current);
       }}
     />
   );

@@ -215,7 +215,7 @@ function addLayers(map: MapLibre, pins: Feature[]): void {
       paint: {
         "circle-radius": pinRadius(5),
         "circle-color": "rgba(0,0,0,0)",
-        "circle-stroke-color": "#17202b",
+        "circle-stroke-color": "#2f7bff",
         "circle-stroke-width": 3,
       },
     },

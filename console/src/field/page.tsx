@@ -104,6 +104,7 @@ function Field() {
     setDirection(directionOf(door?.place, next.place, direction));
     setKey(next.key);
   };
+  /** A user who has opened another door while the change was stored stays there. */
   const goOn = (from: Door): void => {
     visited.current.add(from.key);
     const step = nextStop(doors, from, direction, isOpen);
@@ -114,21 +115,20 @@ function Field() {
       return;
     }
     setDirection(step.direction);
-    setKey(step.stop.key);
+    setKey((now) => (now === undefined || now === from.key ? step.stop.key : now));
   };
-  const setStatus = (at: Door, status: Status): void => {
+  const setStatus = async (at: Door, status: Status): Promise<void> => {
     const change = (currentStatusId: number | null) =>
       phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } });
     const before = at.status?.id ?? null;
     // The undo of an earlier door would be taken for that of this door.
     dismiss(notice.current);
-    // The message appears when this device has stored the change.
-    change(status.id).then(() => {
-      notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
-        change(before).catch(notifyFailed);
-        setKey(at.key);
-      });
-    }, notifyFailed);
+    // The next door says that the change is safe, so it appears when this device has stored the change.
+    await change(status.id);
+    notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
+      change(before).catch(notifyFailed);
+      setKey(at.key);
+    });
     // A rep who has begun a note at this door stays there.
     const hasDraft = drafts.all().some((draft) => draft.record === recordOf(at) && draft.field === NOTE);
     if (!hasDraft) goOn(at);
@@ -186,7 +186,7 @@ function Field() {
             statuses={statuses}
             tags={tags}
             me={me?.position}
-            onStatus={(status) => setStatus(door, status)}
+            onStatus={(status) => setStatus(door, status).catch(notifyFailed)}
             onNote={(body) => addNote(door, body)}
             onNext={() => goOn(door)}
             onEdit={() => setDialog({ kind: "edit" })}

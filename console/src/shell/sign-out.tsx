@@ -3,7 +3,7 @@
  * copy of the user's data is deleted.
  */
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useSyncExternalStore } from "react";
 import { Link } from "wouter";
 import { signOut } from "../api/client.ts";
 import { addNote, noteTarget } from "../api/notes.ts";
@@ -36,7 +36,8 @@ export function SignOut({ onClose }: { onClose: () => void }) {
       await wipePhone(issuer, user);
     });
   };
-  const waiting = phone.data?.copy().outbox.filter(({ state }) => state !== "applied").length ?? 0;
+  const copy = useSyncExternalStore(opened?.subscribe ?? subscribeToNothing, () => opened?.copy());
+  const waiting = copy?.outbox.filter(({ state }) => state !== "applied").length ?? 0;
   const isAsking = drafts.length + waiting > 0;
   const isReady = phone.isSuccess && !isAsking;
   // biome-ignore lint/correctness/useExhaustiveDependencies: it runs once, when it is known that nothing is left
@@ -45,18 +46,12 @@ export function SignOut({ onClose }: { onClose: () => void }) {
   }, [isReady]);
   if (!phone.isSuccess || !isAsking) return null;
   if (phone.data !== null && waiting > 0) {
-    return (
-      <WaitingChanges
-        phone={phone.data}
-        waiting={waiting}
-        onSent={() => void phone.refetch()}
-        onLeave={leave}
-        onClose={onClose}
-      />
-    );
+    return <WaitingChanges phone={phone.data} waiting={waiting} onLeave={leave} onClose={onClose} />;
   }
   return <DraftsLeft onLeave={leave} onClose={onClose} />;
 }
+
+const subscribeToNothing = () => () => undefined;
 
 async function sendAll(phone: Phone): Promise<void> {
   await phone.sync();
@@ -69,13 +64,12 @@ async function sendAll(phone: Phone): Promise<void> {
 interface ChangesProps {
   readonly phone: Phone;
   readonly waiting: number;
-  readonly onSent: () => void;
   readonly onLeave: () => Promise<void>;
   readonly onClose: () => void;
 }
 
-function WaitingChanges({ phone, waiting, onSent, onLeave, onClose }: ChangesProps) {
-  const send = useMutation({ mutationFn: () => sendAll(phone), onSuccess: onSent, networkMode: "always" });
+function WaitingChanges({ phone, waiting, onLeave, onClose }: ChangesProps) {
+  const send = useMutation({ mutationFn: () => sendAll(phone), networkMode: "always" });
   const leave = useMutation({ mutationFn: onLeave, networkMode: "always" });
   const error = leave.error ?? send.error;
   return (
