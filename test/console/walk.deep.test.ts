@@ -56,9 +56,13 @@ test("the next door appears when this device has stored the status, and has the 
     const answer = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
     const { name } = (await indexedDB.databases()).find(({ name }) => name.startsWith("canvassing-field"));
     const db = await answer(indexedDB.open(name));
-    window.isWatching = true;
-    const door = document.querySelector("[aria-label='Door'] h2").parentElement.parentElement.parentElement;
-    await new Promise((resolve) => new MutationObserver(resolve).observe(door, { subtree: true, childList: true }));
+    const title = () => document.querySelector("[aria-label='Door'] h2").textContent;
+    const before = title();
+    await new Promise((resolve) => {
+      const look = () => title() !== before && resolve();
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true });
+      window.isWatching = true;
+    });
     const count = await answer(db.transaction("outbox").objectStore("outbox").count());
     db.close();
     return count;
