@@ -46,9 +46,9 @@ describe("bundles", () => {
 
 /**
  * Maximum work of loading a bundle: bytes of executed code, and number of function calls. This work determines the start time, which `npm
- * run bench` measures.
+ * run bench` measures. Functions that know all events make the most calls: they create the schemas of the payloads.
  */
-const STARTED = { table: { bytes: 120_000, calls: 21_500 }, others: { bytes: 200_000, calls: 21_500 } } as const;
+const STARTED = { table: { bytes: 120_000, calls: 24_000 }, others: { bytes: 200_000, calls: 24_000 } } as const;
 
 function exceeds(file: string, bytes: number, calls: number): boolean {
   const made = bundles().get(file);

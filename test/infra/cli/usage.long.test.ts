@@ -14,6 +14,7 @@ const begins: Readonly<Record<string, readonly string[]>> = {
   csv: ["import"],
   company: ["suspend"],
   restore: ["delete"],
+  key: ["create"],
 };
 
 /** Valid arguments for each admin command. The command accepts them, and then fails because there is no service. */
@@ -21,6 +22,7 @@ const failing: Readonly<Record<string, readonly string[]>> = {
   token: ["rep@acme.test"],
   company: ["suspend", "--company", "1"],
   restore: ["verify", "--table", "Restored"],
+  key: ["create", "--company", "1", "--by", "owner@acme.test", "--name", "x", "--scopes", "prospects:read"],
   index: ["verify", "--company", "1"],
   webhooks: ["reconcile", "--company", "1"],
   senders: ["stop"],
@@ -48,7 +50,7 @@ async function expectRefusedOption(name: string, file: string): Promise<void> {
   const { status, stdout, stderr } = await runFile(file, [...(begins[name] ?? []), "--no-such-option"]);
   expect([status, stdout, stderr.trim().split("\n").length]).toEqual([2, "", 1]);
   expect(stderr).toContain("'--no-such-option'");
-  expect(stderr).toContain(`npm run ${name === "token" ? "--silent " : ""}${name} -- --help`);
+  expect(stderr).toContain(`npm run ${/^(token|key)$/.test(name) ? "--silent " : ""}${name} -- --help`);
 }
 
 /** Expects that the command, which reaches no service, names its target first and ends with exit code 1. */
