@@ -6,7 +6,6 @@ import { Redirect, Route, Switch, useSearch } from "wouter";
 import { isAdmin, useConfig, useMe } from "./api/reference.ts";
 import { DraftsContext } from "./drafts/draft.tsx";
 import { openDrafts } from "./drafts/store.ts";
-import { useOnline } from "./shell/connection.tsx";
 import { installWorker } from "./shell/installed.ts";
 import { Shell } from "./shell/shell.tsx";
 import { notifyFailed } from "./ui/notices.tsx";
@@ -90,11 +89,10 @@ function WithDrafts({ me, children }: { me: Me; children: ReactNode }) {
     networkMode: "always",
   });
   const isOffered = config.data?.offline;
-  const isOnline = useOnline();
   useEffect(() => {
     // In development, the worker would keep files that change.
-    if (isOnline && isOffered !== undefined && import.meta.env.PROD) void installWorker(isOffered).catch(notifyFailed);
-  }, [isOffered, isOnline]);
+    if (isOffered !== undefined && import.meta.env.PROD) void installWorker(isOffered).catch(notifyFailed);
+  }, [isOffered]);
   return (
     <Answer query={config} what="the settings">
       {() => (

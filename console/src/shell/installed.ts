@@ -15,8 +15,7 @@ export async function installWorker(isWanted: boolean): Promise<void> {
   if (!("serviceWorker" in navigator)) return;
   if (isWanted) {
     await new Promise((resolve) => setTimeout(resolve, AFTER_MS - performance.now()));
-    // The page calls this function again when the connection is back.
-    if (!navigator.onLine) return;
+    if (!navigator.onLine) await new Promise((resolve) => addEventListener("online", resolve, { once: true }));
     await navigator.serviceWorker.register(policy?.createScriptURL(URL_OF_WORKER) ?? URL_OF_WORKER);
     return;
   }
