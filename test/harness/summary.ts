@@ -12,6 +12,8 @@ const LONG_MS = 20_000;
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
     "Three phones synchronize completely after random steps, one request after the other.",
+  "test/console/days.deep.test.ts":
+    "A random day has twelve steps in up to four tabs, and some sign out and load the page again.",
 };
 
 function line(name: string, ms: number): string {
