@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import { assert } from "#shared/smoke/api.ts";
-import { type Receiver, verified } from "#shared/smoke/story.ts";
+import { type Delivery, type Receiver, verified } from "#shared/smoke/story.ts";
 
 interface Receipt {
   readonly body: string;
@@ -17,6 +17,7 @@ const WAIT_MS = 30_000;
 /** At `url`, the service reaches this port. Undefined if the service runs on this machine. */
 export async function startReceiver(port: number, url: string | undefined): Promise<Receiver & { stop(): void }> {
   const receipts: Receipt[] = [];
+  const deliveries: Delivery[] = [];
   const server = createServer(async (request, response) => {
     const body = await text(request);
     const signature = String(request.headers["x-service-signature"]);
@@ -30,16 +31,16 @@ export async function startReceiver(port: number, url: string | undefined): Prom
   return {
     url: url ?? `http://127.0.0.1:${address.port}/hook`,
     proof: "the receiver gets it and verifies the signature",
-    async delivered({ secretKey }, count) {
-      const deadline = Date.now() + WAIT_MS;
-      while (receipts.length < count) {
-        assert(Date.now() < deadline, `only ${receipts.length} of ${count} deliveries came within ${WAIT_MS} ms`);
-        await wait(10);
+    async delivered({ webhook, prospects, count }) {
+      for (const deadline = Date.now() + WAIT_MS; ; await wait(10)) {
+        for (const receipt of receipts.splice(0)) {
+          const event = verified(receipt, webhook.secretKey);
+          deliveries.push({ id: event.id, event, delayMs: receipt.receivedAt - Date.parse(event.createdAt) });
+        }
+        const own = deliveries.filter(({ event }) => prospects.has(event.data.prospect.id));
+        if (own.length >= count) return own;
+        assert(Date.now() < deadline, `only ${own.length} of ${count} deliveries came within ${WAIT_MS} ms`);
       }
-      return receipts.map((receipt) => {
-        const event = verified(receipt, secretKey);
-        return { id: event.id, event, delayMs: receipt.receivedAt - Date.parse(event.createdAt) };
-      });
     },
     stop() {
       server.close();

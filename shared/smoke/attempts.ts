@@ -33,14 +33,18 @@ export function attemptsAt(base: string, waitMs: number): Receiver {
   return {
     url: `${base}/health/webhooks`,
     proof: "the webhook is delivered with a valid signature",
-    async delivered(webhook, count, api) {
+    async delivered({ webhook, prospects, count }, api) {
       const log = `/api/webhooks/${webhook.id}/deliveries`;
+      const read = new Map<string, Delivery>();
       for (const deadline = Date.now() + waitMs; ; await wait(BETWEEN_MS)) {
-        const ids = await idsIn(api, log, "delivered");
-        if (ids.length >= count) return received(api, log, ids, webhook);
+        for (const id of await idsIn(api, log, "delivered")) {
+          if (!read.has(id)) read.set(id, await received(api, `${log}/${id}`, webhook));
+        }
+        const deliveries = [...read.values()].filter(({ event }) => prospects.has(event.data.prospect.id));
+        if (deliveries.length >= count) return deliveries;
         if (Date.now() < deadline) continue;
         const reason = await failureIn(api, log);
-        throw new SmokeError(`only ${ids.length} of ${count} webhooks were delivered within ${waitMs} ms${reason}`);
+        throw new SmokeError(`only ${deliveries.length} of ${count} webhooks were delivered within ${waitMs} ms${reason}`);
       }
     },
   };
@@ -53,21 +57,17 @@ async function idsIn(api: Api, log: string, status: string, cursor?: string): Pr
   return nextCursor === null ? ids : [...ids, ...(await idsIn(api, log, status, nextCursor))];
 }
 
-async function received(api: Api, log: string, ids: readonly string[], webhook: Webhook): Promise<Delivery[]> {
-  const deliveries: Delivery[] = [];
-  for (const one of ids) {
-    const { id, createdAt, body, attempts } = await call(api, ["GET", `${log}/${one}`], 200, Detail);
-    const last = attempts.at(-1);
-    assert(last !== undefined, "a delivered webhook has no attempt");
-    const receipt = z.safeParse(Receipt, await new Response(last.answer).json().catch(() => undefined));
-    assert(receipt.success, "the receiver does not answer as POST /health/webhooks does");
-    const { signature, sha256 } = receipt.data;
-    assert(signature !== null, "the receiver got no signature");
-    assert(sha256 === createHash("sha256").update(body).digest("hex"), "another body has arrived");
-    const event = verified({ body, signature }, webhook.secretKey);
-    deliveries.push({ id, event, delayMs: Date.parse(last.startedAt) + last.latencyMs - Date.parse(createdAt) });
-  }
-  return deliveries;
+async function received(api: Api, path: string, webhook: Webhook): Promise<Delivery> {
+  const { id, createdAt, body, attempts } = await call(api, ["GET", path], 200, Detail);
+  const last = attempts.at(-1);
+  assert(last !== undefined, "a delivered webhook has no attempt");
+  const receipt = z.safeParse(Receipt, await new Response(last.answer).json().catch(() => undefined));
+  assert(receipt.success, "the receiver does not answer as POST /health/webhooks does");
+  const { signature, sha256 } = receipt.data;
+  assert(signature !== null, "the receiver got no signature");
+  assert(sha256 === createHash("sha256").update(body).digest("hex"), "another body has arrived");
+  const event = verified({ body, signature }, webhook.secretKey);
+  return { id, event, delayMs: Date.parse(last.startedAt) + last.latencyMs - Date.parse(createdAt) };
 }
 
 /** Returns why the last attempt of the newest waiting delivery failed. Empty if there was no attempt. */

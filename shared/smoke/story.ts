@@ -31,8 +31,15 @@ export interface Receiver {
   readonly url: string;
   /** A text for the report that says what a delivery proves. */
   readonly proof: string;
-  /** Waits until the webhook has made `count` deliveries, and returns them. Throws if they do not come in time. */
-  readonly delivered: (webhook: Webhook, count: number, api: Api) => Promise<readonly Delivery[]>;
+  /** Waits for the deliveries, and returns them. Throws if they do not come in time. */
+  readonly delivered: (expected: Expected, api: Api) => Promise<readonly Delivery[]>;
+}
+
+/** Deliveries of `webhook` about `prospects`. Other users may change other prospects of the company meanwhile. */
+export interface Expected {
+  readonly webhook: Webhook;
+  readonly prospects: ReadonlySet<number>;
+  readonly count: number;
 }
 
 export interface Delivery {
@@ -166,7 +173,7 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
   const [chosen] = prospects;
   assert(chosen !== undefined, "no prospect was created");
   await call(rep, ["PATCH", `/api/prospects/${chosen}`, { currentStatusId: second.id }], 200, Identified);
-  const [delivery] = await receiver.delivered(webhook, 1, admin);
+  const [delivery] = await receiver.delivered({ webhook, prospects: made.prospects, count: 1 }, admin);
   const history = (await call(rep, ["GET", `/api/prospects/${chosen}`], 200, Detail)).statusHistory;
   assert(delivery !== undefined, "no delivery");
   const { data } = delivery.event;
@@ -193,9 +200,10 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
     const currentStatusId = (id === chosen) === isEvenRound ? first.id : second.id;
     await call(rep, ["PATCH", `/api/prospects/${id}`, { currentStatusId }], 200, Identified);
   }
-  const deliveries = await receiver.delivered(webhook, 1 + changes, admin);
+  const count = 1 + changes;
+  const deliveries = await receiver.delivered({ webhook, prospects: made.prospects, count }, admin);
   const ids = new Set(deliveries.map(({ id }) => id));
-  assert(ids.size === 1 + changes && deliveries.length === 1 + changes, "a delivery arrived twice");
+  assert(ids.size === count && deliveries.length === count, "a delivery arrived twice");
   step(`${changes} more status changes, ${changes} deliveries, none twice`);
   return deliveries.map(({ delayMs }) => delayMs);
 }
