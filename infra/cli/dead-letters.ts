@@ -73,7 +73,10 @@ function readInput(): { queue: string | undefined; stack: string | undefined } {
 
 type StreamConsumer = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/** Messages go back to their original queue. If there is none, their consumer processes the stream records in this process. */
+/**
+ * A message goes back to the queue from which it came. A message about failed stream records came from no queue: this process reads the
+ * records from the stream, and runs the code of the function that failed.
+ */
 function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, streams: DynamoDBStreamsClient): Redrive[] {
   const output = (name: string): string => {
     const value = outputs[name];

@@ -54,8 +54,8 @@ export function basemapOf(styleUrl: string | undefined, origins: readonly string
 export interface ConsoleSettings {
   readonly issuer: string;
   readonly basemap: Basemap | undefined;
-  /** The path of a GeoJSON file with streets, which the console draws where the street map does not answer. */
-  readonly streets?: string;
+  /** GeoJSON lines with names, which the console draws where the street map does not answer. */
+  readonly streets?: object | undefined;
   /** False removes the service worker from all devices, when they next open the console with a connection. */
   readonly offline: boolean;
 }

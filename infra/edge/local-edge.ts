@@ -54,21 +54,15 @@ interface Site {
   /** The origin of the local bucket. Presigned URLs have this origin, so the console's content security policy must allow it. */
   readonly uploadOrigin: string;
   readonly settings: ConsoleSettings;
-  /** Returns the streets of the demo companies' cities as GeoJSON. */
-  readonly streets?: () => Promise<string>;
 }
 
-const STREETS = "streets.json";
-
-export function createEdge({ consoleUrl, uploadOrigin, settings, streets }: Site): Edge {
+export function createEdge({ consoleUrl, uploadOrigin, settings }: Site): Edge {
   const { port, host: ownHost } = new URL(consoleUrl);
   const pageRequest = loadFunction(edgeFunction("page-request", false), z.union([EdgeRequest, EdgeResponse]));
   const patterns = API_PATHS.map((path) => new RegExp(`^${path.replaceAll(".", "\\.").replaceAll("*", ".*")}$`));
   const headers = { ...pageHeaders, "Content-Security-Policy": contentSecurityPolicy(uploadOrigin, settings.basemap) };
-  const config = consoleConfig(streets === undefined ? settings : { ...settings, streets: `/${STREETS}` });
-  const contentOf = async (file: string): Promise<string | Buffer | undefined> =>
-    file === CONFIG ? config : file === STREETS && streets !== undefined ? streets() : fileOf(file);
-  const answerOf = answering(contentOf);
+  const config = consoleConfig(settings);
+  const answerOf = answering(async (file) => (file === CONFIG ? config : fileOf(file)));
   return {
     apiHeaders: apiHeaders(edgeFunction("api-request", false)),
     // The console and the API share one port. Requests with other methods than GET and HEAD are always for the API.

@@ -9,6 +9,7 @@ import { messageOf } from "../cli/command/error.ts";
 import { createEdge, type Edge } from "../edge/local-edge.ts";
 import { CONTROL_PREFIX, type Control, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
 import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
+import { demoStreets } from "./demo/streets.ts";
 import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
 import { createStorage, depths, type Engines, serveKeys, startEngines } from "./engines/engines.ts";
@@ -253,11 +254,11 @@ function serve({ listener }: Parts, gateway: Gateway, edge: Edge | undefined, co
 function edgeOf({ options, stack, engines, identity }: Parts): Edge | undefined {
   const consoleUrl = stack.stages[0]?.Variables.consoleUrl;
   if (consoleUrl === undefined) return undefined;
+  const streets = options.demo === true ? demoStreets() : undefined;
   return createEdge({
     consoleUrl,
     uploadOrigin: engines.queues.endpoint,
-    settings: { issuer: identity.issuer, basemap: options.basemap, offline: true },
-    ...(options.demo === true && { streets: async () => (await import("./demo/streets.ts")).demoStreets() }),
+    settings: { issuer: identity.issuer, basemap: options.basemap, offline: true, streets },
   });
 }
 

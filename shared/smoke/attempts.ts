@@ -44,7 +44,9 @@ export function attemptsAt(base: string, waitMs: number): Receiver {
         if (deliveries.length >= count) return deliveries;
         if (Date.now() < deadline) continue;
         const reason = await failureIn(api, log);
-        throw new SmokeError(`only ${deliveries.length} of ${count} webhooks were delivered within ${waitMs} ms${reason}`);
+        throw new SmokeError(
+          `only ${deliveries.length} of ${count} webhooks were delivered within ${waitMs} ms${reason}`,
+        );
       }
     },
   };

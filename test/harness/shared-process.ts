@@ -119,7 +119,7 @@ async function loadAll(): Promise<void> {
   await Promise.all(files.filter((file) => file !== BUNDLED).map((file) => import(sourceOf(file))));
 }
 
-/** Returns the function that starts the environments of all functions in this process. */
+/** Returns a replacement for `startThread`. Each call starts one environment of a Lambda function in this process, without a thread. */
 export function sharedProcess(): (options: ThreadOptions) => Thread {
   separateLogs();
   separateCrashes();

@@ -154,7 +154,8 @@ describe("pages visit each record once", () => {
 
   test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
-    // An import takes ids from blocks of its own, so the addresses of the list are in more than one block of 128 ids.
+    // The addresses of 128 consecutive ids (a block) are in one partition. An import takes ids from other blocks than single requests, so
+    // this list has several blocks.
     const IMPORTED = 4;
     const rows = Array.from({ length: IMPORTED }, (_, i) => `1 Main St,Denver,CO,${i}`);
     const form = csvForm(["address1,city,state,zip", ...rows].join("\n"));

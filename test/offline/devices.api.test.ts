@@ -84,8 +84,8 @@ const pick = <T>(list: readonly T[], n: number): T | undefined => list[n % list.
 const inOneDay = (): string => new Date(Date.now() + 86_400_000).toISOString();
 
 /**
- * A company may have at most 200 statuses, including deleted ones. If the company has `STATUSES` or more, the office creates no further
- * one, so that the limit of 200 is never reached.
+ * If the company has this number of statuses, the users who are online (the office) create no more of them. A company may have at most
+ * 200 statuses, including deleted ones.
  */
 const STATUSES = 150;
 

@@ -1,6 +1,7 @@
 /** Records that most pages need: the signed-in user, statuses, tags, users and territories. */
 import { useQuery } from "@tanstack/react-query";
 import type { Me, UserSummary } from "canvassing-client/api";
+import type { FeatureCollection } from "geojson";
 import { answer, api, RequestFailed } from "./client.ts";
 
 /** For one minute, pages use statuses, tags, users and territories from the cache, because this data rarely changes. */
@@ -11,8 +12,8 @@ export interface Config {
   readonly issuer: string;
   /** The URLs of the MapLibre styles for light and for dark screens. Null if there is no street map. */
   readonly basemap: { readonly light: string; readonly dark: string } | null;
-  /** The path of a GeoJSON file with streets for maps without a street map. */
-  readonly streets: string | null;
+  /** The streets of the local demo, for maps without a street map. */
+  readonly streets: FeatureCollection | null;
   /** False if the deployment has switched the service worker off. */
   readonly offline: boolean;
 }

@@ -1,9 +1,10 @@
 /**
- * The base map that the console contains itself: a grid of degrees, the outline of the land, and streets if the deployment has a file of
- * them. It needs no provider and no key.
+ * The base map that the console contains itself: a grid of degrees, the outline of the land, and streets if the
+ * deployment names them. It needs no provider and no key.
  */
 
 import { landUrl } from "virtual:land-outline";
+import type { FeatureCollection } from "geojson";
 import type { Map as MapLibre, StyleSpecification } from "maplibre-gl";
 
 /** The lines of the grid are one degree apart. From south to north, one degree is about 70 miles. */
@@ -50,8 +51,8 @@ export const firstStyle = (scheme: Scheme): StyleSpecification => ({
   ],
 });
 
-/** Adds the outline of the land, and the streets of the file at this URL, below the streets of a provider. */
-export function addOutline(map: MapLibre, scheme: Scheme, streetsUrl: string | null): void {
+/** Adds the outline of the land, and these streets, below the streets of a provider. */
+export function addOutline(map: MapLibre, scheme: Scheme, streets: FeatureCollection | null): void {
   if (map.getSource("land") !== undefined) return;
   const { sea, land, coast, street, text } = colours[scheme];
   map.setPaintProperty("sea", "background-color", sea);
@@ -62,8 +63,8 @@ export function addOutline(map: MapLibre, scheme: Scheme, streetsUrl: string | n
   });
   map.addLayer({ id: "land", type: "fill", source: "land", paint: { "fill-color": land } }, "grid");
   map.addLayer({ id: "coast", type: "line", source: "land", paint: { "line-color": coast, "line-width": 1 } }, "grid");
-  if (streetsUrl === null) return;
-  map.addSource("streets", { type: "geojson", data: new URL(streetsUrl, location.href).href });
+  if (streets === null) return;
+  map.addSource("streets", { type: "geojson", data: streets });
   map.addLayer(
     {
       id: "streets",

@@ -2,14 +2,14 @@
 import { alongStreet, type City, type Direction, denver, phoenix, type Street } from "./cities.ts";
 
 /** Returns the streets as GeoJSON lines with names. A street reaches from its lowest house number to its highest one. */
-export function demoStreets(): string {
+export function demoStreets(): object {
   const features = [denver, phoenix].flatMap(({ grid, streets, suburbs }) =>
     [streets, ...suburbs.map((suburb) => suburb.streets)].flatMap(({ northSouth, eastWest }) => [
       ...northSouth.map((street) => lineOf(grid, street, "northSouth")),
       ...eastWest.map((street) => lineOf(grid, street, "eastWest")),
     ]),
   );
-  return JSON.stringify({ type: "FeatureCollection", features });
+  return { type: "FeatureCollection", features };
 }
 
 function lineOf(grid: City["grid"], { name, at, from, to }: Street, runs: Direction): object {

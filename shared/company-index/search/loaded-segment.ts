@@ -60,7 +60,10 @@ export class LoadedSegment {
     return this.#newest;
   }
 
-  /** Number of rows that this read could sort. It is 0 during the first read of the segment, and after `sortForLists`. */
+  /**
+   * Number of rows that `sortForLists` would sort. It is 0 after `sortForLists`, and during the first request that reads the segment,
+   * because sorting pays only if other requests follow.
+   */
   get unsortedRows(): number {
     return this.isRead && this.#newest === undefined ? this.count : 0;
   }

@@ -117,7 +117,7 @@ async function handleChunk(context: JobContext, job: BulkJob, kind: Kind, member
     const progress = progressAfter(job.stored, results);
     if (version !== job.stored.authorVersion) await job.save({ ...progress, authorVersion: version });
     else await job.heartbeat(progress);
-    // A right that comes back before the end of the chunk does not continue the job.
+    // If the user loses the right and gets it back within the chunk, the rest of the chunk still changes nothing.
     isAllowed &&= caller !== undefined && kind.allows(caller, job.stored);
     const allowed = isAllowed ? caller : undefined;
     const some = members.slice(at, at + TOGETHER);

@@ -157,7 +157,7 @@ const PART = 100;
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
-/** The pause between two messages of a lane. Deliveries are therefore not created faster than they are sent. */
+/** The pause between two messages of a lane (the fan-outs of a company), so that deliveries are not created faster than they are sent. */
 const PAUSE_SECONDS = 1;
 /** Tolerated difference between the clocks of functions. */
 const EARLY_MS = 100;

@@ -178,13 +178,9 @@ it("the file config.json names the styles of both colour schemes, and whether th
 });
 
 it("the local service compresses a file as CloudFront does, if the browser accepts it", async () => {
-  const streets = JSON.stringify(Array.from({ length: 500 }, () => "Elm St"));
-  const edge = createEdge({
-    consoleUrl: "http://127.0.0.1:3000",
-    uploadOrigin: "http://127.0.0.1:4000",
-    settings: { issuer: "https://id.example.com", basemap: undefined, offline: true },
-    streets: async () => streets,
-  });
+  const streets = Array.from({ length: 500 }, () => "Elm St");
+  const settings = { issuer: "https://id.example.com", basemap: undefined, offline: true, streets };
+  const edge = createEdge({ consoleUrl: "http://127.0.0.1:3000", uploadOrigin: "http://127.0.0.1:4000", settings });
   const server = await serveOnLoopback(({ url: target = "/", method = "GET", headers }, response) =>
     edge.serve(
       { method, target, host: headers.host, acceptEncoding: headers["accept-encoding"]?.toString() },
@@ -192,10 +188,10 @@ it("the local service compresses a file as CloudFront does, if the browser accep
     ),
   );
   const load = async (encoding: string) => {
-    const response = await fetch(`${server.endpoint}/streets.json`, { headers: { "Accept-Encoding": encoding } });
+    const response = await fetch(`${server.endpoint}/config.json`, { headers: { "Accept-Encoding": encoding } });
     return [response.headers.get("Content-Encoding"), await response.text()];
   };
-  expect(await load("gzip, br")).toEqual(["gzip", streets]);
-  expect(await load("identity")).toEqual([null, streets]);
+  expect(await load("gzip, br")).toEqual(["gzip", consoleConfig(settings)]);
+  expect(await load("identity")).toEqual([null, consoleConfig(settings)]);
   server.stop();
 });
