@@ -128,9 +128,10 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   if (made.length === 0) return [];
   await context.table.batchPut(made.filter((one) => !isShortSuccess(one)).map(attemptItem));
   for (const { delivery, exchange } of made) {
-    const { id: deliveryId, attempt } = delivery;
+    const { id: deliveryId, attempt, companyId, webhookId } = delivery;
     const { status, latencyMs } = exchange;
-    log.info("attempted", { deliveryId, attempt, status, ms: Math.round(latencyMs), result: resultOf(exchange) });
+    const answer = { status, ms: Math.round(latencyMs), result: resultOf(exchange) };
+    log.info("attempted", { companyId, webhookId, deliveryId, attempt, ...answer });
   }
   const exchanges = made.map(({ exchange }) => exchange).filter(({ isUnsent }) => isUnsent !== true);
   await noteHealth(context, webhook, exchanges);
