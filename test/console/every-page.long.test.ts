@@ -42,7 +42,7 @@ const stopsOf = ({ prospect, territory }: Ids): readonly Stop[] => [
   ["/map", "1 prospect on the map", /^Filters/],
   ["/map?table=1", "1 prospect in this part of the map"],
   [`/map?prospect=${prospect}`, "New appointment"],
-  ["/field", "Up to date", "Today", "Edit"],
+  ["/field", "Up to date", "Today", "Edit", "Find a door", "Up to date"],
   ["/prospects", "the newest first"],
   ["/prospects?sort=name&status=New", "Patricia", /^Filters/],
   ["/prospects?search=nothing", "No prospect matches"],

@@ -126,12 +126,12 @@ function EntryItem({ entry, copy }: { entry: Entry; copy: Copy }) {
 
 /** Says what the user has done. */
 export function wordsOf({ operation: { type, fields = {} } }: Entry, { statuses }: Pick<Copy, "statuses">): string {
-  const { currentStatusId, body, title } = fields;
+  const { currentStatusId, body, title, startAt } = fields;
   if (type === "prospect.create") return "New door";
   if (type === "prospect.delete") return "Deleted";
   if (type === "prospect.tags") return "Changed the tags";
   if (type === "note.create") return `Note: ${body}`;
-  if (type === "appointment.create") return `Appointment: ${title}`;
+  if (type === "appointment.create") return `Appointment: ${title}, ${timeText(`${startAt}`)}`;
   if (type === "appointment.update") return "Changed an appointment";
   if (currentStatusId === undefined) return `Changed ${Object.keys(fields).map(plain).join(", ")}`;
   return `Status: ${statuses.find(({ id }) => id === currentStatusId)?.value ?? "none"}`;
