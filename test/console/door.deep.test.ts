@@ -159,6 +159,8 @@ test("from afar, the doors are donuts of their statuses, and a pin alone stays a
     currentStatus === null ? "#9CA3AF" : `${currentStatus.value.slice(0, 1)}${currentStatus.color}`,
   );
   expect(await query(signs)).toEqual(expect.arrayContaining(expected));
+  const drawnSigns = "shownMap.queryRenderedFeatures({ layers: ['door-texts'] }).length";
+  await expect.poll(() => query(drawnSigns), soon).toBeGreaterThan(1);
 });
 
 test("a pin is larger at zoom 16, where a rep walks, than at zoom 14", async () => {

@@ -81,6 +81,17 @@ test("`updated` and `written` grow with the visible updates, and `imported` is s
   const total = UPDATED + CREATED;
   expect(await summary(job)).toMatchObject({ state: "completed", updated: UPDATED, imported: CREATED, written: total });
   expect(await named(caller, "new")).toBe(total);
+  const files = [...harness.bucket.files.keys()].filter((key) => key.includes(`/${job.id}/`));
+  expect(files, "the files that only the job needs are removed").toEqual([]);
+});
+
+test("a check that runs out of time continues after its last rows", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("row", ROWS_OF_TWO_BATCHES));
+  for (const processed of [2_048, ROWS_OF_TWO_BATCHES]) {
+    await harness.run(harness.sound(), job, () => 1_000);
+    expect(await summary(job)).toMatchObject({ state: "running", processed, written: 0 });
+  }
 });
 
 test("a job changes several prospects at the same time, and in a small account one after the other", async () => {
