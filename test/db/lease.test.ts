@@ -47,13 +47,14 @@ test("of functions that try at the same time, one acquires the lease", async () 
   expect(all.filter((one) => one !== undefined)).toHaveLength(1);
 });
 
-test("nobody acquires the lease of a row that is not open", async () => {
+test("nobody acquires the lease of a row that is not open, or of an open row that somebody holds", async () => {
   const lease = { ...newLease(), isOpen: equals("state", "open") };
   expect(await acquire(source(), lease)).toBeUndefined();
   await db.direct.batchPut([{ ...lease.key, state: "closed" }]);
   expect(await acquire(source(), lease)).toBeUndefined();
   await db.direct.batchPut([{ ...lease.key, state: "open" }]);
   expect(await acquire(source(), lease)).toBeDefined();
+  expect(await acquire(source(), lease), "somebody holds it").toBeUndefined();
 });
 
 test("renewing and releasing write the given change together with the new end of the lease, and ending removes the lease", async () => {

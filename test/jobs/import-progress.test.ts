@@ -135,6 +135,21 @@ test("a cancelled job keeps its updates, and shows those that it had reported", 
   expect(await named(caller, "new")).toBe(192);
 });
 
+test("a job that is cancelled while its first execution begins stays cancelled", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("new", 3));
+  const { table, ...rest } = harness.sound();
+  let writes = 0;
+  const write: typeof table.write = async (entry) => {
+    if (writes++ === 0) await cancelImport(harness.sound(), caller, job.id);
+    return table.write(entry);
+  };
+  await harness.run({ ...rest, table: { ...table, write } }, job);
+  await harness.settle();
+  expect(await summary(job)).toMatchObject({ state: "cancelled", imported: 0 });
+  expect(await named(caller, "new")).toBe(0);
+});
+
 test("a job fails if this release accepts more rows than the release that has checked the file", async () => {
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf("new", 5));
