@@ -16,6 +16,8 @@ const EXISTS =
 export const keptConditions: Readonly<Record<string, string>> = {
   'shared/jobs/bulk/queue.ts | { update: keys.bulkJob(companyId, first), change, when: | equals("state", "queued")':
     QUEUE,
+  'shared/jobs/import/requests.ts | { update: keys.import(caller.companyId, id), change: { set: { ...changed, runsUntil, ...due(dueMs) } | equals("state", state)':
+    EXISTS,
   "shared/prospects/addresses.ts | { update: keys.address(stored.companyId, stored.id), change: { add: { links: 1 }, drop: { prospectId | present":
     EXISTS,
   'shared/prospects/appointments.ts | { put: { ...keyOf(next), ...next }, when: | equals("version", current.version)':

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
-import { absent, all, equals, type Write } from "#shared/db/expression.ts";
+import { absent, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { QuerySpec } from "#shared/db/reads.ts";
@@ -79,7 +79,7 @@ async function abandon(source: Source, stored: StoredImport): Promise<void> {
 
 /**
  * Marks the import as failed. It can then no longer complete, even by a transaction that was sent before. Returns true and changes nothing
- * if it is already completed.
+ * if it is already completed. Each later change of the state of a running import changes or removes its lease.
  */
 export async function failUnlessCompleted({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
   const { companyId, id } = stored;
@@ -90,7 +90,7 @@ export async function failUnlessCompleted({ table, clock }: Source, stored: Stor
       await table.write({
         update: keys.import(companyId, id),
         change: { set: { state: "failed", updatedAt: iso(clock.now()), runsUntil: revoked(current) } },
-        when: all(equals("state", "running"), isUntouched(current)),
+        when: isUntouched(current),
       });
     } catch (error) {
       if (error instanceof ConditionFailed) return failUnlessCompleted({ table, clock }, stored);
