@@ -43,6 +43,7 @@ export const keptConditions: Readonly<Record<string, string>> = {
     EXISTS,
   "shared/webhooks/expected-deliveries.ts | { put: { ...expectedKeys.entry(companyId, createdAt.slice(0, 10), eventId), ...entry }, when: | absent":
     RANDOM,
+  "shared/webhooks/messages.ts | { put: deliveryItem(delivery), when: | absent": RANDOM,
   "shared/webhooks/subscriptions/registrations.ts | { update: keys.webhook(companyId, webhookId), change: { add: { registrationCount: -1 } }, when: | present":
     REGISTRATION,
 };
