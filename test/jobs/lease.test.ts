@@ -89,6 +89,26 @@ test.each(table)(
   },
 );
 
+test.each(table)(
+  "an execution of %s job does nothing if another one has begun and died since it read the row",
+  async (_, { begin, keyOf }) => {
+    const job = await begin(silent);
+    const key = keyOf(job);
+    const { table: sound, ...rest } = harness.sound();
+    let died: unknown;
+    const get: typeof sound.get = async (asked, ...options) => {
+      const item = await sound.get(asked, ...options);
+      const isFirst = died === undefined && asked.pk === key.pk && asked.sk === key.sk;
+      if (isFirst) died = await sound.write({ update: key, change: { set: { runsUntil: iso(now.ms - 1) } } });
+      return item;
+    };
+    await harness.run({ ...rest, table: { ...sound, get } }, job);
+    expect(await rowAt(key)).toEqual({ ...key, ...Object(died) });
+    await harness.settle();
+    expect(await rowAt(key)).toMatchObject({ state: "completed" });
+  },
+);
+
 test.each(table.filter(([kind]) => kind !== "the import"))(
   "%s job whose message the queue refuses is accepted, and the sweep sends the message once it is overdue",
   async (_, { begin, keyOf }) => {
