@@ -50,7 +50,7 @@ test.each([
   expect(plain[1].length).toBe(text.length);
 });
 
-test.each(["/api/me", "/config.json"])("the small answer of %s is sent as it is", async (path) => {
+test.each(["/api/me", "/manifest.webmanifest"])("the small answer of %s is sent as it is", async (path) => {
   const [coding, text] = await load(path, "gzip");
   expect([coding, text.startsWith("{")]).toEqual([undefined, true]);
 });

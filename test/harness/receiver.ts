@@ -38,6 +38,11 @@ export interface Receiver {
   untilDifferent(count: number): Promise<void>;
   /** Resolves when the list `receipts` has an entry that `isWanted` accepts. Rejects after WAIT_MS. */
   untilSome(isWanted: (receipt: Receipt) => boolean): Promise<void>;
+  /**
+   * Ignores the events from before this time. The service may publish a change only after a webhook was created, and a test does not expect
+   * the events of the tests before it.
+   */
+  ignoreBefore(time: string): void;
   close(): Promise<void>;
 }
 
@@ -56,9 +61,11 @@ const isSameAttempt = ({ headers: one }: Receipt, { headers: other }: Receipt): 
 export async function startReceiver(behave: Behaviour = (_, response) => response.end()): Promise<Receiver> {
   const receipts: Receipt[] = [];
   const requests: Receipt[] = [];
+  let since = "";
   const server = createServer(async (request, response) => {
     const body = await text(request);
     const receipt = { headers: request.headers, body, event: z.parse(Event, JSON.parse(body)) };
+    if (receipt.event.createdAt < since) return void response.end();
     requests.push(receipt);
     const known = receipts.findIndex((one) => isSameAttempt(one, receipt));
     const count = known === -1 ? receipts.push(receipt) : known + 1;
@@ -82,6 +89,9 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
     until: (count) => waitFor(count, () => receipts.length),
     untilDifferent: (count) => waitFor(count, () => new Set(receipts.map(({ event }) => event.id)).size),
     untilSome: (isWanted) => waitFor(1, () => Number(receipts.some(isWanted))),
+    ignoreBefore: (time) => {
+      since = time;
+    },
     close: async () => {
       server.closeAllConnections();
       server.close();

@@ -21,5 +21,7 @@ export async function newWebhook(client: Client, body: Partial<NewWebhook> = {})
 /** Creates a receiver, and a webhook with its URL. */
 export async function subscribe(client: Client, registrations: NewRegistration[], behave?: Behaviour) {
   const receiver = await newReceiver(behave);
-  return { receiver, webhook: await newWebhook(client, { url: receiver.url, registrations }) };
+  const webhook = await newWebhook(client, { url: receiver.url, registrations });
+  receiver.ignoreBefore(webhook.createdAt);
+  return { receiver, webhook };
 }
