@@ -89,23 +89,41 @@ test.each(table)(
   },
 );
 
+/** Executes the job. `meanwhile` runs just after the execution has read the row of the job. */
+async function executed(job: JobMessage, key: Key, meanwhile: (table: JobContext["table"]) => Promise<unknown>) {
+  const { table: sound, ...rest } = harness.sound();
+  let isRead = false;
+  const get: typeof sound.get = async (asked, ...options) => {
+    const item = await sound.get(asked, ...options);
+    if (isRead || asked.pk !== key.pk || asked.sk !== key.sk) return item;
+    isRead = true;
+    await meanwhile(sound);
+    return item;
+  };
+  await harness.run({ ...rest, table: { ...sound, get } }, job);
+}
+
 test.each(table)(
   "an execution of %s job does nothing if another one has begun and died since it read the row",
   async (_, { begin, keyOf }) => {
     const job = await begin(silent);
     const key = keyOf(job);
-    const { table: sound, ...rest } = harness.sound();
     let died: unknown;
-    const get: typeof sound.get = async (asked, ...options) => {
-      const item = await sound.get(asked, ...options);
-      const isFirst = died === undefined && asked.pk === key.pk && asked.sk === key.sk;
-      if (isFirst) died = await sound.write({ update: key, change: { set: { runsUntil: iso(now.ms - 1) } } });
-      return item;
-    };
-    await harness.run({ ...rest, table: { ...sound, get } }, job);
+    await executed(job, key, async ({ write }) => {
+      died = await write({ update: key, change: { set: { runsUntil: iso(now.ms - 1) } } });
+    });
     expect(await rowAt(key)).toEqual({ ...key, ...Object(died) });
     await harness.settle();
     expect(await rowAt(key)).toMatchObject({ state: "completed" });
+  },
+);
+
+test.each(table)(
+  "an execution of %s job makes no row if the row was deleted since it was read",
+  async (_, { begin, keyOf }) => {
+    const job = await begin(silent);
+    await executed(job, keyOf(job), ({ batchRemove }) => batchRemove([keyOf(job)]));
+    expect(await rowAt(keyOf(job))).toBeUndefined();
   },
 );
 
