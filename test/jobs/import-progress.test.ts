@@ -4,6 +4,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { ATTEMPTS } from "#shared/aws/client-config.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
+import { iso } from "#shared/clock.ts";
 import type { JobContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -148,6 +149,25 @@ test("a job that is cancelled while its first execution begins stays cancelled",
   await harness.settle();
   expect(await summary(job)).toMatchObject({ state: "cancelled", imported: 0 });
   expect(await named(caller, "new")).toBe(0);
+});
+
+test("after the cancellation of a job whose lease is renewed meanwhile, the next execution waits for the end of the new lease", async () => {
+  const { caller } = await newCompany(harness.sound());
+  const job = await harness.uploaded(caller, fileOf("new", 3));
+  await harness.run(harness.sound(), job, () => 1_000);
+  const key = keys.import(job.companyId, job.id);
+  const { table, ...rest } = harness.sound();
+  const until = Date.parse("2040-01-01T00:00:00.000Z");
+  const renewed = (ms: number) => table.write({ update: key, change: { set: { runsUntil: iso(ms) } } });
+  await renewed(until);
+  let reads = 0;
+  const get: typeof table.get = async (asked, ...options) => {
+    const item = await table.get(asked, ...options);
+    if (asked.sk === key.sk && reads++ === 0) await renewed(until + 5_000);
+    return item;
+  };
+  await cancelImport({ ...rest, table: { ...table, get } }, caller, job.id);
+  expect(await table.get(key)).toMatchObject({ state: "cancelled", runsUntil: iso(until + 5_001) });
 });
 
 test("a job fails if this release accepts more rows than the release that has checked the file", async () => {
