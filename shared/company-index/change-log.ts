@@ -45,7 +45,7 @@ const NoteChange = z.object({
   prospectId: z.int(),
   /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined if the note is deleted. */
   createdAt: z.optional(z.int()),
-  /** The assignee of the note's prospect, or 0 if it has none. Undefined if no condition of the transaction ensures it. */
+  /** The assignee of the note's prospect, or 0 if it has none. Undefined if the transaction of the change has not checked the assignee. */
   assignee: z.optional(z.int()),
 });
 export type NoteChange = z.infer<typeof NoteChange>;
@@ -95,7 +95,7 @@ const MS_PER_DAY = 86_400_000;
 
 /** A client can continue from its last position in the change log for this time. Later, it must read all records again. */
 export const POSITION_MS = 60 * MS_PER_DAY;
-/** A chunk is stored a day longer, because a client that begins at an old position may need several requests. */
+/** A chunk is stored a day longer than `POSITION_MS`, because a client that begins at an old position may need several requests. */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
 
 /** Maximum number of changes in a row of at most 400 KB. Four users in `heldBy` count like one more change. */

@@ -69,7 +69,7 @@ export function withinBox({ box }: Covered, [minLng, minLat, maxLng, maxLat]: Bo
 const meetsSet = (zone: readonly (number | null)[] | null, wanted: ReadonlySet<number | null>): boolean =>
   zone === null || zone.some((value) => wanted.has(value));
 
-/** Returns false if the stored zone map `map` lacks a value in `zone`, that of the rows. Reads may then skip rows that match. */
+/** Returns false if the stored zone map `map` lacks a value of `zone`, computed from the rows. Reads may then skip rows that match. */
 export function coversZone(map: Zone, zone: Zone): boolean {
   return (
     (zone.box === null || (map.box !== null && withinBox(zone, map.box))) &&
@@ -132,7 +132,7 @@ export interface Criteria {
   /** Both limits are included, in milliseconds since 1970. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
-  /** The earliest time of the last change that passes, in milliseconds since 1970. */
+  /** A row passes if its last change was at this time or later, in milliseconds since 1970. */
   readonly updatedFrom?: number | undefined;
   readonly statusIds?: ReadonlySet<number | null> | undefined;
   readonly assigneeIds?: ReadonlySet<number | null> | undefined;

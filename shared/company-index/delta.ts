@@ -47,7 +47,7 @@ export const DeltaFields = z.tuple([
 
 const AheadFields = z.array(z.tuple([z.number(), z.number(), z.number()]));
 
-/** Deletes flushed entries, and before them their long texts. No later flush would find a text without an entry. */
+/** Deletes flushed entries. Deletes their long texts first, because no later flush would find a text whose entry is already deleted. */
 export async function removeUnflushed(
   table: Table,
   companyId: number,

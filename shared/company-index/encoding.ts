@@ -180,7 +180,8 @@ const scaled = (degrees: number): number | undefined => {
 };
 
 /**
- * Writes coordinates without loss: first differences of integers, and then a list of the values that have more decimals or are null (NaN).
+ * Writes coordinates without loss: at first the differences between successive integers, and then a list of the values that have more
+ * decimals or are null (NaN).
  */
 export function writeDegrees(into: ByteWriter, values: readonly (number | null)[]): void {
   const others: [row: number, degrees: number][] = [];

@@ -32,7 +32,7 @@ export interface Fact {
 
 export const identityOf = ({ kind, prospectId, record }: Fact): string => `${kind} ${prospectId} ${record}`;
 
-/** The prospects have the same creation time. In each bitmap, bit i belongs to the prospect with the id `first` + i. */
+/** The facts of an import. Its prospects have one creation time. In each bitmap, bit i belongs to the prospect with the id `first` + i. */
 export interface ImportedFacts {
   readonly userId: number;
   /** Milliseconds since 1970. */
@@ -112,7 +112,7 @@ export const decodeFacts = (bytes: Uint8Array): Fact[] =>
     }));
   });
 
-/** All rows must have the same creation time. */
+/** Collects the facts of the rows of an import. All rows must have the same creation time. */
 export class ImportCollector {
   readonly facts: ImportedFacts & { at: number; readonly byStatus: Map<number | null, number> };
 

@@ -22,7 +22,7 @@ export interface GeohashRange {
   readonly to: number;
 }
 
-/** Maximum number of cells on the edge of a box. With 192 cells, they cover at most a sixth of the box's area outside the box. */
+/** Maximum number of cells on the edge of a box. 192 cells cover an area outside the box that is at most a sixth of the box's area. */
 const EDGE_CELLS = 192;
 
 /** Returns sorted ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */

@@ -14,7 +14,7 @@ import type { Consistency, Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 
-/** Increase it with each incompatible change of the stored data. Other releases then refuse to read the data. */
+/** Increase this number with each incompatible change of the stored data. Other releases then refuse to read the data. */
 export const INDEX_FORMAT = 2;
 
 /** Throws IndexUnreadable for another format, which this release would misread. */
@@ -144,8 +144,8 @@ type MovedHead = Pick<Head, "version" | "manifest"> & Partial<Pick<Head, "lastCh
 
 /**
  * Stores the list of parts if the head has not changed since `from`. Otherwise returns the current head. The caller must then check whether
- * it already contains the list, because the response to a successful write may have been lost. Other attributes are not set, because other
- * processes change them at the same time.
+ * the current head already contains the list, because the response to a successful write may have been lost. This function sets no other
+ * attributes of the head, because other processes change those at the same time.
  */
 export async function moveHead(
   table: Table,

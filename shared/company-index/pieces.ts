@@ -114,7 +114,7 @@ export async function readPartOverrides(
 export const inlineOverridesOf = ({ id, fewOverrides }: Part): Overrides =>
   fewOverrides === undefined ? noOverrides : decodeOverrides(`overrides of ${id}`, fewOverrides);
 
-/** Returns a function for each segment. Only the compressed bytes stay in memory, so each call decodes the segment again. */
+/** Returns for each segment a function that decodes it. Only the compressed bytes stay in memory, so each call decodes them again. */
 export async function readSegments(
   table: Reads,
   companyId: number,

@@ -67,7 +67,7 @@ export interface SomeRecords {
 
 /** All reads are strongly consistent. */
 export interface Records {
-  /** Yields every prospect that has a row when the read begins, even if it is deleted. All notes of a prospect are in the same value. */
+  /** Yields every prospect that has a row when the read begins, even a deleted one. A prospect and all its notes are in the same value. */
   readAll(companyId: number): AsyncIterable<SomeRecords>;
   /** Omits records that have no row. */
   readSome(companyId: number, prospects: readonly number[], notes: readonly NoteRef[]): Promise<SomeRecords>;

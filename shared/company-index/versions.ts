@@ -185,7 +185,7 @@ export function flushedVersions(
   return { prospectVersions, noteVersions, looseNotes };
 }
 
-/** Ignores an entry if a part contains a newer version of the record. An entry of the same version is still used. */
+/** Returns the newest entry of each record, unless a part has a newer version. An entry with the same version as in a part is returned. */
 export function newestUnflushed(
   { prospectVersions, noteVersions }: FlushedVersions,
   entries: Iterable<IndexEntry>,

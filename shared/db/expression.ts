@@ -61,7 +61,7 @@ export class Placeholders {
     return placeholder;
   }
 
-  /** DynamoDB rejects empty maps. */
+  /** Leaves out a map without entries, because DynamoDB rejects empty maps. */
   attributes(): {
     ExpressionAttributeNames?: Record<string, string>;
     ExpressionAttributeValues?: Record<string, unknown>;

@@ -29,7 +29,7 @@ interface Lease {
 
 const Counter = z.object({ nextBlock: z.int() });
 
-/** A company has separate blocks for each of these kinds. One row for each range of blocks tells a reader the partitions. */
+/** A company has separate blocks for each of these kinds. One row for each range of blocks tells readers which partitions to read. */
 const rangeKeys = { prospect: keys.prospectRange, address: keys.addressRange } as const;
 export type Kind = keyof typeof rangeKeys;
 

@@ -11,10 +11,10 @@ export interface Key {
 /** Ids in a block. The records of a block share a partition, so a small number keeps the load of each partition low. */
 export const IDS_PER_PARTITION = 128;
 
-/** Several partitions divide the load of a busy webhook. */
+/** Number of partitions for the deliveries of a webhook. They divide the load of a busy webhook. */
 export const DELIVERY_SHARDS = 8;
 
-/** Several partitions of the due index divide the load of its writes. */
+/** Number of partitions of the due index for deliveries. They divide the load of its writes. */
 const DUE_SHARDS = 8;
 
 /** Returns a text that sorts like the number. 2^53 has 16 digits. */
@@ -269,7 +269,7 @@ export const delivery = (companyId: number, webhookId: number, id: string): Key 
 export const deliveryShard = (companyId: number, webhookId: number, shard: number): { pk: string } => ({
   pk: deliveryPartition(companyId, webhookId, shard),
 });
-/** The delivery `id` and all older ones, with their attempts. All deliveries if `id` is undefined. */
+/** The delivery `id`, and all older deliveries with their attempts. All deliveries if `id` is undefined. */
 export const deliveriesBefore = (id: string | undefined) => ({ from: "D#", upTo: `D#${id ?? "~"}` });
 export const attempt = (companyId: number, webhookId: number, deliveryId: string, number: number): Key => ({
   pk: deliveryPartition(companyId, webhookId, shardOf(deliveryId)),

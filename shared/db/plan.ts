@@ -17,10 +17,10 @@ export interface Plan<Answer> {
   readonly written?: Written;
   /**
    * Called if a condition fails. Returns the plan to commit instead. If it returns undefined, `carryOut` throws the error of the failed
-   * write or calls the verb again, as described there. If `refused` throws ConditionFailed, the verb is called again.
+   * write or calls the verb again, as the comment of `carryOut` says. If `refused` throws ConditionFailed, the verb is called again.
    */
   readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer> | undefined> | undefined;
-  /** Called after the commit and before the answer. If the function is killed in between, the call is missing. */
+  /** Called after the commit, and before the response. If the function is killed directly after the commit, the call is missing. */
   readonly after?: () => Promise<unknown>;
 }
 

@@ -47,8 +47,9 @@ export const debounceKeys = {
 } as const;
 
 /**
- * One of a company's two queues of fan-outs: events with so many matches that the deliverer creates the deliveries in steps. One function
- * at a time works on a lane, the oldest fan-out first. Events of bulk jobs have a separate lane, so that they do not delay others.
+ * A lane is one of a company's two queues of fan-outs. A fan-out is an event with so many matches that the deliverer creates the deliveries
+ * in steps. One function at a time works on a lane, the oldest fan-out first. Events of bulk jobs have a separate lane, so that they do not
+ * delay other events.
  */
 export interface FanOutLane {
   readonly companyId: number;

@@ -24,7 +24,7 @@ function thinned(points: PlaneRing, tolerance: number): PlaneRing {
 /** Maximum number of comparisons with a line, for each point on average. Most rings need at most 15, but some zigzags thousands. */
 const COMPARISONS_PER_POINT = 20;
 
-/** The Douglas-Peucker algorithm. After the maximum number of comparisons, it keeps all points that it has not compared. */
+/** Removes points by the Douglas-Peucker algorithm. After the maximum number of comparisons, keeps all points that it has not compared. */
 function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   const first = points[0];
   if (first === undefined) return [];
@@ -85,7 +85,7 @@ function squaredToLine(point: PlanePoint, start: PlanePoint, end: PlanePoint): n
   return squared(point, [start[0] + within * dx, start[1] + within * dy]);
 }
 
-/** The Sutherland-Hodgman algorithm, for the square from `low` to `high` on both axes. */
+/** Clips the ring to the square from `low` to `high` on both axes, by the Sutherland-Hodgman algorithm. */
 export function clipped(ring: PlaneRing, low: number, high: number): PlanePoint[] {
   const sides = [
     [0, low, 1],

@@ -66,7 +66,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   return { west: closed(west), east: closed(east) };
 }
 
-/** Joins the ends in pairs, from south to north. By the even-odd rule, the meridian between the two ends of a pair is inside. */
+/** Joins chains to rings: connects their ends in pairs from south to north. By the even-odd rule, the meridian between a pair is inside. */
 function closed(chains: readonly Chain[]): Corner[][] {
   const ends = chains
     .flatMap((chain, number) => [

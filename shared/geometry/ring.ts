@@ -63,7 +63,7 @@ interface Part {
   readonly isInside: boolean;
 }
 
-/** The bytes of an edge, and the positions of its numbers. The first one is x1. */
+/** Bytes of an edge, and the byte offsets of its numbers y1, x2 and y2. The first number is x1. */
 const EDGE_BYTES = 32;
 const [Y1, X2, Y2] = [8, 16, 24];
 
@@ -217,7 +217,7 @@ export class RingArea {
     return { from: end, end: next };
   }
 
-  /** True if most edges go from south to north in the box, seen as a square. Then a division by longitude separates more of them. */
+  /** True if most edges are steep in the box, scaled to a square. A division by longitude then separates more edges than by latitude. */
   #isSteep({ from, end }: Part, [west, south, east, north]: PlainBox): boolean {
     const [edges, list, width, height] = [this.#edges, this.#list, east - west, north - south];
     let steep = 0;

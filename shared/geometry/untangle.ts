@@ -153,7 +153,7 @@ function uncrossed(walk: readonly PlanePoint[]): PlanePoint[][] {
   return rings;
 }
 
-/** No returned ring contains a point twice. */
+/** Divides the ring at each point that it contains twice, so that no returned ring contains a point twice. */
 function loopsOf(ring: readonly PlanePoint[]): PlanePoint[][] {
   const loops: PlanePoint[][] = [];
   const path: PlanePoint[] = [];

@@ -78,7 +78,7 @@ function pinTile(
   }
   if (found.length === 0) return undefined;
   const pins = new Layer("pins");
-  // This order makes the tile smaller after gzip.
+  // Pins in the order of their ids make the tile smaller after gzip.
   for (const { id, lat, lng, shown } of found.sort((a, b) => a.id - b.id)) {
     pins.addPoint(positionIn(tile, lat, lng), { ...shown, id }, id);
   }
@@ -115,7 +115,7 @@ function clusterTile(tile: Tile, view: View, { cells, statusIds, total }: Filled
   return vectorTile([pins, clusters, metaOf(total)]);
 }
 
-/** The count, the most frequent status, and the count of each as `status_<id>`, or `status_none`. */
+/** Returns the number of prospects, the most frequent status, and the number for each status as `status_<id>`, or `status_none`. */
 function clusterAttributes({ count, byStatus }: Cell, statusIds: readonly (number | null)[], names: Names) {
   const counts = byStatus.flatMap((number, i) => (number === 0 ? [] : [{ id: at(statusIds, i), number }]));
   const [most] = counts.toSorted((a, b) => b.number - a.number || (a.id ?? 0) - (b.id ?? 0));

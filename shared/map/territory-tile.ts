@@ -27,7 +27,7 @@ const TOLERANCE = 2;
 const TILE_WORK = 12_000_000;
 const WORK_PER_POSITION = 60;
 
-/** The id of a territory determines its colour, so it never changes. */
+/** The id of a territory determines its colour, so the colour never changes. */
 const colors = [
   ...["#2563EB", "#DC2626", "#059669", "#D97706", "#7C3AED", "#DB2777"],
   ...["#0891B2", "#65A30D", "#9333EA", "#EA580C", "#0D9488", "#4F46E5"],
@@ -136,7 +136,7 @@ function ringsIn(tile: Tile, shape: Pick<Shape, "box">, ring: PlaneRing): Positi
   return rings;
 }
 
-/** Undefined if it has no area. */
+/** Returns the part of the ring in the tile, in whole units and clockwise on the screen. Undefined if this part has no area. */
 function clockwise(whole: PlaneRing): Position[] | undefined {
   const rounded = clipped(whole, -BUFFER, EXTENT + BUFFER).map(
     ([px, py]): Position => [Math.round(px), Math.round(py)],

@@ -1,6 +1,6 @@
 /**
- * Creates, finds and changes addresses, and connects prospects with them. The holders of an address are the prospects with a copy of it,
- * which its row lists. A user who may not see all prospects sees an address without holders, or with an assigned holder. Deleted holders
+ * Creates, finds and changes addresses, and connects prospects with them. The row of an address lists its holders, the prospects with a
+ * copy of the address. A user who may not see all prospects sees an address without holders, or with an assigned holder. Deleted holders
  * are ignored, unless all are deleted.
  */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";

@@ -112,7 +112,7 @@ export async function agendaMoves(table: Reads, current: StoredProspect, next: S
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Maximum number of copies. A single copy would be outdated from its start until the next write of the row. */
+/** Maximum number of copies of appointments. A single copy would be outdated from the appointment's start until the row's next write. */
 const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;
@@ -134,7 +134,7 @@ export const subjectOf = (change: AppointmentChange): StoredAppointment =>
 export const upcomingFields = (appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields =>
   fitting(aheadAmong(appointments, [], nowMs), appointments);
 
-/** Usually the current copies and the change are sufficient. Otherwise, reads the soonest appointments. */
+/** Returns the copies after the change. Usually the current copies and the change suffice. Otherwise, reads the soonest appointments. */
 export async function upcomingAfter(
   table: Reads,
   prospect: StoredProspect,
@@ -185,7 +185,7 @@ function fitting(ahead: readonly Later[], known: readonly StoredAppointment[]): 
   return { upcoming, later: ahead.slice(upcoming.length) };
 }
 
-/** Reads the table only if the times of all copies have passed and there are more appointments. */
+/** Returns the soonest upcoming appointment. Reads the table only if the times of all copies have passed and more appointments exist. */
 export async function nextAppointment(
   table: Reads,
   prospect: WithAppointments,

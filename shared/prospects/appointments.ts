@@ -82,7 +82,7 @@ export async function getAppointment(context: ApiContext, caller: Caller, id: nu
 
 /**
  * Throws `not_found` if the caller may not see the prospect now: a caller who saw it only at `arrival.occurredAt` may add records, but not
- * change them. `Outdated` contains the appointment, so only a caller who sees the prospect gets it.
+ * change them. The error `Outdated` contains the appointment, so only a caller who sees the prospect gets it.
  */
 export async function updateAppointment(
   context: ApiContext,

@@ -102,8 +102,8 @@ async function writesOf(
 const NOTES_AT_ONCE = 33;
 
 /**
- * Writes all notes in new versions. Call it after the restore, because a merge could otherwise remove them again. A repeated call does no
- * harm.
+ * Adds the notes of a restored prospect to the index again, by new versions of their rows. Call it after the restore, because a merge could
+ * otherwise remove them from the index again. A repeated call does no harm.
  */
 export async function indexNotesAgain(table: Table, companyId: number, prospectId: number): Promise<void> {
   let notes: StoredNote[] = [];

@@ -1,4 +1,4 @@
-/** Ids that clients choose for new prospects, because an offline device cannot get one. A user may use an id for only one prospect. */
+/** Ids that clients choose for new prospects. An offline device gets no id from the service. A user may use an id for only one prospect. */
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ReadContext } from "#shared/context.ts";

@@ -149,7 +149,7 @@ const TerritoryIdText = z.pipe(
   z.transform(Number),
 );
 
-/** The service ignores these filters for other users even if they are malformed, so `representatives` validates them. */
+/** For users who are no admins, the service ignores these filters, even malformed ones. `representatives` validates them for admins. */
 const ForAdmins = z.string().check(z.meta({ maxLength: limits.queryParameter }));
 export const RepresentativeFilter = z.object({ assignedToUserId: z.optional(Assignees), rep: z.optional(Names) });
 
@@ -170,10 +170,10 @@ export const filterParameters = {
   maxMeters: z.optional(MetersText),
 };
 
-/** Maps and exports ignore them, so that a client may send them the query of a list. */
+/** The parameters that select the page of a list. Maps and exports ignore them, so that a client may send them the query of a list. */
 export const paging = ["page", "pageSize"] as const;
 
-/** Every schema with the filters uses this check. */
+/** Returns a check that refuses `maxMeters` without `near`. Every schema with the filters uses this check. */
 export const withNear = <F extends { near?: unknown; maxMeters?: unknown }>() =>
   z.refine<F>(({ near, maxMeters }) => maxMeters === undefined || near !== undefined, {
     path: ["maxMeters"],

@@ -43,7 +43,7 @@ export async function findProspects(
 
 /** The filters of a list, and three that a query cannot contain. */
 export interface ShapedFilter extends ProspectFilter {
-  /** Decides instead of the values of `sourceId`, which must not be empty. */
+  /** If set, it replaces the values of the filter `sourceId`, which must still have one, so that `searching` reads the long texts. */
   readonly sourceIds?: Criteria["sourceIds"];
   readonly polygon?: Ring | undefined;
   /** A prospect must lie in all of them, and also in the polygon and the territory. */

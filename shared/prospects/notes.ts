@@ -93,9 +93,9 @@ export async function createNote(
 }
 
 /**
- * Returns the write that replaces the failed `changeOfNotes`, and the assignee that it checks. `item` shows whether the caller may see the
- * prospect, now or when the note was written, and whether an import must be completed. A caller who sees all prospects needs no check of
- * the assignee, so a reassignment cannot make the second try fail. Throws `not_found`.
+ * Returns the write that replaces the failed `changeOfNotes`, and the assignee that it checks. `item` is the prospect's row. Throws
+ * `not_found` if the caller may not see the prospect, now or when the note was written, or if its import is not completed. A caller who
+ * sees all prospects needs no check of the assignee, so a reassignment cannot make the second try fail.
  */
 async function secondTry(
   { table }: ApiContext,

@@ -64,8 +64,8 @@ const hasAssignee = (userId: number | null): Condition =>
   userId === null ? missing("assignedToUserId") : equals("assignedToUserId", userId);
 
 /**
- * The write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. A past assignment may
- * permit it, for a note about that time.
+ * The write of `changeOfNotes` for a prospect that was read before. It fails if the prospect has changed since. It does not check the
+ * assignee, because a user may add a note about the time of a past assignment.
  */
 export const changeOfNotesOf = ({ companyId, id, version }: StoredProspect, nowMs: number): Write => ({
   ...noteOn(companyId, id, nowMs),
@@ -235,8 +235,8 @@ export async function readProspect<Current = never>(
 }
 
 /**
- * The ETag if rows of the answer may have been read before a write and others after it. An equal answer then gets 304, but only after all
- * rows were read.
+ * The ETag of an answer if some of its rows may have been read before a write, and others after the write. An equal answer then gets 304,
+ * but only after all rows were read.
  */
 const contentOf = (detail: ProspectDetail): string => fingerprint("detail content", JSON.stringify(detail));
 

@@ -5,7 +5,7 @@
 import type { Ahead, IndexRow } from "#shared/company-index/record.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
-/** 2^53 / 2^24 leaves room for 536 million versions of a row. */
+/** The version of the row is multiplied by this number. 2^53 / 2^24 leaves room for 536 million versions of a row. */
 const LOW = 2 ** 24;
 
 /** `low` counts changes without a write of the row, and must never decrease while the row keeps its version. */

@@ -202,7 +202,7 @@ const columns = {
 /** `fields` contains all other fields as JSON text. */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.string() });
 
-/** Each change of a note sets this count and this time (in milliseconds since 1970). A new version of the row has neither of them. */
+/** Each change of a note increases this count and sets this time (in milliseconds since 1970). A new version of the row has neither. */
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /**

@@ -313,7 +313,7 @@ function historyWrite({ companyId, id: prospectId }: StoredProspect, change: Las
   return { put: { ...attachedKeys.history(companyId, prospectId, change.version), ...row }, when: absent };
 }
 
-/** Throws `conflict` if the history is full. */
+/** Returns the number of status changes so far. Throws `conflict` if the history is full. */
 function entriesBeforeNext({ pastStatusChanges = 0, lastStatusChange }: StoredProspect): number {
   const entries = pastStatusChanges + (lastStatusChange === null ? 0 : 1);
   if (entries < limits.statusChangesPerProspect) return entries;
@@ -362,7 +362,7 @@ function requireTags({ tags }: Dictionary, tagIds: readonly number[]): void {
   if (unknown.length > 0) throw badReference("a tag", ...unknown);
 }
 
-/** The row may also contain ids of deleted tags, which are not shown. */
+/** True if the prospect already shows the tags `wanted`. Its row may also contain ids of deleted tags, which are not shown. */
 function isShown({ tagIds }: StoredProspect, wanted: readonly number[], { tags }: Dictionary): boolean {
   return tagIds.filter((id) => tags.has(id)).join() === wanted.join();
 }

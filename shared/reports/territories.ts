@@ -68,7 +68,7 @@ export async function byTerritory(
   return rest === undefined ? found : [...found, { territory: null, counts: rest }];
 }
 
-/** Returns the prospects that the caller may see. */
+/** Returns the prospects with activity that the caller may see, one block for each segment and one for the unflushed prospects. */
 function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<number, readonly number[]>): Block[] {
   const active = (row: number, id: number): ActiveProspect | [] => {
     const counts = byProspect.get(id);

@@ -85,8 +85,8 @@ export function isClosed(polygon: Polygon): boolean {
 }
 
 /**
- * Positive if the ring is counter-clockwise. Coordinates are relative to the first point, because rounding errors of large coordinates
- * could exceed the area of a small ring.
+ * Returns twice the area of the ring, positive if the ring is counter-clockwise. Coordinates are relative to the first point, because
+ * rounding errors of large coordinates could exceed the area of a small ring.
  */
 function doubleArea(ring: Polygon): number {
   const [startLng, startLat] = ring[0] ?? [0, 0];

@@ -282,7 +282,7 @@ async function importGroup(
   return (await carryOut(plan, commitTo(context.table))).answer;
 }
 
-/** `results` are those of the other polygons. If the company has no room for all of `wanted`, `refused` returns a smaller plan. */
+/** `results` are those of polygons not in `wanted`. If the company has no room for all of `wanted`, `refused` returns a smaller plan. */
 function groupPlan(
   context: ApiContext,
   caller: Caller,

@@ -104,7 +104,7 @@ function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Co
 
 const DAY_MS = 86_400_000;
 
-/** The whole days since the oldest last change. Null if there are no matches. */
+/** Returns the whole days since the last change of the match that has been unchanged for the longest time. Null if there are no matches. */
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {
   let oldest = Number.POSITIVE_INFINITY;
   for (const { inView, rows } of segments) {

@@ -13,7 +13,7 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-/** Maximum facts in a row of the log, and maximum days to which they belong. One transaction, whose size is limited, sums up a row. */
+/** Maximum facts in a row of the log, and maximum days of these facts. One transaction, whose size is limited, sums up the whole row. */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
@@ -28,9 +28,9 @@ export const FactState = z.object({
   version: z._default(z.int(), 0),
   /** The sort key of the newest row of the log that the daily sums contain. Empty if they contain none. */
   upTo: z._default(z.string(), ""),
-  /** The days whose sums this transaction wrote. */
+  /** The days whose sums the transaction of `version` wrote. */
   days: z._default(z.array(z.string()), []),
-  /** Total bytes of the sums and facts that this transaction wrote. */
+  /** Total bytes of the sums and facts that the transaction of `version` wrote. */
   bytes: z._default(z.int(), 0),
 });
 export type FactState = z.infer<typeof FactState>;
@@ -97,7 +97,7 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** Returns the writes that log `facts`. `version` is the version of the head after the transaction with these writes. */
+/** Returns the rows that log `facts`. `firstPart` is the number of the first one. `version` is that of the head after their transaction. */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();

@@ -50,6 +50,7 @@ export interface HowToCount<C> {
   readonly nowMs: number;
   /** Returns a new object without any counts. It is called again if the read must be repeated. */
   readonly newCounting: () => C;
+  /** Maximum bytes of the stored rows of days. Beyond it, `countActivity` throws `validation_failed`. */
   readonly maxBytes?: number;
 }
 
@@ -122,7 +123,7 @@ function countNewest(unflushed: readonly Fact[], rows: readonly LogRow[], range:
 
 const isWithin = ({ from, to }: TimeRange, { at }: { readonly at: number }): boolean => at >= from && at <= to;
 
-/** Returns false if rows of a day are newer or older than the state row says, because a flush is changing them. */
+/** Counts the facts of stored days. Returns false if rows of a day are newer or older than the state row says: a flush is changing them. */
 async function countOlder(
   table: Reads,
   companyId: number,
@@ -154,7 +155,8 @@ async function countOlder(
       }
     }
   }
-  // The last change of a day that is left is not visible yet: the rows of a transaction may become visible one after the other.
+  // The last change of each day that is left in `changed` is not visible yet: the rows of a transaction may become visible one after the
+  // other.
   return changed.size === 0;
 }
 
@@ -219,7 +221,7 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
 /** Number of the first row from `unloggedFacts`. A flush numbers its rows from 0 and writes fewer than 900, so the numbers differ. */
 const FIRST_PART = 900;
 
-/** Returns rows with the unflushed facts that the log lacks. Exports and restores copy the log, but not the company index. */
+/** Returns rows with the unflushed facts that the log lacks, for exports and restores. These copy the log, but not the company index. */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
   const { head, facts } = await readUnflushed(table, companyId);
   const { rows } = await readLog(table, companyId);

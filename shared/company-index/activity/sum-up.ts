@@ -26,8 +26,8 @@ import { errorFields, log } from "#shared/log.ts";
 /** Minimum number of versions of the head between two additions to the sums. With a higher number, reports read more rows of the log. */
 export const VERSIONS_PER_SUM = 32;
 /**
- * Approximate bytes that one flush adds to the log. An addition writes all sums of its days again. The next one therefore waits until the
- * log has grown by about half of the bytes that the last one wrote.
+ * Approximate bytes that one flush adds to the log. An addition writes all sums of its days again. The next addition therefore waits until
+ * the log has grown by about half of the bytes that the last addition wrote.
  */
 const BYTES_PER_VERSION = 512;
 /** A transaction that reaches one of these limits adds no further row of the log to the sums. DynamoDB allows it 4 MB and 100 rows. */
@@ -71,7 +71,7 @@ export async function activityOf(
   return { writes: state?.since === since ? own : [...own, nextState(companyId, known)], done: [] };
 }
 
-/** Returns undefined for a damaged row, which must not stop the flushes. */
+/** Returns undefined if `work` reads a damaged row, because such a row must not stop the flushes. */
 async function unlessDamaged<T>(companyId: number, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -120,8 +120,9 @@ interface FlushedRows {
 }
 
 /**
- * Omits a fact if the next flush has logged it again, because its flush was killed after it had logged the fact and before it deleted the
- * entry. Copies of a fact are in successive flushes. The flush after the last row is the present one, with `unflushed`.
+ * Omits a fact if the next flush has logged it again. This happens if a flush is killed after it has logged the fact and before it deletes
+ * the delta entry. Copies of a fact are therefore in successive flushes. The flush after the last row is the present one, with the facts
+ * `unflushed`.
  */
 async function* withoutRepeated(
   rows: AsyncIterable<LogRow>,

@@ -44,13 +44,13 @@ export class ChunkLost extends Error {
   override name = "ChunkLost";
 }
 
-/** Maximum attempts to read the chunks that the head counts. A Query is not isolated from transactions: the head may be visible first. */
+/** Maximum attempts to read all chunks up to `head.lastChunk`. A Query is not isolated from transactions: the head may be visible first. */
 const TRIES = 8;
 
 /** After one of these numbers of rows or changes, a request reads no further chunk. */
 const ROWS_PER_READ = 1_000;
 const CHANGES_PER_READ = 100_000;
-/** After this number of bytes, the first read of chunks ends. The chunks fit into one page of a Query (1 MB). */
+/** The first read of chunks ends after this number of bytes. A row has at most 400 KB, so one page of a Query (1 MB) is enough. */
 const FIRST_BYTES = 512 * 1_024;
 
 export interface Log {
@@ -94,8 +94,9 @@ interface LogRange {
 }
 
 /**
- * Ends at the version of `head` or at a limit of this file. Each chunk contains the version of the one before it, so this function notices
- * a gap and reads again. The first reads may therefore be eventually consistent. Throws ChunkLost if a chunk is missing in all attempts.
+ * Yields the chunks after the version `after`, up to the version of `head` or to a limit of this file. Each chunk contains the version of
+ * the one before it, so this function notices a gap and reads again. The first reads may therefore be eventually consistent. Throws
+ * ChunkLost if a chunk is missing in all attempts.
  */
 async function* chunksAfter(
   table: Reads,

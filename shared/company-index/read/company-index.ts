@@ -39,7 +39,7 @@ export interface IndexSnapshot {
 export interface SnapshotOptions {
   /** True if the caller will search for words or source ids. Long texts may then be read at the same time as the index. */
   readonly searches?: boolean;
-  /** Finds the notes of the matches. It is a parameter, so that only the bundles that need it contain it. */
+  /** Finds the notes of the matches. The caller passes this function, so that the bundles of other callers do not contain its code. */
   readonly notesOf?: NotesOf | undefined;
   /** The unflushed entries and the head, if the caller has already read them. The snapshot then has the state of that moment. */
   readonly unflushed?: Unflushed | undefined;
@@ -193,9 +193,9 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 const MB = 2 ** 20;
 /** Memory for Node.js, for the code, and for one read of a company with a million prospects. */
 const RESERVED_MB = 460;
-/** The rest of the memory is a reserve for fragmentation and for garbage that is not collected yet. */
+/** The share of the other memory for the cache. The rest is a reserve for fragmentation and for garbage that is not collected yet. */
 const SHARE = 0.85;
-/** The index of 100 000 prospects with texts has this size. With a smaller cache, each search would load all texts again. */
+/** Minimum size of the cache: the index of 100 000 prospects with texts. With a smaller cache, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;
 
 /** `memoryMb` is the memory of the function. */

@@ -146,7 +146,7 @@ export class LoadedIndex {
     }
   }
 
-  /** A concurrent read may already have loaded the columns. */
+  /** Decodes and keeps columns of a segment. A concurrent read may already have loaded the same columns. */
   #keep(entry: SegmentEntry, group: Group, bytes: Uint8Array, label: string): void {
     const segment = this.#segments.get(entry.id);
     if (segment === undefined) {

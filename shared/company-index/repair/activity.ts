@@ -21,7 +21,7 @@ import { optimistic } from "#shared/db/plan.ts";
 const Stored = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the sort keys of the removed rows. If there are some, sets the time since which every fact is counted. If a flush changes the
+ * Returns the sort keys of the removed rows. If there are some, sets `since` of the state row to the present time. If a flush changes the
  * activity meanwhile, the repair begins again. Throws TableBusy if this happens 60 times.
  */
 export const repairActivity = (context: Pick<AppContext, "table" | "clock">, companyId: number): Promise<string[]> =>

@@ -228,7 +228,7 @@ async function tryToReplaceParts(job: Job): Promise<number | undefined> {
 const removeSegments = ({ context, companyId, segments }: Job): Promise<void> =>
   removePieces(context.table, companyId, segments.flatMap(piecesOfSegment));
 
-/** Throws RebuildRefused if another process has replaced the old parts. */
+/** Returns the parts that flushes have added since the rebuild began. Throws RebuildRefused if another process has replaced old parts. */
 async function newerParts({ context, companyId, replaced }: Job, { manifest }: Head): Promise<readonly Part[]> {
   if (replaced.some((id, age) => manifest[age] !== id)) {
     throw new RebuildRefused("another rebuild or a merge has already replaced the old parts");
@@ -236,13 +236,13 @@ async function newerParts({ context, companyId, replaced }: Job, { manifest }: H
   return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).parts;
 }
 
-/** Throws RebuildRefused for a new part of an import. It does not list its versions, so it may contain rows that the rebuild has read. */
+/** Throws RebuildRefused for a part of an import. Such a part has no version overrides, and may contain rows that the rebuild has read. */
 function refuseImports(staying: readonly Part[], partOverrides: readonly PartOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > at(partOverrides, i).overrides.prospects.ids.length);
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");
 }
 
-/** Call it only after the new part, which contains the records of these entries, is in the index. */
+/** Removes the entries of `before`. Call it only when the new part, which contains the records of these entries, is in the index. */
 async function removeFlushedEntries({ context, records, companyId, known, before }: Job): Promise<void> {
   const { entries, notes, keys: all, withLongText } = before;
   const newer = entries.filter(({ id, version }) => version > known.prospects.versionOf(id));
@@ -269,7 +269,7 @@ async function removeFlushedEntries({ context, records, companyId, known, before
   await removeUnflushed(context.table, companyId, { keys: going, withLongText });
 }
 
-/** Includes deleted prospects. */
+/** The versions of the records that the rebuild has read, including deleted prospects. */
 interface KnownVersions {
   readonly prospects: NewestVersions;
   readonly notes: NewestVersions;

@@ -256,7 +256,7 @@ export function deadRows({ main }: LoadedSegment, age: number, newest: NewestVer
   return dead;
 }
 
-/** Adds the rows that unflushed entries replace or delete. Without such rows, returns `dead` itself. */
+/** Returns a copy of `dead` that also marks the rows that unflushed entries replace or delete. Without such rows, returns `dead` itself. */
 export function deadUnder(
   segment: LoadedSegment,
   dead: Uint8Array | undefined,

@@ -44,7 +44,7 @@ export interface Matches {
 
 /**
  * The view must contain every segment whose zone map allows a match, with the needed columns, and all segments if the criteria contain
- * words. Also prepares some segments for later reads.
+ * words. Also sorts some segments, and builds some word indexes, for later reads.
  */
 export function findMatches(view: IndexView, criteria: Criteria): Matches {
   if (criteria.words.length > 0) buildSomeWords(view);

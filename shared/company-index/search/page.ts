@@ -59,7 +59,7 @@ function ordered({ inView, rows, inListOrder }: SegmentMatches): Pick<SegmentMat
   return newest !== undefined && rows.length === count ? { rows: newest, inListOrder: true } : { rows, inListOrder };
 }
 
-/** Additional rows that are collected before all rows but the `wanted` ones are discarded. */
+/** `FirstRefs` has room for twice the `wanted` rows and this number of further rows. When full, it discards all but the `wanted` rows. */
 const SPARE = 512;
 
 interface Ranked {

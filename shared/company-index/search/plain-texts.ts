@@ -55,7 +55,7 @@ export class Patterns {
     }
   }
 
-  /** `found` is a bit mask of the words in the piece. A line break must follow each piece. */
+  /** Visits the pieces with a word. A piece is the bytes between two `starts`. A line break ends it. `found` is a bit mask of its words. */
   visit(bytes: Uint8Array, starts: Uint32Array, visit: (piece: number, found: number) => void): void {
     const begun = this.#begun;
     for (let piece = 0; piece + 1 < starts.length; piece++) {
@@ -89,7 +89,7 @@ function isAt(bytes: Uint8Array, from: number, pattern: Uint8Array): boolean {
   return true;
 }
 
-/** Returns the number of the piece that contains the byte `at`. The number must be at least `from` and below `end`. */
+/** Returns the number of the piece (see `visit`) that contains the byte `at`. The number must be at least `from` and below `end`. */
 export function pieceAt(starts: Uint32Array, at: number, from: number, end: number): number {
   let [low, high] = [from, end];
   while (high - low > 1) {
@@ -132,7 +132,7 @@ export function letterSpans(bytes: Uint8Array, starts: Uint32Array): PlainTexts 
   return new PlainTexts(spans.subarray(0, end), spanStarts);
 }
 
-/** The parts into which a trigram filter divides the words. A set of parts is a bit mask in two 32-bit numbers. */
+/** Number of groups, called parts, into which a trigram filter divides the words. A set of parts is a bit mask in two 32-bit numbers. */
 export const PARTS = 64;
 const GRAM = 3;
 

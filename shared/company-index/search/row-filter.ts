@@ -76,7 +76,7 @@ export class RowSet implements RowFilter {
 export const isMarked = (bits: Uint32Array, row: number): boolean =>
   ((uint32At(bits, row >>> 5) >>> (row & 31)) & 1) === 1;
 
-/** Null means "unassigned". */
+/** A value that a filter accepts. Null means that the prospect has no value, for example no assignee. */
 export type Wanted = number | string | null;
 
 /** The row numbers of each value of a column. A code is the position of a value in the column's `values`. */

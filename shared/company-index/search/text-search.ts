@@ -34,15 +34,15 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * At most this many words are searched one by one, more words together. Compared with a read of all texts, a rare word that is searched
- * alone needs a hundredth of the time, and a frequent word the same time.
+ * Up to this number of words, a search looks for one word after the other. It looks for more words together. Compared with a read of all
+ * texts, a rare word that is searched alone needs a hundredth of the time, and a frequent word the same time.
  */
 const FEW_WORDS = 6;
 
 export interface FoundWords {
   /** A match must be in the rows of each search. */
   readonly searches: readonly WordHits["rows"][];
-  /** In the order of the criteria. */
+  /** One set for each word, in the order of the words in the criteria. */
   readonly unflushed: WordHits["unflushed"];
 }
 

@@ -126,8 +126,8 @@ const hasBit = (low: number, high: number, part: number): boolean =>
 const ORDERED = 3;
 
 /**
- * Puts the words of several texts first, and sorts by the first bytes. Similar words then are in the same part of the trigram filter, which
- * excludes more parts. For example, a part with only numbers contains no trigram of a name.
+ * Puts the words that occur in several texts first, and sorts all words by their first bytes. Similar words are then in the same part of
+ * the trigram filter, so a search can skip more parts. For example, a part with only numbers contains no trigram of a name.
  */
 function sharedFirst(text: Uint8Array, list: WordList): { order: Uint32Array; shared: number } {
   const counts = new Uint32Array(list.size);

@@ -6,7 +6,7 @@ import { type IndexEntry, isTombstone, markedSource, type NoteEntry } from "#sha
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 
-/** Maximum bytes of text, phone digits and source id inside an entry. Longer ones get a separate row, because lists read all entries. */
+/** Maximum bytes of text, phone digits and source id inside an entry. Longer texts are in separate rows, because lists read all entries. */
 const TEXT_BYTES = 256;
 /** What only the change log and activity reports need. */
 export interface ProspectDeltaOptions {
@@ -20,8 +20,8 @@ export interface ProspectDeltaOptions {
 export type WrittenAppointment = Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy">;
 
 /**
- * Returns writes for the transaction that writes the prospect's row. The index therefore misses no change. The change log contains the
- * assignee `before` the change, because this user's device may have a copy of the prospect.
+ * Returns the writes of an entry. The transaction that writes the prospect's row must contain them, so that the index misses no change. The
+ * change log contains the assignee `before` the change, because this user's device may have a copy of the prospect.
  */
 export function prospectDelta(
   companyId: number,
@@ -68,13 +68,13 @@ export interface NoteDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** Milliseconds since 1970. */
   readonly createdAt?: number;
-  /** The assignee of the note's prospect, or null. Set it only if a condition in the transaction ensures it. */
+  /** The assignee of the note's prospect, or null. Set it only if the transaction checks the assignee with a condition. */
   readonly assignee?: number | null | undefined;
   /** The users whose devices may have a copy of the deleted note. Undefined if they are not known. */
   readonly heldBy?: readonly number[] | undefined;
 }
 
-/** Returns writes for the transaction that writes the note. The index therefore misses no change. */
+/** Returns the writes of an entry. The transaction that writes the note must contain them, so that the index misses no change. */
 export function noteDelta(
   companyId: number,
   { prospectId, noteId, version, text }: NoteEntry,

@@ -21,7 +21,7 @@ import {
 } from "#shared/company-index/write/publish.ts";
 import type { Table } from "#shared/db/table.ts";
 
-/** The sum of weights at which a flush starts. A flush makes reads cheaper, but below this sum, its writes would cost more. */
+/** The sum of weights at which a flush starts. A flush makes reads cheaper. Below this sum, its writes cost more than the reads save. */
 export const FLUSH_ENTRIES = 64;
 
 /** Entries that are older than this are flushed even if they are few. */
@@ -93,8 +93,8 @@ interface Put {
 }
 
 /**
- * If another part would make a merge necessary, merges the entries and the older parts at once, except the oldest part. The entries are
- * then written only once. Returns undefined if another process has changed the index first.
+ * Adds the entries as a new part. If this part would then have to be merged with older parts, but not with the oldest one, merges them at
+ * once, so that the entries are written only once. Returns undefined if another process has changed the index first.
  *
  * `built` is undefined if the parts need none of the entries. The entries are then added only to the change log, which may lack them: an
  * earlier flush may have moved the later of two changes of a record, and missed the earlier one.
@@ -119,7 +119,7 @@ async function putEntries(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** A rebuild replaces the parts that existed when it began, and keeps newer ones. A part merged from both could be neither. */
+/** True during a rebuild. It replaces older parts and keeps newer ones. A part merged from both could be neither replaced nor kept. */
 const isCompactionLocked = ({ clock }: IndexContext, { lockedUntil }: Head): boolean => lockedUntil > clock.now();
 
 async function mergeAll(place: Place, before: IndexState): Promise<number> {

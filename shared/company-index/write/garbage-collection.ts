@@ -11,7 +11,7 @@ export const RETIRED_MS = 60_000;
 /** Milliseconds after which a part that is not in the index is deleted. It remains if a process stops before it updates the head. */
 const ORPHAN_MS = 24 * 3_600_000;
 
-/** Returns when each part was replaced, in milliseconds since 1970. A part that replaced it may have been replaced since, too. */
+/** Returns the time at which each part was replaced, in milliseconds since 1970. Includes parts whose replacement was replaced later. */
 export function retiredIn(manifest: readonly string[], partManifests: PartManifests): Map<string, number> {
   const retired = new Map<string, number>();
   const successors = [...manifest];

@@ -44,7 +44,8 @@ const sideBySide = (records: readonly Versioned[]): Versions => ({
 
 /**
  * `isOldest` must be true if the oldest part is among the parts. No older rows then exist that deletions and version overrides could hide,
- * so the result has none. It has no notes of prospects without a row either. The rows of the result can be read only once.
+ * so the result contains no deletions, no version overrides, and no notes of prospects without a row. The rows of the result can be read
+ * only once.
  */
 export function mergeParts(parts: readonly PartToMerge[], isOldest: boolean): NewPart {
   const prospects = new NewestVersions();
@@ -62,7 +63,7 @@ export function mergeParts(parts: readonly PartToMerge[], isOldest: boolean): Ne
   };
 }
 
-/** `strays` are the notes that are not stored with the newest row of their prospect. `present` are the prospects with their newest row. */
+/** `strays` are notes not stored with the newest row of their prospect. `present` are the prospects whose newest row is in a part. */
 function straysOf(parts: readonly PartToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();

@@ -15,7 +15,7 @@ const geohashOf = ({ lat, lng }: IndexRow): number => geohashAt(lat, lng);
 export const byGeohash = (a: { geohash: number; id: number }, b: { geohash: number; id: number }): number =>
   a.geohash - b.geohash || a.id - b.id;
 
-/** Cuts where successive geohashes differ most. A segment then covers a compact area, and a bounding box overlaps few segments. */
+/** Cuts the rows where successive geohashes differ most. A segment then covers a compact area, and a bounding box overlaps few segments. */
 export function* cutIntoSegments(
   sorted: Iterable<RowWithNotes>,
   maxRows: number = SEGMENT_ROWS,
@@ -38,7 +38,7 @@ export function* cutIntoSegments(
 /** The minimum share of the waiting rows that goes into a segment. It prevents many small segments and a long part manifest. */
 const LEAST_SHARE = 1 / 4;
 
-/** Returns the number of rows before the largest step, the last one if several are equal. `next` is the first row after `rows`. */
+/** Returns how many rows precede the largest step between geohashes, or the last of equal steps. `next` is the first row after `rows`. */
 function largestStep(rows: readonly RowWithNotes[], next: RowWithNotes): number {
   let best = rows.length;
   let bestStep = -1;

@@ -115,7 +115,7 @@ export interface Publication {
   readonly part?: Part;
   /** The ids of all parts afterwards. */
   readonly manifest: readonly string[];
-  /** Must contain every unflushed entry that the caller will delete. */
+  /** Must contain the changes of all unflushed entries that the caller will delete. */
   readonly logged: Logged;
   readonly commit?: Commit | undefined;
 }

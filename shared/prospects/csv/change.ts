@@ -32,7 +32,7 @@ export interface ImportOfChanges {
 interface Outcome {
   /** Undefined, or why the prospect was not changed, for example because it was deleted during the import. */
   readonly message?: string;
-  /** The number of values below synonyms that were left out, because the prospect cannot take them. */
+  /** The number of values in `lenient` columns that were left out, because the prospect cannot take them. */
   readonly warnings: number;
 }
 
@@ -97,7 +97,7 @@ function patchOf(
   };
 }
 
-/** Undefined if the row changes nothing. The prospect then keeps its `formattedAddress`, which a client may have sent. */
+/** Undefined if the row does not change the address. The prospect then keeps its `formattedAddress`, which a client may have sent. */
 function addressOf(
   current: StoredProspect,
   filled: FilledCells,

@@ -73,7 +73,7 @@ interface Fault {
   readonly plain?: string;
 }
 
-/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
+/** `warnings` is the number of faulty values in columns whose headers are synonyms. These values are left empty. */
 type Read<T> = T & { readonly warnings: number };
 
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Read<Draft> | Fault =>
@@ -87,7 +87,7 @@ export const draftOf = (cells: readonly string[], header: Header, names: Names):
     return { ...fieldsOf(cell, header, names, report), address };
   });
 
-/** Returns a text about the missing parts of an address that the row has partly, or else of such coordinates. */
+/** Returns the end of a message: what an incomplete address, or else an incomplete pair of coordinates, lacks. The text may be empty. */
 function lacking(cell: Cell, { positions }: Header): string {
   const isAbsent = (column: Column): boolean => positions[column] === undefined;
   const isEmpty = (column: Column): boolean => cell(column) === "";
@@ -223,7 +223,7 @@ function faultIn(faults: readonly CellFault[]): Fault {
   return { fault: texts.join("; "), plain };
 }
 
-/** Joins the faults to at most `limits.rowFault` characters, without duplicates. It ends with the number of faults that do not fit. */
+/** Joins the faults to at most `limits.rowFault` characters, without duplicates. The text ends with the number of faults left out. */
 function joined(faults: readonly string[]): string {
   const [first = "", ...more] = new Set(faults);
   let text = first;

@@ -16,9 +16,9 @@ const START_BYTES = 4;
 const workbooks = [Buffer.of(0x50, 0x4b, 3, 4), Buffer.of(0x50, 0x4b, 5, 6), Buffer.of(0xd0, 0xcf, 0x11, 0xe0)];
 
 /**
- * A byte order mark, or an ASCII character in two bytes, shows UTF-16, and another byte order mark UTF-8. Any other file is read to its
- * end: it is Windows-1252 if it has invalid bytes of UTF-8, and at least as many of them as valid characters of several bytes. Throws
- * BadFile for a workbook.
+ * A byte order mark shows UTF-8 or UTF-16. An ASCII character in two bytes also shows UTF-16. Any other file is read to its end: it is
+ * Windows-1252 if it has bytes that are invalid in UTF-8, and at least as many of these as valid characters of several bytes. Otherwise it
+ * is UTF-8. Throws BadFile for a workbook.
  */
 export async function encodingOf(bytes: Bytes): Promise<Encoding> {
   const counts = new Utf8Counts();
@@ -54,13 +54,13 @@ function encodingByStart(start: Uint8Array): Encoding | undefined {
 
 const isAscii = (byte: number): boolean => byte > 0 && byte < 0x80;
 
-/** Larger chunks are divided, so that a reader of the text can stop early. */
+/** Maximum number of bytes that are decoded at once. Larger chunks of the file are divided, so that a reader of the text can stop early. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * ASCII control characters other than tabs and line breaks show that a file is not text, because Windows-1252 accepts every byte. The five
- * bytes that it leaves undefined become other control characters (https://encoding.spec.whatwg.org/#index-windows-1252), which are
- * accepted.
+ * Windows-1252 accepts every byte, so ASCII control characters other than tabs and line breaks must show that a file is not text. The five
+ * bytes that Windows-1252 leaves undefined become other control characters (https://encoding.spec.whatwg.org/#index-windows-1252), which
+ * are accepted.
  */
 const notText = /[[\p{Cc}&&\p{ASCII}]--[\t-\r]]/v;
 
@@ -69,8 +69,8 @@ const END_OF_FILE = "\u001A";
 
 export interface FileText extends AsyncIterable<string> {
   /**
-   * The number of characters U+FFFD before the first invalid byte of UTF-8. Undefined until such a byte is read. The text has this
-   * character for invalid bytes too, so the reader finds their cell.
+   * The number of characters U+FFFD before the first invalid byte of UTF-8. Undefined until such a byte is read. The text also contains
+   * this character for invalid bytes, so a reader that counts the characters finds the cell of the first invalid byte.
    */
   readonly validReplacements?: number | undefined;
 }

@@ -28,7 +28,7 @@ export interface ExportRow {
 
 /** From this number of prospects on, reading a whole block costs no more than reading them singly with their newest notes. */
 const WORTH_A_BLOCK = 16;
-/** A prospect with more notes is left out of the Query of a block's notes. Only its newest note is read. */
+/** If a prospect has more notes than this, the Query of a block's notes leaves them out, and a separate Query reads the newest one. */
 const FEW_NOTES = 4;
 const PARALLEL = 12;
 /** Maximum bytes of the cached blocks. A block is cached while later batches of the export need other prospects of it. */
@@ -40,9 +40,9 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a reader of the next prospects, undefined for one without a row. `counts` is the number of prospects by block. `isWhole` keeps
- * the custom fields, which may be large. The reader first reads with eventual consistency, and then rows that are missing or older than the
- * index again with strong consistency.
+ * Returns a function that reads the next batch of prospects. Its result has undefined for a prospect without a row. `counts` is the number
+ * of the export's prospects by block. If `isWhole` is true, the rows keep their custom fields, which may be large. The function first reads
+ * with eventual consistency. It then reads rows that are missing or older than the index again, with strong consistency.
  */
 export function exportRows(
   table: Reads,
@@ -167,7 +167,7 @@ const notesIn = (table: Reads, read: QuerySpec, consistency: Consistency): Promi
   Array.fromAsync(table.query({ ...read, fields: noteFields, consistency }), (item) => ExportedNote.parse(item));
 
 function rowsFrom(items: readonly Item[], notes: readonly ExportedNote[], isWhole: boolean): Rows {
-  // A Query returns the notes of a prospect in ascending order of time.
+  // A Query returns the notes of a prospect in ascending order of time, so the map keeps the newest one.
   const newest = new Map(notes.map((note) => [note.prospectId, note]));
   return new Map(
     items.map((item) => {

@@ -93,7 +93,7 @@ export interface Piece {
   readonly prospects: number;
 }
 
-/** Yields the text from the position `from`, with the header if it is 0. The next batch is read while the caller writes the current one. */
+/** Yields the text from the position `from`, with the header if `from` is 0. The next batch is read while the caller writes this one. */
 export async function* exportPieces(
   context: ReadContext,
   caller: Caller,

@@ -33,7 +33,7 @@ export const Mapping = z.record(text(limits.csvHeader), z.nullable(MappedColumn)
 );
 export type Mapping = z.infer<typeof Mapping>;
 
-/** A JavaScript object loses a property of this name. */
+/** A mapping cannot contain a header of this name, because a JavaScript object loses such a property. */
 export const UNMAPPABLE = "__proto__";
 
 export const MappingText = z.pipe(
@@ -59,7 +59,7 @@ export const MappingText = z.pipe(
 export const MAPPING_TEXT =
   "header in the file -> column of the import, or null to ignore the column. Headers are compared without case. The second header `City` is `City (2)`.";
 
-/** A file without a value in one of these columns is probably not a list of prospects. */
+/** A file that has no value in any of these columns is probably not a list of prospects. */
 const essential = [
   "name",
   "phone",
@@ -78,7 +78,7 @@ export interface Header {
   readonly width: number;
   /** The headers without outer blanks. The second header `City` is `City (2)`. */
   readonly titles: readonly string[];
-  /** Several positions are those of synonyms. The first of their cells with a value counts. */
+  /** The positions of each field's headers. If several headers are synonyms of the field, the first of their cells with a value counts. */
   readonly positions: Positions;
   /** Columns with headers that are synonyms. A faulty value in such a column is left empty, because the row is valid without it. */
   readonly lenient: ReadonlySet<Field>;
@@ -221,7 +221,7 @@ export const textAt = (cells: readonly string[], position: number): string => te
 export const fillsUnnamed = (cells: readonly string[], { unnamed }: Header): boolean =>
   unnamed.some((position) => !isBlank(cellAt(cells, position)));
 
-/** The values of such a row are probably in the wrong columns. */
+/** True if the row has a value beyond the cells of the header. The values of such a row are probably in the wrong columns. */
 export const isTooLong = (cells: readonly string[], { width }: Header): boolean =>
   cells.length > width && cells.slice(width).some((cell) => !isBlank(cell));
 
@@ -293,7 +293,7 @@ function firstValue(cells: readonly string[], positions: readonly number[] = [])
   return "";
 }
 
-/** A row with more cells than the header counts too, because its values may be in the wrong columns. */
+/** True if an `essential` column has a value. A row with more cells than the header counts too: its values may be in the wrong columns. */
 export function isFilled(cells: readonly string[], header: Header): boolean {
   const cell = cellsOf(cells, header);
   return isTooLong(cells, header) || essential.some((column) => cell(column) !== "");

@@ -81,7 +81,7 @@ const options: Options = {
 
 async function* parsed(beginning: string, pieces: AsyncIterator<string>, delimiter: string): AsyncGenerator<string[]> {
   const parser = acceptingAnyWidth(parse({ ...options, delimiter }));
-  // `pipeline` also destroys the parser with this error, which the loop below throws.
+  // If the source of the text throws, `pipeline` also destroys the parser with that error. The loop below then throws the error.
   const feeding = pipeline(Readable.from(bounded(beginning, pieces, parser), { objectMode: true }), parser);
   feeding.catch(() => undefined);
   try {
@@ -102,8 +102,8 @@ interface ParserState {
 }
 
 /**
- * With `relax_column_count`, csv-parse still creates an error with a stack for each row of another width. A file full of them would take 20
- * times longer than other files, and time out.
+ * Makes the parser expect the width that each row has. Even with `relax_column_count`, csv-parse otherwise creates an error with a stack
+ * for each row of another width. A file full of such rows would take 20 times longer than other files, and time out.
  */
 function acceptingAnyWidth(parser: Parser): Parser {
   const state: ParserState = Reflect.get(parser, "state");
@@ -128,7 +128,7 @@ async function* bounded(beginning: string, pieces: AsyncIterator<string>, parser
   }
 }
 
-/** The beginning of the file with the first line with text, in which the delimiter is searched. */
+/** Returns the beginning of the file, at least to the end of the first line with text. This line shows the delimiter. */
 async function firstLine(pieces: AsyncIterator<string>): Promise<string> {
   let text = "";
   while (!text.trimStart().includes("\n") && text.length <= limits.csvRow) {

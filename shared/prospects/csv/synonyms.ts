@@ -7,7 +7,7 @@ export type Field = Column | "firstName" | "lastName";
 
 /**
  * `Owner` is no synonym, because it means the owner of the home. Tags and notes have no synonyms, because a new tag or note could exceed a
- * limit and fail a row that was imported when the header was ignored.
+ * limit. The row would then fail, although it would be imported if the header were ignored.
  */
 export const synonyms: readonly (readonly [Field, readonly string[]])[] = [
   ["name", ["Full Name", "Contact Name", "Customer Name", "Lead Name", "Prospect Name"]],

@@ -17,7 +17,7 @@ export const csvText = (rows: readonly (readonly string[])[]): string =>
         options,
       );
 
-/** `guarded` would treat a negative number with an exponent as a formula. */
+/** Writes a number without an exponent. `guarded` would treat a negative number with an exponent as a formula. */
 export function decimal(value: number): string {
   const [digits = "", exponent] = String(value).split("e-");
   if (exponent === undefined) return digits;

@@ -15,7 +15,7 @@ import { findProspects } from "#shared/prospects/find.ts";
 import { publishedBlocks } from "#shared/prospects/read.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 
-/** A page of `limits.pageSizeMax` addresses fits into four full blocks. */
+/** Number of blocks that a request reads together at first. Four full blocks contain a page of `limits.pageSizeMax` addresses. */
 const BLOCKS_AT_ONCE = 4;
 const MOST_BLOCKS_AT_ONCE = 32;
 

@@ -83,7 +83,8 @@ export async function findOrMake(
   return {
     ...made,
     writes: [...made.writes, claim.write(made.answer.id)],
-    // If another call has created a prospect for the key, the next search finds it.
+    // If the write of the claim fails, another call has created a prospect for the key. The verb is then called again, and its search finds
+    // this prospect.
     refused: (failed) =>
       failedAt(failed, made.writes.length) === undefined ? made.refused?.(failed) : Promise.reject(failed),
   };
@@ -166,7 +167,7 @@ interface Wanted {
 /** Number of prospects in one read of the index. A search for an e-mail address also finds longer addresses, and notes that contain it. */
 const PAGE = 100;
 
-/** Returns the prospects with this key that the caller sees, newest first, and not more than an error shows. */
+/** Returns the prospects with this key that the caller sees, newest first, but not more than the error of `severalMatch` shows. */
 async function matchesOf(context: ApiContext, caller: Caller, { by, key }: Wanted): Promise<Prospect[]> {
   const filter =
     by === "sourceId"

@@ -184,7 +184,8 @@ export interface RecentRow {
 type RecentRows = VersionedCache<RecentRow>;
 
 const companies = cachePerTable<RecentRows>({
-  // The rows of the present request are added later, so they have a reserve.
+  // The cache measures its values before the present request adds rows to one of them. The limit therefore leaves room for the rows of one
+  // company.
   maxBytes: TOTAL_BYTES - COMPANY_BYTES,
   bytesOf: ({ bytes }) => bytes,
   grows: true,

@@ -102,7 +102,7 @@ function unflushedPins(text: PinText, rows: readonly IndexRow[], endOf: EndOf): 
   return text.finish();
 }
 
-/** 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
+/** Maximum bytes of a pin: 20 for field names, 16 for the id, 24 for each coordinate, 25 for the colour, and a reserve. */
 const PIN_BYTES = 128;
 
 /** Nearly all coordinates have at most this number of decimals, with which integer operations are fast. */

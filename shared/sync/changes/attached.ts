@@ -269,7 +269,7 @@ export async function appointmentsOfCompany(
   }
 }
 
-/** Returns at least the first month. */
+/** Returns the first months whose appointments fit into `room`, but at least one month and at most `QUERIES_AT_ONCE`. */
 function fitting(months: Agendas["months"], room: number): Agendas["months"] {
   let [end, left] = [0, room];
   for (const [, count] of months.slice(0, QUERIES_AT_ONCE)) {

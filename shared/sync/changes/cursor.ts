@@ -15,8 +15,8 @@ export interface Position {
   /** Number of changes that the client has read of the next chunk. */
   readonly offset: number;
   /**
-   * A time at which the log ended here, in milliseconds since 1970. All changes that the client has were made before this time. The cursor
-   * expires `POSITION_MS` after it.
+   * A time at which the log ended at this position, in milliseconds since 1970. All changes that the client has were made before this time.
+   * The cursor expires `POSITION_MS` after it.
    */
   readonly since: number;
 }

@@ -147,7 +147,7 @@ export function userItem(row: StoredUser, nowMs: number): TimedItem {
   return upsert(row, checked(User, presentUser(row, nowMs)), hasEnded ? 1 : 0, hasEnded ? undefined : expiresAt(row));
 }
 
-/** No more than the default limit of a page, because rows that do not fit into the page are read in vain. */
+/** Number of prospects read together: the default limit of a page, because rows that do not fit into the page are read in vain. */
 export const PROSPECTS_AT_ONCE = limits.changesDefault;
 
 /** Maximum bytes of a page without its items: the cursor and the names of the fields. */

@@ -52,8 +52,8 @@ interface EndOfLog {
    */
   readonly since: number;
   /**
-   * The prospects whose assignee has changed, so that the client may now see their notes and appointments, or no longer. They are also here
-   * if the client has the change of the prospect itself.
+   * The prospects whose assignee has changed, so that the client may now see their notes and appointments, or no longer. The set also
+   * contains prospects whose change the client already has.
    */
   readonly moved: ReadonlySet<number>;
 }
@@ -78,7 +78,8 @@ export async function addRecords(
   const excess = records.findIndex((record) => record.moves && ++moves > MOVES_AT_ONCE);
   const taken = excess === -1 ? records : records.slice(0, excess);
   const [first] = taken;
-  // A newer change than the one within which the last page ended may have hidden what the client has. Its items then begin again.
+  // If the record has a newer change than the one within which the last page ended, this change may have hidden notes and appointments that
+  // the client has. The page then begins again with the first item of the record.
   const begun = first !== undefined && isWithin(partial, first) ? partial : undefined;
   for (let done = 0; done < taken.length; done += PROSPECTS_AT_ONCE) {
     const some = taken.slice(done, done + PROSPECTS_AT_ONCE);
@@ -187,9 +188,10 @@ const CLOCK_SKEW_MS = 5;
 
 /**
  * Reads the rows, each in the record's version or a later one. An outdated row of a prospect would show it, or its notes, to a user who may
- * not see it any more. If the log may contain later changes (`end` is undefined) and the caller sees only assigned prospects, their current
- * rows are read. The prospects of notes and appointments must be current too, unless the log shows that the caller may see them. The log
- * contains the assignee at the time of the change, and later assignments, deletions and restores.
+ * not see it any more. If the log may contain later changes (`end` is undefined) and the caller sees only assigned prospects, the function
+ * reads the current rows of the prospects in `records`. The rows of prospects with notes and appointments in `records` must be current too,
+ * unless the log shows that the caller may see them. The log contains the assignee at the time of the change, and later assignments,
+ * deletions and restores.
  */
 async function readRows(
   making: Making,

@@ -177,7 +177,7 @@ export class Selection {
     return !this.isFull;
   }
 
-  /** If the page already has records, it ends before these. */
+  /** If the page already has records, it ends before the records of `bulk`. */
   #take(bulk: Bulk): void {
     if (this.#records.size > 0) this.isFull = true;
     else if (!this.isFull) this.bulk = bulk;

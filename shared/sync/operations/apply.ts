@@ -138,8 +138,8 @@ const conflict = ({ id, version, record }: Outdated): Result => ({
 });
 
 /**
- * Matches the pointer of a fault if it is into the operation itself. All other pointers are relative to the body of an endpoint for one
- * record, and an operation has this body in `fields`.
+ * Matches a fault's pointer to a field of the operation itself. All other pointers are relative to the body of an endpoint for one record,
+ * and an operation has this body in `fields`.
  */
 const ofOperation = /^\/(?:type|id|clientRecordId|fields|baseVersion|occurredAt)(?:\/|$)/;
 
