@@ -19,7 +19,7 @@ export async function mapConcurrently<T, R>(
   work: (entry: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
-  // All lanes take their entries from this iterator.
+  // Each call of `lane` handles one entry after the other. All calls take their entries from this iterator.
   const left = entries.entries();
   let isFailed = false;
   async function lane(): Promise<void> {

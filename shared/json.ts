@@ -12,8 +12,8 @@ const inexact = new WeakMap<object, Map<string, string>>();
 const Source = z.object({ source: z.string() });
 
 /**
- * Parses JSON, and notes the text of each integer beyond 2^53 - 1, so that `exactNumbers` can reject it. Such a number with a fraction or
- * an exponent is accepted, and the parsed number does not show how it was written.
+ * Parses JSON. The parsed number does not show how it was written, so this function notes the text of each integer beyond 2^53 - 1.
+ * `exactNumbers` then rejects these integers. A number of this size with a fraction or an exponent is accepted.
  */
 export function readJson(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text);

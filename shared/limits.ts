@@ -68,7 +68,7 @@ export const customFieldDepth = 100;
 export const pageSizeDefault = 50;
 export const pageSizeMax = 500;
 export const notesInDetail = 5;
-/** A filter may list many names in one parameter. */
+/** Maximum characters of a long query parameter: a filter, which may list many names, or the mapping of CSV columns. */
 export const queryParameter = 4_000;
 
 export const idempotencyKey = 255;
@@ -81,17 +81,17 @@ export const deviceId = 100;
 export const receiptKeptMs = 90 * 24 * 3_600_000;
 /** Maximum age of a fact (status change, note or appointment) that a device sends with the time at which it occurred. */
 export const factAgeMs = 60 * 24 * 3_600_000;
-/** Up to this time ahead, the time of a device counts as the time of arrival, because its clock may be wrong. */
+/** A time of a device that is at most this far in the future counts as the time of arrival, because the device's clock may be wrong. */
 export const clockAheadMs = 5 * 60_000;
 /** A prospect keeps past assignments for this time, because a past assignee may send a fact. One day is added, because clocks differ. */
 export const pastAssignmentsMs = factAgeMs + 24 * 3_600_000;
-/** Enough even for a prospect that gets a different assignee each day, which has 61. */
+/** Past assignments whose user ids a prospect keeps. Even a prospect that gets a different assignee each day has only 61. */
 export const pastAssignments = 100;
 /** This number of past assignments, the newest ones, always keep their user ids. */
 export const newestAssignments = 5;
 /** Tolerated difference between the clocks of two functions. The clocks of AWS differ much less. */
 export const clockDifferenceMs = 60_000;
-/** Escaped as JSON strings, results of this size still fit into `bufferedAnswerBytes`. */
+/** Bytes of the records in the answer to a batch of operations, as escaped JSON. The answer then fits into `bufferedAnswerBytes`. */
 export const operationResultBytes = 4_000_000;
 /** Lambda rejects a longer response, and API Gateway then answers 502. */
 export const bufferedAnswerBytes = 6 * 1024 * 1024;
@@ -136,7 +136,7 @@ export const columnSample = 100;
 export const ignoredColumn = 100;
 /** Characters, enough for every valid row: the longest values of all columns together need about 90 000 characters. */
 export const csvRow = 1_000_000;
-/** Blank rows beyond the number of other rows. Reading a blank row takes as long as reading any other row. */
+/** A CSV file may have this many blank rows more than rows with a value. Reading a blank row takes as long as reading any other row. */
 export const csvBlankLines = 100_000;
 
 /** Invitations of a company on one day (UTC). The limit bounds the mails that an abuser can send. */
@@ -166,7 +166,7 @@ export const dictionaryCacheMs = 60_000;
 
 /**
  * The publisher caches registrations for this time. The cache may have a mixture of old and new ones, if a transaction commits later than
- * `subscriptionsSettleMs` after the time that it stores.
+ * `subscriptionsSettleMs` after the time of change that the transaction itself stores.
  */
 export const subscriptionsCacheMs = 60_000;
 /** Shortly after a change, a Query may return a mixture of old and new registrations, so the publisher caches none. */
@@ -181,7 +181,7 @@ export const secretOverlapMs = 24 * 3_600_000;
 export const doubleTriggerMs = 10_000;
 /** Maximum delay of a registration: 30 days. */
 export const delayMinutesMax = 43_200;
-/** Many receivers accept at most a megabyte. An event that does not fit goes into another delivery. */
+/** Bytes of a debounced body. Many receivers accept at most a megabyte. An event that does not fit goes into another delivery. */
 export const windowBodyBytes = 1_000_000;
 /**
  * Maximum number of deliveries of one event that the publisher writes itself. If there are more, the deliverer creates them, so that one
@@ -211,7 +211,7 @@ export const answerBytes = 16 * 1024;
 /** Bytes of a response that are stored with the attempt. The service reads up to `answerBytes`. */
 export const answerKeptBytes = 4 * 1024;
 export const deliveryKeptMs = 30 * 24 * 3_600_000;
-/** The request that creates a replay counts its deliveries, and must do this before its deadline. */
+/** Deliveries in the time range of a replay. The request that creates the replay reads all of them, and must do so before its deadline. */
 export const replayedDeliveries = 100_000;
 /** The maximum delay of SQS. */
 export const queueDelaySeconds = 900;
@@ -223,7 +223,7 @@ export const activityBytes = 32_000_000;
 /** Items in a response of `GET /api/changes`. */
 export const changesDefault = 500;
 export const changesMax = 1_000;
-/** Items that do not fit are in the next page. */
+/** Bytes of the items in a response of `GET /api/changes`. Items that do not fit are in the next page. */
 export const changesBytes = 4_000_000;
 /** Characters of a cursor. */
 export const changesCursor = 512;

@@ -7,7 +7,7 @@ type Level = "debug" | "info" | "warn" | "error";
 const order: Record<Level, number> = { debug: 10, info: 20, warn: 30, error: 40 };
 const context = new AsyncLocalStorage<LogFields>();
 
-/** CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line. */
+/** Maximum characters of a text in a log line. CloudWatch truncates a line at 256 KB, and a metric filter cannot parse a truncated line. */
 const LOGGED_TEXT = 4_000;
 
 export function withLogContext<T>(fields: LogFields, work: () => Promise<T>): Promise<T> {

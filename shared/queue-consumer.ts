@@ -65,7 +65,7 @@ export function queueConsumer<S extends z.ZodMiniType>(
   }
 }
 
-/** The messages of a batch are handled concurrently. */
+/** Makes a function that calls `work` for each message of a batch, for all messages at the same time. */
 export const eachAlone =
   <Message>(work: (received: Received<Message>) => Promise<unknown>) =>
   (batch: readonly Received<Message>[]): Promise<Ends> =>

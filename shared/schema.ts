@@ -19,7 +19,7 @@ export const malformed =
   ({ code }: { readonly code: string }): string | undefined =>
     code === "invalid_format" ? message : undefined;
 
-/** `Number` alone would also accept `1e3`, `0x10` and ` 1`. */
+/** An id as a text, for example in a path. `Number` alone would also accept `1e3`, `0x10` and ` 1`. */
 export const PathId = z.pipe(
   z.string().check(z.regex(/^[1-9][0-9]{0,15}$/, "must be a positive integer")),
   z.pipe(z.transform(Number), z.int().check(z.minimum(1))),
@@ -46,7 +46,7 @@ export const Flag = z.pipe(
   z.transform((value) => value === "true"),
 );
 
-/** 0 for the first page. */
+/** The id after which a page begins. It is 0 for the first page. */
 export const AfterId = z.pipe(digits("must be an id"), z.pipe(z.transform(Number), z.int()));
 
 /** The lengths are in code points, as in JSON Schema. Lone surrogates are rejected, because a response in UTF-8 cannot contain them. */

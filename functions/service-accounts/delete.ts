@@ -22,7 +22,8 @@ export const handler = command(
     try {
       return { ...(await deleteAccount(context, caller, path.id)), after: settled };
     } catch (error) {
-      // Wait also after `not_found`: after an earlier request, a job may still write with the old rights. Without a user there is no job.
+      // Also waits after `not_found`: an earlier request may have deleted the account while one of its jobs was running, and this job may
+      // still write with the old rights. If the user does not exist, there is no such job.
       await settled();
       throw error;
     }

@@ -23,7 +23,8 @@ export const handler = command(
       const plan = await disableOrWithdraw(context, identityProvider(), caller, path.id);
       return { ...plan, after: () => Promise.all([plan.after?.(), settled()]) };
     } catch (error) {
-      // Wait also after `not_found`: after an earlier request, a job may still write with the user's old rights.
+      // Also waits after `not_found`: an earlier request may have disabled the user while one of the user's jobs was running, and this job
+      // may still write with the old rights.
       await settled();
       throw error;
     }

@@ -31,8 +31,9 @@ function checksumOf(text: string): string {
 }
 
 /**
- * Returns a new id for a key of the ring. `isTaken` says whether an id is in use; at most ten are. `changes` counts the changes of the ring. An
- * id that has become free is not used again by the next four changes, because functions refuse the id of a revoked key for a minute.
+ * Returns a new id for a key of the ring. `isTaken` says whether a key already has an id; at most ten ids are taken. `changes` counts the
+ * changes of the ring. An id that has become free is not used again by the next four changes, because functions refuse the id of a revoked
+ * key for a minute.
  */
 export function newKeyId(ring: string, changes: number, isTaken: (id: string) => boolean): string {
   for (let next = 11 * changes; ; next++) {

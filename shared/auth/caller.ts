@@ -78,7 +78,7 @@ const KeyText = z.pipe(
   z.object({ id: z.string(), scopes: z.array(Scope) }),
 );
 
-/** Ignores fields that API Gateway has added. */
+/** Parses the authorizer's context (`contextOf`) to a caller. Ignores fields that API Gateway has added. */
 export const CallerContext = z.pipe(
   z.object({ companyId: PathId, userId: PathId, rights: RightsText, key: z.optional(KeyText) }),
   z.transform(({ rights, ...ids }): Caller => ({ ...ids, ...rights })),

@@ -70,7 +70,7 @@ type Verify = (token: string) => Promise<JwtPayload>;
 
 let own: SubjectOfToken | undefined;
 
-/** The token must be for a client id or audience in `audience`. Returns its subject. */
+/** Verifies a token, which must be for a client id or audience in `audience`. Returns the subject of the token. */
 export function subjectOfToken(token: string, audience: readonly string[]): Promise<string> {
   own ??= tokenSubjects({ issuer: setting("ISSUER"), jwksUri: setting("JWKS_URI") });
   return own(token, audience);
@@ -160,8 +160,8 @@ async function discoveredJwksUri(issuer: string): Promise<string> {
 }
 
 /**
- * Throws if the token has no expiry, has an `iat` in the future, or is no access token: `token_use` is `access` (Cognito), or `typ` is
- * `at+jwt` (RFC 9068).
+ * Throws if the token has no expiry, has an `iat` in the future, or is no access token. An access token has the `token_use` `access`
+ * (Cognito), or no `token_use` and the `typ` `at+jwt` (RFC 9068).
  */
 function assertAccessToken(header: JwtHeader, payload: JwtPayload): void {
   const tokenUse = payload.token_use;

@@ -52,8 +52,8 @@ export const command = <C extends Contract>(
 ): Endpoint => committing<C>(contract, async (call, commit) => (await carryOut(() => verb(call), commit)).answer);
 
 /**
- * For work that cannot return a plan, because it needs several transactions. Before the work returns its answer, it must call `commit` once
- * with this answer and its last writes.
+ * Makes an endpoint whose work cannot return a plan, because it needs several transactions. Before the work returns its answer, it must
+ * call `commit` once with this answer and its last writes.
  */
 export const committing = <C extends Contract>(
   contract: Known<C>,
@@ -162,7 +162,7 @@ const authorization = ({ allow, scope }: Contract): MiddlewareObj<ApiEvent> => (
   },
 });
 
-/** Runs before the body is read: a misspelt filter is reported even if the body has a fault too. */
+/** Refuses unknown query parameters. It runs before the body is read, so it reports a misspelt filter even if the body has a fault too. */
 function knownParameters(contract: Contract): MiddlewareObj<ApiEvent> {
   const names = parameterNames(contract);
   return { before: ({ event: { request } }) => requireKnown(request.queryParameters.keys(), names) };

@@ -12,8 +12,8 @@ import type { Request } from "#shared/http/request.ts";
 export const ANSWER_FORMAT = 1;
 
 /**
- * `parts` must determine the response, except for the time. The hash includes the table's name: after a restore, which creates a table with
- * another name, version numbers may repeat.
+ * Returns a hash for the ETag of a response. `parts` must contain everything on which the response depends, except for the time. The hash
+ * includes the table's name: after a restore, which creates a table with another name, version numbers may repeat.
  */
 export function fingerprint(...parts: readonly (string | number)[]): string {
   return createHash("sha256")
@@ -22,7 +22,7 @@ export function fingerprint(...parts: readonly (string | number)[]): string {
     .slice(0, 22);
 }
 
-/** The client already has the current response. */
+/** Replaces the response if the client already has the current one. */
 export class NotModified {
   readonly etag: string;
   constructor(etag: string) {

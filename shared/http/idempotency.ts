@@ -90,7 +90,7 @@ export async function once(
     const text = sealed ? await context.secrets.open(caller.companyId, row, answer) : decrypt(secret, answer);
     return { value: JSON.parse(text), replayed: true };
   } catch (error) {
-    // A commit that is still under way needs the claim, so it fails afterwards.
+    // A commit that is still running requires the claim, so it fails after the claim is deleted.
     await release(context.table, { remove: row, when: ownClaim });
     throw error;
   }
@@ -111,7 +111,7 @@ const committing =
     });
   };
 
-/** Tries several times, because the service refuses the client's next attempt while the claim exists (up to 30 seconds). */
+/** Deletes the claim. Tries several times: while the claim exists, up to 30 seconds, the service refuses the client's next attempt. */
 async function release(table: Table, removal: Write): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {

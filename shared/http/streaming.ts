@@ -57,7 +57,7 @@ export const streamItems = <C extends ListContract>(
     jsonArray(contract.response.def.element, items),
   );
 
-/** No schema checks the text. The tests of `work` must check it. */
+/** Streams the text that `work` returns. No schema checks the text, so the tests of `work` must check it. */
 export const streamText = <C extends Contract>(
   contract: Known<C>,
   work: (call: StreamedCall<C>) => Promise<Pieces | NotModified>,
@@ -91,7 +91,7 @@ function streaming<C extends Contract, Result>(
       added.ETag = etag;
     });
     const result = await work({ ...call, header, validator });
-    // A function, because `Server-Timing` must count all reads before the first byte.
+    // `common` is called when the reads before the first byte have ended, because the header `Server-Timing` must count all of them.
     const common = () => ({ ...commonHeaders(request), ...(contract.revalidated && REVALIDATED) });
     if (result instanceof NotModified) return withoutBody(304, { ...common(), ETag: result.etag });
     const pieces = allOf(piecesOf(result));
@@ -116,7 +116,7 @@ function streaming<C extends Contract, Result>(
   return Object.assign(streamified(handle), { contract });
 }
 
-/** Lambda sends the headers together with the first piece. */
+/** The empty body has one empty piece, because Lambda sends the headers together with the first piece. */
 const NO_BODY = [""];
 
 const withoutBody = (statusCode: number, headers: Readonly<Record<string, string>>): StreamedAnswer => ({
@@ -144,7 +144,7 @@ const varyOnEncoding = ({ Vary }: Readonly<Record<string, string>>): Record<stri
   Vary: Vary === undefined ? "Accept-Encoding" : `${Vary}, Accept-Encoding`,
 });
 
-/** The function compresses the body, because API Gateway does not compress streamed responses. */
+/** Returns the headers of a compressed body. The service compresses it, because API Gateway does not compress streamed responses. */
 function encodingHeaders(request: Request, headers: Readonly<Record<string, string>>): Record<string, string> {
   const vary = varyOnEncoding(headers);
   return request.method !== "HEAD" && acceptsGzip(request) ? { ...vary, "Content-Encoding": "gzip" } : vary;
@@ -244,7 +244,7 @@ export async function writeAnswer(
   }
 }
 
-/** A client that reads 7 KB a second reads such a part within `limits.readerMs`. */
+/** Maximum bytes of a part of a piece. A client that reads 7 KB a second reads 64 KB within `limits.readerMs`. */
 const PART_BYTES = 64 * 1024;
 
 /** Yields an empty part for an empty piece, because Lambda sends the headers with the first part. */

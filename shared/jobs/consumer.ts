@@ -11,7 +11,7 @@ import { oncePerInstance } from "#shared/instance.ts";
 import { type JobKind, type JobRow, runJob } from "#shared/jobs/job.ts";
 import { eachAlone, queueConsumer } from "#shared/queue-consumer.ts";
 
-/** Attempts for one call to DynamoDB. They take at most 15 seconds, and no client waits for a job. */
+/** Maximum number of attempts for one call to DynamoDB. They take at most 15 seconds, which is acceptable: no client waits for a job. */
 const ATTEMPTS = 5;
 
 /** Opens the context at the first message, so that importing this module creates no AWS client. */
@@ -23,7 +23,7 @@ const jobContext = /* @__PURE__ */ oncePerInstance(
   }),
 );
 
-/** `messages` parses a queue message into the keys of its jobs. */
+/** Returns the handler for the queue of one kind of job. `messages` parses a queue message into the keys of its jobs. */
 export const jobConsumer = <Row extends JobRow>(
   kind: JobKind<Row>,
   messages: z.ZodMiniType<JobId[]>,

@@ -39,7 +39,7 @@ export const jobFields = {
   updatedAt: Timestamp,
   /** The end of the lease. Absent until the first invocation. */
   runsUntil: z.optional(Timestamp),
-  /** Invocations since the last checkpoint. If there are too many, the job fails. */
+  /** Number of invocations since the last checkpoint. At `MAX_FRUITLESS_RUNS`, the next invocation ends the job as failed. */
   runs: z.int(),
   failure: z.optional(z.string()),
 };
@@ -146,8 +146,8 @@ export class RunningJob<Row extends JobRow> {
   }
 
   /**
-   * Releases the job after an error. If the fault is in AWS or in the deployment, the invocation does not count. Such a job waits until the
-   * fault is repaired, first by its message in the queue, and then by the sweep.
+   * Releases the job after an error. If the fault is in AWS or in the deployment, the invocation does not count in `runs`. The job then
+   * waits until the fault is repaired: its message returns from the queue, and later the sweep sends new messages.
    */
   releaseAfter(error: unknown): Promise<void> {
     const { runs } = this.stored;
@@ -269,7 +269,7 @@ const RESEND_MS = 5 * 60_000;
 
 const DueRow = z.object({ pk: z.string(), sk: z.string(), dueAt: z.string() });
 
-/** Returns the number of messages. */
+/** Sends a new message for each job whose message was probably lost. Returns the number of sent messages. */
 export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table" | "clock" | "jobs">): Promise<number> {
   const now = clock.now();
   let sent = 0;
@@ -277,7 +277,7 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
     const { pk, sk, dueAt } = DueRow.parse(item);
     const job = keys.jobAt({ pk, sk });
     if (job === undefined) continue;
-    // Another sweep has sent the message, or an invocation has renewed its lease since the query.
+    // The condition on `dueAt` fails if another sweep has sent the message, or an invocation has renewed its lease, since the query.
     const postponed = { set: { dueAt: iso(now + RESEND_MS) } };
     try {
       await table.write({ update: { pk, sk }, change: postponed, when: equals("dueAt", dueAt) });
@@ -291,7 +291,7 @@ export async function sweepJobs({ table, clock, jobs }: Pick<AppContext, "table"
   return sent;
 }
 
-/** With this number, a job changes about a thousand records per second, because a transaction takes some milliseconds. */
+/** Default of `changesAtOnce`. With it, a job changes about a thousand records a second, because a transaction takes some milliseconds. */
 export const CHANGES_AT_ONCE = 12;
 
 /** Records that a job changes at the same time: fewer in a small account, because each change starts functions that read the stream. */

@@ -134,7 +134,7 @@ async function askServers(name: string, { servers, lookupMs = limits.lookupMs }:
   }
 }
 
-/** The error that a name has no records is a valid reply. */
+/** Converts an error of the resolver to a reply. The error that a name has no records is a valid reply, "none". */
 function replyOfError(error: unknown): Reply {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   return code === "ENOTFOUND" || code === "ENODATA" ? "none" : { failure: code };

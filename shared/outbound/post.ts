@@ -81,7 +81,7 @@ function neverLeft(error: unknown): boolean {
 
 type Answer = Pick<Exchange, "status" | "answer" | "retryAfter">;
 
-/** Most servers close an idle connection only after two seconds or more, so few requests meet a closed one. */
+/** After this time, the service closes an idle connection. Most servers wait at least two seconds, so they rarely close one first. */
 const IDLE_MS = 1_000;
 
 /**
@@ -94,7 +94,7 @@ const plain = { request: requestHttp, agent: perUrl(new HttpAgent(keepAlive)) };
 
 type PoolOptions = Parameters<HttpAgent["getName"]>[0] & { readonly poolUrl?: string };
 
-/** By default, the agent would reuse the connection for every request to the same host and port. */
+/** Makes an agent reuse a connection only for the same `poolUrl`. By default, all requests to the same host and port share connections. */
 function perUrl<A extends HttpAgent>(agent: A): A {
   const nameOf = agent.getName.bind(agent);
   agent.getName = (options?: PoolOptions) => `${nameOf(options)} ${options?.poolUrl ?? ""}`;
@@ -112,7 +112,7 @@ interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** The receiver had probably closed a reused connection before the request arrived. It is sent again on a new one. */
+/** The receiver had probably closed a reused connection before the request arrived. The request is sent again on a new connection. */
 class StaleConnection extends Error {}
 
 async function send(sending: Sending): Promise<Answer> {
@@ -169,7 +169,7 @@ function sendOnce({ target, body, headers, lookup, signal }: Sending, mayReuse: 
         finish();
         const { socket } = sent;
         const opened = socket === null ? undefined : openedAt.get(socket);
-        // The name may have another address by now.
+        // An old connection is closed, because the host name may have another address by now.
         if (opened === undefined || performance.now() - opened > limits.connectionAgeMs) socket?.destroy();
       });
       response.on("error", reject);

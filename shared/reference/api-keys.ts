@@ -66,7 +66,7 @@ function requireRights(caller: Caller, { role }: Pick<Caller, "role">, { scopes 
   for (const scope of scopes) requireScope(caller, scope);
 }
 
-/** The sponsors of a key are sponsors of the keys that it creates, too. */
+/** Returns the fields that make the caller responsible for a key. If the caller uses an API key, its sponsors become sponsors too. */
 function sponsored({ userId, ...rights }: Caller, key: StoredKey | undefined): Sponsored {
   return {
     createdBy: userId,
@@ -88,7 +88,7 @@ async function planOf<Answer>(
   return { writes: [...checks, ringWrite(ring, { keys: after, rights: ring.rights }, iso(nowMs))], answer };
 }
 
-/** Throws `conflict` if the account has too many keys. A key that a newer one replaces does not count. */
+/** Throws `conflict` if the account has too many keys. The key `besides`, and keys that newer ones replace, do not count. */
 function requireRoom({ live }: Opened, besides?: StoredKey): void {
   const others = live.filter((key) => key !== besides && key.replacedBy === undefined);
   if (others.length < limits.keysPerAccount && live.length < KEPT) return;

@@ -74,7 +74,7 @@ const loggedNamesChange = (companyId: number, changes: readonly SharedChange[]):
 
 type NamedRecord = StoredStatus | StoredTag | Omit<StoredUser, "sub">;
 
-/** Returns `next` with the version after that of `current`. `renames` is a part of the versions of all records that show this one. */
+/** Returns `next` with the version after that of `current`. `renames` counts changes that other records show. Their versions contain it. */
 export const nextVersion = <Row extends NamedRecord>(current: NamedRecord, next: Row): Row => ({
   ...next,
   version: current.version + 1,

@@ -24,7 +24,7 @@ export type Polygon = readonly (readonly [number, number])[];
 
 /** With at most this number of decimals, a scaled coordinate is below 2^52, where doubles are exact. No real position needs more. */
 const MOST_DECIMALS = 13;
-/** The first number of a packed polygon is the number of decimals, or this value for doubles. */
+/** The first number of a packed polygon is the number of decimals of its coordinates, or this value if they are stored as doubles. */
 const DOUBLES = 255;
 const DOUBLE_BYTES = 8;
 

@@ -113,7 +113,7 @@ export const CompanyEmail = z.object({ type: z.literal("companyEmail"), userId: 
 export const isEnded = ({ invitedUntil }: Pick<EmailClaim, "invitedUntil">, nowMs: number): boolean =>
   invitedUntil !== undefined && invitedUntil <= nowMs;
 
-/** True if there is no row, or the row of an expired invitation. */
+/** The condition that there is no row, or only the row of an expired invitation. */
 const free = (nowMs: number): Condition => any(absent, atMost("invitedUntil", nowMs));
 
 /** DynamoDB's TTL deletes the claim of an ended invitation after this time at the earliest. Until then, `free` ignores the claim. */

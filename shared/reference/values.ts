@@ -170,7 +170,7 @@ export async function deleteTag(context: ApiContext, companyId: number, id: numb
   return { writes, answer: { id } };
 }
 
-/** A transaction has at most 100 writes: three for each tag, and two for the version of the dictionary. */
+/** Tags that one transaction creates. It has at most 100 writes: three for each tag, and two for the version of the dictionary. */
 const TAGS_AT_ONCE = 30;
 
 /**

@@ -88,7 +88,7 @@ const refusal = ({ cookies }: SessionCall, status: 400 | 403, text: string): Ses
 `,
 });
 
-/** The text was no path if its URL, resolved against this one, has another origin. */
+/** The base URL against which `safeReturnTo` resolves a text. If the result has another origin, the text was no path. */
 const BASE = "https://console.invalid";
 
 /**

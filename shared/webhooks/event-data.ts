@@ -68,7 +68,7 @@ export async function keepEventData(
 
 /** Maximum number of characters in the cache. About 60 events of the largest size fit. */
 const CACHED = 16_000_000;
-/** A batch call returns at most 16 MB. A row is at most 400 KB large, so 25 rows are at most 10 MB large. */
+/** Number of rows that a batch call reads. The call returns at most 16 MB, and 25 rows are at most 10 MB large, 400 KB each. */
 const TOGETHER = 25;
 
 interface Cached {

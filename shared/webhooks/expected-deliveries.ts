@@ -13,8 +13,8 @@ type Matched = Pick<StoredDelivery, "companyId" | "webhookId" | "id" | "eventId"
 
 /**
  * Returns the writes for deliveries of many events. Deliveries of one company that expire in the same second share an entry. The publisher
- * makes at most `limits.directMatchesTogether` of them, so an entry is small. A repeated batch may name a delivery twice, which does no
- * harm.
+ * makes at most `limits.directMatchesTogether` deliveries of a company at once, so an entry is small. A repeated batch may name a delivery
+ * twice, which does no harm.
  */
 export const expectedWrites = (deliveries: readonly Matched[]) =>
   [...Map.groupBy(deliveries, ({ companyId, expiresAt }) => `${companyId} ${expiresAt}`).values()].map(expectedWrite);

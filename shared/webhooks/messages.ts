@@ -55,7 +55,7 @@ export const fanOutMessage = ({ companyId, isBulk }: FanOutLane): FanOutMessage 
   isBulk,
 });
 
-/** Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so an early message is queued again. */
+/** Queues each delivery for its due time. SQS delays a message by at most 15 minutes, so the deliverer queues early messages again. */
 export async function enqueue(
   { queue, clock }: Pick<EventContext, "queue" | "clock">,
   deliveries: readonly StoredDelivery[],

@@ -16,7 +16,7 @@ export type Left =
   /** The queue must deliver the delivery's message again. */
   | { readonly id: string; readonly error: unknown };
 
-/** An error counts for these deliveries only, so that the other deliveries of the batch continue. */
+/** Returns what `work` leaves. An error of `work` counts for these deliveries only, so that the other deliveries of the batch continue. */
 export async function guarded(
   deliveries: readonly Pick<StoredDelivery, "id">[],
   work: () => Promise<readonly Left[]>,
@@ -41,7 +41,7 @@ export async function updateIf(
   }
 }
 
-/** The condition fails if another sender has already finished this attempt. */
+/** Returns the write that changes a delivery. Its condition fails if another sender has already finished this attempt. */
 export const whilePending = ({ companyId, webhookId, id, attempt }: StoredDelivery, change: Change) => ({
   update: keys.delivery(companyId, webhookId, id),
   change,
@@ -64,7 +64,7 @@ export async function cancel({ table, clock }: EventContext, deliveries: readonl
 
 type Update = Extract<Write, { update: unknown }>;
 
-/** The maximum of DynamoDB. */
+/** Maximum number of writes in one transaction of DynamoDB. */
 const TRANSACTION_WRITES = 100;
 
 /** Makes the updates, up to 100 in one transaction. Returns those whose conditions have failed. */

@@ -56,8 +56,8 @@ function stopper(wanted: "paused" | "cancelled") {
 const alreadyEnded = ({ state }: StoredBulk): ApiError => new ApiError("conflict", `The job is ${state} already.`);
 
 /**
- * Stops a waiting or paused job at once. Only sets `wanted` in the row of a running job: the invocation then stops after its current chunk,
- * because only the invocation knows which records it has changed.
+ * Pauses or cancels a waiting or paused job at once. For a running job, only sets `wanted` in its row. The invocation that runs the job
+ * then stops it after the current chunk, because only the invocation knows which records it has changed.
  */
 const ask = (context: BulkContext, caller: Caller, id: number, wanted: "paused" | "cancelled"): Promise<StoredBulk> =>
   optimistic(async () => {
@@ -79,7 +79,7 @@ const ask = (context: BulkContext, caller: Caller, id: number, wanted: "paused" 
     return findJob(context, caller, id);
   });
 
-/** Resumes a job, at the end of the company's queue. If the job still runs, this only withdraws the request to pause it. */
+/** Puts a paused job at the end of the company's queue. If the job still runs, only withdraws the request to pause it. */
 export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller, id: number): Promise<Job> =>
   present(
     context,

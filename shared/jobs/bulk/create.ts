@@ -35,7 +35,7 @@ export type BulkServices = Pick<BulkContext, "jobs"> & Pick<AppContext, "objects
 
 const FilterPart = z.object({ filter: ProspectFilter });
 
-/** `ids` yields all ids, and `first` returns the first ones, for samples. */
+/** The prospects chosen for a job. `ids` yields all their ids, and `first` returns the first ones, for the samples of a dry run. */
 export interface Chosen {
   readonly names: Dictionary;
   readonly count: number;
@@ -93,7 +93,7 @@ export async function beginBulk(
     const faults = [{ pointer: "/expectedCount", code: "count_mismatch", message }];
     throw new ApiError("count_mismatch", `expectedCount ${message}.`, { faults, members: { actualCount: count } });
   }
-  // The limit is checked before the ids are stored, and again by the transaction of the job.
+  // Checks the maximum number of waiting and paused jobs before it stores the ids. `startJob` checks the maximum again.
   const queue = await readQueue(context.table, companyId);
   requireRoom(queue);
   await guard?.(queue);

@@ -1,6 +1,6 @@
 /**
- * The files of a bulk job in the bucket: the ids of its records, and the results of each chunk. The ids are stored in pieces, because a
- * million do not fit into memory.
+ * The files of a bulk job in the bucket: the ids of its records, and the results of each chunk. The ids are divided among several files,
+ * called pieces, because a million ids do not fit into memory.
  */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";

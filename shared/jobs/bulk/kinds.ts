@@ -31,8 +31,8 @@ interface Candidate {
 }
 
 /**
- * The write requires that the version of the row is unchanged, and a deletion also requires `deletedIf`. If a condition fails, the job
- * reads the row again and makes a new decision.
+ * What the job does with a record: it writes `fields`, or skips the record. The write requires that the version of the row is unchanged,
+ * and a deletion also requires `deletedIf`. If a condition fails, the job reads the row again and makes a new decision.
  */
 type Decision = { readonly fields: BulkFields; readonly deletedIf?: Condition } | { readonly skipped: SkipCode };
 

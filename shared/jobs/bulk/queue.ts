@@ -89,8 +89,8 @@ export function queueChange(
 }
 
 /**
- * Changes the place of a job in the queue, and its row by the writes of `own`, in one transaction. Then sends the message of the job that
- * may run now. If only the row of the queue has changed meanwhile, repeats the transaction.
+ * Changes the place of a job in the queue. The same transaction makes the writes of `own`, which change the row of the job. Then sends the
+ * message of the job that may run now. If only the row of the queue has changed meanwhile, repeats the transaction.
  */
 export async function moveJob(
   { table, clock, jobs }: BulkContext,
@@ -115,7 +115,7 @@ export async function announceAdmitted(jobs: BulkContext["jobs"], companyId: num
   if (id !== undefined) await announce(jobs, { kind: "bulk", companyId, id });
 }
 
-/** If nobody resumes the job for a month, the sweeper finds the job by `dueAt`, and an invocation cancels it. */
+/** Returns the write that pauses a job. If nobody resumes it for a month, the sweeper finds it by `dueAt`, and an invocation cancels it. */
 export function paused({ companyId, id }: StoredBulk, when: Condition, nowMs: number): Write {
   const set: Partial<StoredBulk> = { state: "paused", isOpen: false, isAdmitted: false, updatedAt: iso(nowMs) };
   const change = { set: { ...set, ...due(nowMs + limits.bulkKeptMs) }, remove: ["wanted", "runsUntil"] };
@@ -128,7 +128,7 @@ export function resumed({ companyId, id }: StoredBulk, isAdmitted: boolean, nowM
   return { update: keys.bulkJob(companyId, id), change, when: equals("state", "paused") };
 }
 
-/** DynamoDB deletes the rows of the job at `expiresAt`. */
+/** Returns the writes that end a job. DynamoDB deletes the rows of the job at `expiresAt`. */
 export function ended(
   { companyId, id, createdAt }: StoredBulk,
   how: Pick<StoredBulk, "state" | "failure">,

@@ -50,7 +50,7 @@ export const readJob = async (context: ReadContext, caller: Caller, id: number):
   present(context, await findJob(context, caller, id));
 
 const Entry = z.object({ sk: z.string(), id: Id, createdBy: Id });
-/** Maximum number of entries that one request reads. A user who is no admin sees only some of them, so a page may be short or empty. */
+/** Maximum number of jobs whose entries one request reads. A user who is no admin sees only some, so a page may be short or empty. */
 const ENTRIES = 1_000;
 
 export async function listJobs(context: ReadContext, caller: Caller, { cursor, limit }: JobQuery): Promise<JobPage> {

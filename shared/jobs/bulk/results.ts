@@ -61,7 +61,7 @@ export type ResultQuery = z.infer<typeof ResultQuery>;
   },
 }));
 
-/** Maximum number of chunks read together. The first step reads one, which is often enough, and each step doubles the number. */
+/** Maximum number of chunks read at the same time. The first step reads one, which is often enough. Each later step reads twice as many. */
 const TOGETHER = 8;
 /** Maximum number of chunks that one request reads. If few of their records match the filter, the page is shorter than requested. */
 const CHUNKS_PER_PAGE = 64;
@@ -139,7 +139,7 @@ export const resultFile = {
   status: 200,
 } as const;
 
-/** A format of the file. `text` converts results to a piece of the file. */
+/** A format of the file of results. `header` is the beginning of the file, and `text` converts the results of a chunk to lines. */
 export interface ResultFormat {
   readonly header: string;
   readonly text: (results: readonly JobResult[]) => string;
@@ -156,7 +156,7 @@ export const csv: ResultFormat = {
     csvText(results.map(({ id, outcome, code, detail }) => [String(id), outcome, code ?? "", detail ?? ""])),
 };
 
-/** Each piece has the results of one chunk of records. */
+/** Yields the text of the file: first the header, and then one string for each chunk that has results with the requested outcome. */
 export async function* resultsAs(
   { header, text }: ResultFormat,
   context: ReadContext & { readonly objects: Objects },

@@ -21,7 +21,7 @@ export interface Author {
   readonly caller: Caller | undefined;
 }
 
-/** The dictionary must be current, because it contains the user's rights. */
+/** Returns the user who began the job. The dictionary must be current, because it contains the user's rights. */
 export async function authorOf(
   context: Pick<ReadContext, "table">,
   { users }: Dictionary,

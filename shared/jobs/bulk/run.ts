@@ -16,7 +16,7 @@ import { changesAtOnce, type JobKind, MAX_FRUITLESS_RUNS, type RunningJob } from
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
-/** The senders are an API request, the job that ended before, an invocation that runs out of time, and the sweeper. */
+/** The messages of bulk jobs. They come from API requests, the job that ended before, invocations that run out of time, and the sweeper. */
 export const BulkMessage = oneJob("bulk");
 
 /** Before each group of this size, the job reads the user's rights and the company's statuses, users and tags again. */
@@ -24,8 +24,8 @@ const TOGETHER = 64;
 /** An invocation stops after this time, so that the jobs of other companies get their turn. */
 const TURN_MS = 60_000;
 /**
- * The lease allows one invocation of a job at a time, and the company's queue one job of the company. In tests, the chunks of `kinds` are
- * smaller.
+ * The kind of all bulk jobs. The lease allows one invocation of a job at a time, and the queue allows one running job of a company. In
+ * tests, the chunks of `kinds` are smaller.
  */
 export const bulkJob = (kinds: Kinds = allKinds): JobKind<StoredBulk> => ({
   name: "bulk",
@@ -51,8 +51,8 @@ async function begin(context: JobContext, stored: StoredBulk) {
 type BulkJob = RunningJob<StoredBulk>;
 
 /**
- * Handles the chunks one after the other. If `mustSettle`, the previous invocation was interrupted and may have written records of the next
- * chunk, so this chunk is handled before the job is paused or cancelled.
+ * Handles the chunks one after the other. Returns false if another invocation must continue. If `mustSettle`, the previous invocation was
+ * interrupted and may have written records of the next chunk, so this chunk is handled before the job is paused or cancelled.
  */
 async function work(context: JobContext, job: BulkJob, kind: Kind, mustSettle: boolean): Promise<boolean> {
   const readMembers = kind.members(context, job.stored);

@@ -80,7 +80,7 @@ export type JobQuery = z.infer<typeof JobQuery>;
   },
 }));
 
-/** A text of blanks, commas and quotes has no value, because it is a list of empty entries. */
+/** Refuses a text that has only blanks, commas and quotes, because it is a list of empty entries. */
 const hasValue = z.refine<string>((text) => /[^\s,"]/.test(text), { error: "must have a value" });
 
 /**

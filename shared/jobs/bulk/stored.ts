@@ -44,7 +44,7 @@ export const StoredBulk = z.object({
   total: count,
   ...handledCounts,
   chunks: count,
-  /** Number of finished chunks, and the number of the next one. */
+  /** Number of finished chunks. It is also the number of the next chunk, because the first chunk has the number 0. */
   done: count,
   /** The counts of the current chunk. The job's other counts contain only finished chunks. */
   inChunk: z.optional(z.object({ chunk: count, ...handledCounts })),

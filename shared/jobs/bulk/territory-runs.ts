@@ -142,13 +142,13 @@ function assigneesOf(caller: Caller, from: StoredAction["from"], { users }: Dict
 interface Run {
   readonly territoryId: number;
   readonly area: Area;
-  /** The areas of other runs, by job id. Both checks of a run use them, so that each polygon is compared with a segment once. */
+  /** The areas of other runs, by job id. All calls of `refuseOverlap` share them, so that each polygon is compared with a segment once. */
   readonly others: Map<number, Area>;
 }
 
 /**
- * Throws `conflict` if a run has not ended that has the same territory, or a prospect in both polygons, as the polygons were when the runs
- * were created. Filters are not compared, because a prospect may change and then match both.
+ * Throws `conflict` if an unfinished run of the company has the same territory, or if a prospect lies in the polygons of both runs. A
+ * polygon counts as it was when its run was created. Filters are not compared, because a prospect may change and then match both.
  */
 async function refuseOverlap(
   context: ReadContext,

@@ -21,7 +21,7 @@ import {
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 
-/** The senders are the API request, an invocation that runs out of time, and the sweeper. */
+/** The messages of export jobs. They come from API requests, invocations that run out of time, and the sweeper. */
 export const ExportMessage = oneJob("export");
 
 /** A part is uploaded when it has this many bytes. S3 requires at least 5 MB for each part except the last one. */
@@ -149,8 +149,8 @@ async function end({ objects }: JobContext, job: ExportJob, set: Partial<StoredE
 }
 
 /**
- * Handles a missing upload or missing ids. If the exported file exists, an interrupted invocation has completed it, so the job ends as
- * completed. Otherwise another invocation begins the export again.
+ * Handles the error that the multipart upload or the file of ids does not exist. If the exported file exists, an interrupted invocation has
+ * completed it, so the job ends as completed. Otherwise another invocation begins the export again.
  */
 async function recover(context: JobContext, job: ExportJob, error: FileGone): Promise<boolean> {
   const { companyId, id, total, parts } = job.stored;

@@ -159,7 +159,8 @@ export async function checkFile(context: ImportContext, job: ImportWork, file: F
   const size = sizeOf(stored);
   const tags = new NewTags(file.dictionary, progress.newTags);
   const report = await ErrorReport.open(context.objects, stored, size.errors);
-  // The counts continue from the checkpoint. Clients may have seen a higher progress, which each renewal of the lease stores.
+  // The counts continue from the checkpoint. Clients may have seen higher counts, because each renewal of the lease stores the present
+  // counts in the row.
   let found: Found = { ...progress, warnings: stored.warnings, ignoredColumns: [] };
   const counts = () => ({
     processed: found.done.prospect + found.updated + report.count,
@@ -215,10 +216,10 @@ export async function unlessReportLost(job: ImportWork, step: () => Promise<bool
   }
 }
 
-/** Number of rows in which samples are searched. */
+/** Number of rows in which `columnsOf` looks for sample values. */
 const SAMPLED_ROWS = 1_000;
 
-/** Neither a header nor a value has such characters. A PDF file may have none of them in its first rows, but begins with `%PDF-`. */
+/** Matches characters that no CSV file contains. The first rows of a PDF file may have none of them, but the file begins with `%PDF-`. */
 const notText = /^%PDF-|[[\p{Cc}&&\p{ASCII}]--[\t-\r]]|\p{Cn}|\uFFFD/v;
 
 function requireText(cells: readonly string[]): void {

@@ -36,7 +36,7 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** Maximum bytes of different messages with values in the row of the import. Different values compress badly. */
+/** Maximum bytes of the different messages in the row of the import that quote faulty values. Different values compress badly. */
 const VALUES_BYTES = 100_000;
 
 /**

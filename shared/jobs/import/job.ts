@@ -33,7 +33,7 @@ const TestEvent = z.pipe(
   z.transform((): JobId[] => []),
 );
 
-/** The senders are S3 after an upload, an invocation that runs out of time, and the sweeper. */
+/** The messages of the import queue. They come from S3 after an upload, from invocations that run out of time, and from the sweeper. */
 export const ImportMessage = z.union([oneJob("import"), Uploaded, TestEvent]);
 
 function jobOfUpload(key: string): JobId[] {

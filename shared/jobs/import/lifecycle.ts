@@ -47,7 +47,7 @@ const rangesOf = (companyId: number, prospects: Blocks | null, addresses: Blocks
   ...(addresses === null ? [] : [keys.addressRange(companyId, addresses.from)]),
 ];
 
-/** Returns a function that numbers the segments of an import, so that `clear` can find those of a failed import. */
+/** Returns a function that names the segments of an import by consecutive numbers, so that `clear` can find those of a failed import. */
 export function pieceNames(importId: number): () => string {
   let pieces = 0;
   return () => pieceName(importId, pieces++);
@@ -72,7 +72,7 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
   }
 }
 
-/** An interruption does no harm, because the remaining rows are invisible and a later call deletes them. */
+/** Marks the import as failed and deletes its rows. After an interruption, the other rows are invisible until a later call deletes them. */
 async function abandon(source: Source, stored: StoredImport): Promise<void> {
   if (!(await failUnlessCompleted(source, stored))) await clearFailed(source, stored);
 }

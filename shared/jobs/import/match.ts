@@ -157,7 +157,7 @@ const PARALLEL = 12;
 /** Maximum number of ids, and of blocks of 128 ids, whose prospects are in memory at the same time. */
 const IDS_TOGETHER = 2_048;
 const BLOCKS_TOGETHER = 24;
-/** A Query reads at least four rows for the price of a single row, so it is cheaper if at least a quarter of its range is needed. */
+/** A Query reads at least four rows for the price of a single read, so it is cheaper if a quarter of the ids in its range are needed. */
 const ROWS_PER_UNIT = 4;
 
 interface Span {

@@ -27,7 +27,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 /** The columns with the keys by which rows are matched with prospects. */
 const keyColumns: Readonly<Record<MatchBy, Column>> = { id: "id", sourceId: "sourceId", emailAddress: "email" };
 
-/** `warnings`: the number of faulty values below synonyms of columns, which are left empty. */
+/** `warnings`: the number of faulty values that the import leaves empty. It does this only in columns that the file names by a synonym. */
 type ReadRow =
   | { readonly row: number; readonly draft: Draft; readonly warnings: number }
   | { readonly row: number; readonly change: RowChange; readonly warnings: number }
@@ -174,7 +174,7 @@ export async function keysOfFile(
   return fileKeys;
 }
 
-/** Maximum number of different faulty names for which a similar name is searched. A hostile file has a million. */
+/** Maximum number of different faulty names for which `nearestIn` looks for a similar name. A hostile file may have a million of them. */
 const SEARCHED_NAMES = 200;
 
 function nearestIn({ statuses, users }: Dictionary): NonNullable<Names["nearest"]> {
@@ -202,7 +202,7 @@ function namesOf({ statuses, users }: Dictionary, onlyActive: boolean): Names {
   };
 }
 
-/** New tags, up to the company's maximum number of tags. */
+/** Collects the tags of the file that the company does not have yet, up to the company's maximum number of tags. */
 export class NewTags {
   readonly #known: Set<string>;
   readonly #added: Map<string, string>;
@@ -297,8 +297,8 @@ class OpenBatch {
 }
 
 /**
- * Adds the records of the batch. Addresses and notes are rounded up to a multiple of 128, the ids of one item, so that a batch that is
- * written twice overwrites only its own items.
+ * Returns `done` with the ids that the batch needs. The numbers of addresses and notes are rounded up to a multiple of 128, because an item
+ * holds 128 of their ids. A batch that is written twice then overwrites only its own items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

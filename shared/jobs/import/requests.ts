@@ -66,9 +66,9 @@ export type NewImport = z.infer<typeof NewImport>;
 }));
 
 /**
- * The sweeper first looks for the uploaded file after this time, because S3 announces it with only one message, whose invocation may be
- * interrupted. It looks again until no upload can last any more: one may begin until its link expires, and then take up to
- * `limits.uploadMs`.
+ * The sweeper first looks for the uploaded file after this time. S3 announces the file with only one message, whose invocation may be
+ * interrupted. The sweeper looks again until no upload can still be running: an upload may begin until its link expires, and may then take
+ * up to `limits.uploadMs`.
  */
 export const LOOK_MS = 5 * 60_000;
 
@@ -200,7 +200,7 @@ export async function listImports(
   return { items, nextCursor: ids.length > limit ? String(shown.at(-1)) : null };
 }
 
-/** Cancels an import. An invocation may write rows until its lease expires, so the job deletes them only then. */
+/** Cancels an import. The holder of the lease may write rows until the lease expires. After that time, an invocation deletes the rows. */
 export async function cancelImport(context: ApiContext, caller: Caller, id: number): Promise<Plan<ImportSummary>> {
   const stored = await findVisibleImport(context, caller, id);
   if (stored.state === "cancelled") return unchanged(summaryOf(stored));

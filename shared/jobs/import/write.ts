@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a checked file: changes existing prospects, and writes the new ones to the table, where they are still invisible, and
- * their index rows to the bucket, in sorted chunks.
+ * Writes the rows of a checked file. It changes existing prospects, and writes new prospects to the table, where they are still invisible.
+ * It writes the index rows of the new prospects to the bucket, in sorted chunks.
  */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -95,7 +95,7 @@ interface Writing {
   readonly report: ErrorReport;
 }
 
-/** Collects the errors again if rows change prospects, because a prospect may have been deleted since the check. */
+/** Writes the rows of batches. If rows change prospects, collects the errors again: a prospect may have been deleted since the check. */
 class RowWriter {
   readonly #of: Writing;
   readonly #items: ItemWriter;
@@ -169,7 +169,7 @@ class RowWriter {
     return this.#items.ended();
   }
 
-  /** After a crash, the progress that clients see must not decrease. */
+  /** Returns the progress that clients see. After a crash, the stored progress may be higher than `#at`, and must not decrease. */
   #shown(changed = 0): Pick<StoredImport, "updated" | "written"> {
     const { stored } = this.#of.job;
     const updated = this.#at.updated + changed;
@@ -254,7 +254,7 @@ class ItemWriter {
   }
 }
 
-/** Upper bound for publishing a million rows. An invocation with less time leaves it to a new one. */
+/** Upper bound for the time of publishing a million rows. An invocation that has less time leaves the publication to a new invocation. */
 const PUBLISH_MS = 300_000;
 
 interface Checked {

@@ -44,9 +44,9 @@ export async function resumeDelivery(context: EventContext, delivery: StoredDeli
 }
 
 /**
- * Moves refused deliveries into the throttled backlog. They keep their due time and lose no attempt. The limiter's row gets the mark
- * (`dueShard`) before the deliveries are moved, so that a drain finds them even if this sender is killed. The mark is checked again at the
- * end, because a step that finds the backlog empty may remove it meanwhile.
+ * Moves deliveries that may not be sent now into the throttled backlog. They keep their due time and lose no attempt. The limiter's row
+ * gets the mark (`dueShard`) before the deliveries are moved, so that a drain finds them even if this sender is killed. The mark is checked
+ * again at the end, because a step of the drain that finds the backlog empty may remove the mark meanwhile.
  */
 export async function addToThrottledBacklog(
   context: EventContext,

@@ -82,7 +82,8 @@ export async function attemptDeliveries(context: EventContext, batch: readonly R
     if (!isWanted(delivery)) return "unwanted";
     return Date.parse(delivery.dueAt) > context.clock.now() ? "later" : "due";
   });
-  // A repeated message of an earlier attempt: the sender that recorded the attempt may have been killed before it queued the next one.
+  // `over` has messages of attempts that are already recorded. If such a message is repeated, the sender that recorded the attempt may have
+  // been killed before it queued the next one.
   const queued = deliveriesOf([...later, ...over.filter(({ isRepeat }) => isRepeat)]);
   const cancelled = deliveriesOf(unwanted);
   const webhooks = [...Map.groupBy(deliveriesOf(due), ({ webhookId }) => webhookId).values()];
@@ -232,8 +233,8 @@ async function retryOrRefuse(
     return left;
   }
   const dueAt = iso(context.clock.now() + SOON_MS);
-  // Deliveries that are already in the throttled backlog need no message, but the mark in the limiter's row. A killed sender may have left
-  // no mark.
+  // Deliveries that are already in the throttled backlog need no message. They need the mark in the limiter's row, which a killed sender
+  // may not have set.
   const inBacklog = deliveries.filter(({ companyId, webhookId, dueShard }) =>
     keys.isThrottledBacklog(companyId, webhookId, dueShard),
   );

@@ -30,7 +30,7 @@ import { type DrainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 
-/** A step may begin this much too early, because SQS delays messages by whole seconds and the clocks of functions differ. */
+/** A step may begin this many milliseconds early, because SQS delays messages by whole seconds and the clocks of functions differ. */
 const EARLY_MS = 1_000;
 /** Upper bound for the lag of the due index. Only an index that stays empty for this time proves that the backlog is empty. */
 const INDEX_LAG_MS = 10_000;
@@ -38,7 +38,7 @@ const PAGE = 50;
 /** Maximum number of deliveries per second that a receiver gets from the paused backlog or a replay, besides new ones. */
 const PER_SECOND = 10;
 
-/** Returns the time of delivery number `n` of a page. For the number of deliveries in the page, it is the time of the next step. */
+/** Returns the due time of the `n`-th delivery of a page. If `n` is the number of its deliveries, this is the time of the next step. */
 const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / PER_SECOND;
 
 type Step =
@@ -83,7 +83,7 @@ function makeStep<Row>(
   });
 }
 
-/** If the webhook is paused again, the condition of the lease fails, and the drain stops. */
+/** Sends one page of the paused backlog. If the webhook is paused again, the condition of the lease fails, and the drain stops. */
 async function drainPaused(context: EventContext, webhook: StoredWebhook, startMs: number): Promise<Step> {
   const [ordinary, bulk] = keys.pausedBacklogShards(webhook.companyId, webhook.id);
   const page = (await oldestIn(context.table, [ordinary])) ?? (await oldestIn(context.table, [bulk]));
@@ -94,7 +94,7 @@ async function drainPaused(context: EventContext, webhook: StoredWebhook, startM
   return { nextMs: pacedMs(startMs, PAGE) };
 }
 
-/** Deliveries become due before the position is stored. A step repeated after a crash skips deliveries with this replay's id. */
+/** Makes deliveries due before `makeStep` stores the position. A step repeated after a crash skips deliveries with this replay's id. */
 async function drainReplay(context: EventContext, replay: StoredReplay, startMs: number): Promise<Step> {
   const { count, cursor } = await replayPage(context, replay, PAGE, (n) => pacedMs(startMs, n));
   if (cursor === undefined) return { end: { remove: ["dueShard"] } };
@@ -124,8 +124,8 @@ async function drainThrottled(context: EventContext, limiter: StoredLimiter, sta
 }
 
 /**
- * Number of deliveries of bulk jobs that a page contains beside other deliveries. Without these, deliveries of bulk jobs would wait until
- * the webhook has no other deliveries in its backlog.
+ * Number of deliveries of bulk jobs that a page contains beside other deliveries. If a page had none, deliveries of bulk jobs would wait
+ * until the webhook has no other deliveries in its backlog.
  */
 const BULK_BESIDE_OTHERS = 10;
 

@@ -83,7 +83,7 @@ async function isRegistered(table: Reads, { companyId, webhookId, registrationId
   return (await table.get(keys.registration(companyId, webhookId, registrationId))) !== undefined;
 }
 
-/** Returns what the limiter's row says now: without a wait that is over, and without expired slots. */
+/** Returns the limiter as it is now. If the wait until `openUntil` is over, `openUntil` is undefined. Expired slots are left out. */
 async function currentLimiter({ table, clock }: ReadContext, companyId: number, webhookId: number): Promise<Limiter> {
   const { pk, sk } = limiterKeys.limiter(companyId, webhookId);
   const now = iso(clock.now());

@@ -62,8 +62,8 @@ export type StoredWindowEvent = z.infer<typeof StoredWindowEvent>;
 
 const ENVELOPE_BYTES = 1_000;
 /**
- * Upper bound for the difference between the clocks of two functions. Below it, the time of an event and the time at which the delay was
- * changed do not show which was first.
+ * Upper bound for the difference between the clocks of two functions. If an event and a change of the delay are less than this apart, their
+ * times do not show which was first.
  */
 const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
@@ -92,9 +92,9 @@ export function debounce(table: Table, match: Match, timeScale: number): Promise
 }
 
 /**
- * Returns true if the event was already published with another delay. Events with and without a delay have different keys, so a repetition
- * would not find the first publication, and would be delivered twice. The table is read only for events that may be older than the last
- * change of the delay.
+ * Returns true if the event was already published with another delay. Events with and without a delay have different keys. A repetition
+ * would therefore not find the first publication, and the event would be delivered twice. The table is read only for events that may be
+ * older than the last change of the delay.
  */
 export async function wasPublishedWithOtherDelay(table: Table, match: Match): Promise<boolean> {
   const { event, subscriber } = match;
@@ -189,8 +189,8 @@ function opening(
   const writes: Write[] = [
     { put: { ...windowKeyOf(match), ...next }, when: before === undefined ? absent : unchanged(before) },
     { put: deliveryItem(opened), when: absent },
-    // The key of the entry contains the delivery's id. With the event's id, all windows that one event opens would write the same entry,
-    // and their transactions would conflict.
+    // The key of the entry in the list of expected deliveries contains the delivery's id. With the event's id, all windows that one event
+    // opens would write the same entry, and their transactions would conflict.
     expectedWrite([{ ...opened, eventId: id }]),
     ...(before === undefined ? [] : [closing(opened, before)]),
   ];
@@ -289,8 +289,8 @@ const unchanged = ({ deliveryId, eventCount }: StoredWindow): Condition =>
   all(equals("deliveryId", deliveryId), equals("eventCount", eventCount));
 
 /**
- * Reads the bounds of the delivery's debounce window from the delivery. Another sender has closed this window, or an event that opened the
- * next one.
+ * Returns the bounds of the delivery's debounce window from the row of the delivery. Another sender, or an event that opened the next
+ * window, has closed this window and stored the bounds there.
  */
 async function closedByOther(table: Reads, { companyId, webhookId, id }: StoredDelivery): Promise<Closed> {
   const { closed } = StoredDelivery.parse(await table.get(keys.delivery(companyId, webhookId, id)));

@@ -176,7 +176,8 @@ export function expand(context: EventContext, { companyId, isBulk }: FanOutMessa
     const isLeft = await makeDeliveries(context, lane, held);
     if (isLeft) await held.release(clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
     else await held.end();
-    // The message of a fan-out that was added while this function held the lease did nothing. Look for it after the release.
+    // If a fan-out was added while this function held the lease, its message has done nothing. This function therefore looks for it after
+    // the release.
     if (!isLeft && (await oldestFanOut(table, lane)) === undefined) return;
     await queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
   });

@@ -68,7 +68,7 @@ interface Cached {
   readonly subscriptions: Subscriptions;
 }
 
-/** Bytes for all companies. A company with the maximum of registrations takes 73 MB with filters of the maximum size, 0.6 MB without. */
+/** Maximum bytes for all companies. A company with the maximum of registrations takes 73 MB with the largest filters, 0.6 MB without. */
 const CACHED_BYTES = 128 * 2 ** 20;
 
 const caches = cachePerTable<Cached>({
@@ -77,8 +77,9 @@ const caches = cachePerTable<Cached>({
 });
 
 /**
- * Uses the cache if the version number is unchanged and the entry is younger than `limits.subscriptionsCacheMs`. Call it after the event
- * has arrived: the result then contains every registration that is older than the event.
+ * Returns the subscriptions of a company. Uses the cache if the version number is unchanged and the entry is younger than
+ * `limits.subscriptionsCacheMs`. Call it after the event has arrived: the result then contains every registration that is older than the
+ * event.
  */
 export async function currentSubscriptions(
   { table, clock }: Pick<EventContext, "table" | "clock">,

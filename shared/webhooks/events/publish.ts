@@ -165,10 +165,10 @@ function divide(matched: readonly Matched[]): Record<"direct" | "fannedOut", Mat
   return { direct, fannedOut };
 }
 
-/** Larger data has a row that the deliveries of the event share. Otherwise each change of a delivery would write the data again. */
+/** Maximum bytes of data in a delivery's row, which each change of the row writes again. The deliveries of an event share larger data. */
 const INLINE_BYTES = 4_096;
 
-/** The data of an event with many matches has its own row too. */
+/** Stores the data of an event in a row of its own if the data is large or the event has many matches. Otherwise the result contains it. */
 async function withStoredData(
   { table, clock }: EventContext,
   { event, subscribers }: Matched,

@@ -259,7 +259,7 @@ async function jobEvents(
   return [eventOf(row, "prospect.bulk_completed", { job: presentJob(job, await dictionary()) })];
 }
 
-/** A use of a key also changes the row, but neither the keys nor the version. */
+/** Makes the events of changed API keys. A use of a key also changes the row, but not its version, so it makes no event. */
 async function keyEvents(old: unknown, now: unknown, dictionary: () => Promise<Dictionary>): Promise<DomainEvent[]> {
   const after = StoredKeyRing.parse(now);
   const before = old === undefined ? after : StoredKeyRing.parse(old);

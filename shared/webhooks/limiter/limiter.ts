@@ -64,7 +64,10 @@ export interface Slot {
   readonly until: string;
 }
 
-/** For each delivery in a slot, the row has an attribute with the slot's name, which begins with the end of the lease. */
+/**
+ * A limiter with its slots. For each delivery in a slot, the row has an attribute. Its name is the delivery's id. Its value is the slot's
+ * name, which begins with the time at which the lease of the slot ends.
+ */
 export interface Limiter extends StoredLimiter {
   readonly slots: readonly Slot[];
 }
@@ -281,7 +284,7 @@ async function refusingRow(
   }
 }
 
-/** Milliseconds until the next step if all slots are in use. */
+/** Milliseconds until the next step of a drain if all slots of the webhook are in use. */
 export const FULL_MS = 2_000;
 
 /**

@@ -83,8 +83,8 @@ function jsonOf(body: string): unknown {
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
 
 /**
- * Attempts must be numbered from 1 without a gap. There may be one more than the delivery's row counts, because a sender was killed after
- * it had recorded the attempt.
+ * Attempts must be numbered from 1 without a gap. There may be one more than the delivery's row counts, if a sender was killed between
+ * recording the attempt and changing this row.
  */
 function attemptFaults({ state, attempt, planFrom }: StoredDelivery, attempts: readonly Attempt[]): string[] {
   const faults: string[] = [];
@@ -151,7 +151,7 @@ function waitingFaults(
   }
 }
 
-/** Lacks the event's data, because the check does not need it. */
+/** The fields of an event's row that the check reads. The check does not need the event's data. */
 const WindowEvent = z.object({ type: z.literal("windowEvent"), deliveryId: z.string() });
 const windowFields = [...new Set([...Object.keys(WindowEvent.shape), ...Object.keys(StoredWindow.shape)])];
 

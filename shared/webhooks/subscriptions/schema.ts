@@ -119,7 +119,7 @@ export const Webhook = named(
 );
 export type Webhook = z.infer<typeof Webhook>;
 
-/** The form that libraries for Standard Webhooks and Svix accept. */
+/** Returns the secret in the form that the libraries of Standard Webhooks and Svix accept. */
 const standardFormOf = (secretKey: string): string =>
   secretKey.startsWith(STANDARD_PREFIX)
     ? secretKey

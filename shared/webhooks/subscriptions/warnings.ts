@@ -28,7 +28,7 @@ export function warningsOf(registration: Pick<Registration, "event" | "filter" |
     : [`The data of ${event} has no ${unknown.join(", ")}, so the filter never matches.`];
 }
 
-/** Returns the full path of each key. The filter within a filter is not a path itself, unless it is empty. */
+/** Returns the full path of each key. A key whose value is another filter is replaced by the paths of that filter, unless it is empty. */
 const pathsIn = (filter: Record<string, unknown>, above = ""): string[] =>
   Object.entries(filter).flatMap(([key, value]) =>
     isObject(value) && Object.keys(value).length > 0 ? pathsIn(value, `${above}${key}.`) : [`${above}${key}`],
@@ -39,7 +39,7 @@ function hasPath(fields: Fields, [step = "", ...rest]: readonly string[]): boole
   return field !== undefined && (rest.length === 0 || hasInner(field, rest));
 }
 
-/** Custom fields may have any names. */
+/** Returns whether data of this schema can have the path. The schema of custom fields, which may have any names, is a ZodMiniCustom. */
 function hasInner(schema: z.core.SomeType, path: readonly string[]): boolean {
   if (schema instanceof z.ZodMiniNullable || schema instanceof z.ZodMiniOptional) {
     return hasInner(schema._zod.def.innerType, path);

@@ -64,7 +64,7 @@ export async function createWebhook(context: ApiContext, companyId: number, inpu
   };
 }
 
-/** Waiting deliveries are sent to the new URL. */
+/** Changes the name or URL of a webhook. If the URL changes, waiting deliveries are sent to the new one. */
 export async function updateWebhook(
   context: ApiContext,
   companyId: number,
