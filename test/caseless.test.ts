@@ -25,8 +25,8 @@ const writings = (text: string): string[] => [
 
 test("every Unicode letter equals its upper case, lower case, NFC and NFD forms, also with a combining mark", () => {
   const marks = ["\u0300", "\u0308", "\u0327", "\u0323"];
-  // These letters are combined with each of the marks. Letters with an iota subscript are left out: in upper case, the mark follows the
-  // iota, and the comparison fails. Nobody writes such texts.
+  // The test combines each letter in `bases` with each of the marks. Letters with an iota subscript are left out: in upper case, the mark
+  // follows the iota, and the comparison fails. Nobody writes such texts.
   const bases = letters.slice(0, 0x2000).filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const marked = bases.flatMap((letter) => marks.map((mark) => letter + mark));
   const wrong = [...letters, ...marked].filter((text) =>
@@ -54,7 +54,7 @@ test("converting a searchable form again changes nothing, and the form of two le
   const changed = letters.filter(
     (letter) => letter.normalize("NFKD").toUpperCase() !== letter || /[\p{P}\p{S}]/u.test(letter),
   );
-  // In upper case, an iota subscript becomes a letter, but searches ignore it.
+  // Letters with an iota subscript are left out: searches ignore the subscript, but in upper case it becomes a letter of its own.
   const cased = changed.filter((letter) => !letter.normalize("NFD").includes("\u0345"));
   const words = changed.filter((letter) => !isBlank(letter));
   expect(changed.filter((letter) => form(form(letter)) !== form(letter))).toEqual([]);

@@ -28,8 +28,8 @@ interface Described {
 }
 
 /**
- * Copied from the API references of Amazon CloudWatch, EventBridge and Service Quotas. The list contains only the operations of commands in the
- * project's documents.
+ * Operations of Amazon CloudWatch, EventBridge and Service Quotas, copied from AWS's API references. Only operations that a command in the
+ * project's documents uses are in the list.
  */
 const described: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   cloudwatch: {

@@ -95,8 +95,8 @@ function compiled(name: string, compile: () => ValidateFunction): ValidateFuncti
 const validatorAt = (pointer: string) => compiled(pointer, () => ajv.compile({ $ref: pointer }));
 
 /**
- * Matches the faults of query parameters that the service accepts although the document forbids them. It reduces a number above the
- * maximum. It ignores a filter that the user may not use, even if the filter is too long.
+ * Matches the faults of query parameters that the service accepts although the document forbids them. The service reduces a number above
+ * the maximum, and ignores a filter that the user may not use, even if the filter is too long.
  */
 const REDUCED = /must be <= |must match format "int64"|must NOT have more than \d+ characters/;
 

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document in a stricter form for the tests. The published document lets answers have any further fields and values. In this
- * form, an answer with a field, a value or a form of time that the document does not contain is a fault.
+ * The OpenAPI document in a stricter form for the tests. The published document lets answers have any further fields and values. The
+ * stricter schemas refuse an answer with a field, a value or a time format that the document does not contain.
  */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
@@ -39,7 +39,8 @@ export function closedDocument(): unknown {
 }
 
 function closing({ type, properties, additionalProperties, format, [KNOWN_VALUES]: values }: JsonSchema): object {
-  // GeoJSON has a field with the name `properties`. Among the fields of a schema, the field `type` is beside it, which is then an object.
+  // GeoJSON has fields with the names `type` and `properties`. In the list of the fields of a GeoJSON schema, `type` is therefore an
+  // object. This list is no schema, so it is not closed.
   const isOpen = isSchema(properties) && !isSchema(type) && additionalProperties === undefined;
   const orNull = Array.isArray(type) && type.includes("null") ? [null] : [];
   return {

@@ -1,4 +1,7 @@
-/** Answers a POST with an idempotency key as `command` does, for tests that need no other part of the endpoint. */
+/**
+ * Handles the idempotency key of a POST as `command` in shared/http/endpoint.ts does, without the other parts of an endpoint. It commits
+ * the plan of the verb and returns its answer. A repeated request gets the stored answer.
+ */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";

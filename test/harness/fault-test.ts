@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
 /**
- * Returns the server of a test file. Call this function once, at the top of the file. With the scope `test`, each test gets a new server
- * with an empty table. Tests of code that reads the rows of all companies need this.
+ * Returns the server of a test file. Call this function once, at the top of the file. With the scope `test`, each test begins with an empty
+ * table. Tests of code that reads the rows of all companies need this scope.
  */
 export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
   const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];

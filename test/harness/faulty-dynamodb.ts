@@ -1,6 +1,7 @@
 /**
  * A real DynamoDB server behind planned faults. A fault can refuse requests with an error, delay them, change them, lose their replies, and
- * forward only a part of a batch. It affects the small client in the process of the test, and all clients of a proxy.
+ * forward only a part of a batch. Two kinds of clients get the faults: the small client of plain-dynamodb.ts in the process of the test,
+ * and every client that sends its requests to a proxy in front of the server.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { text } from "node:stream/consumers";
@@ -50,13 +51,13 @@ export interface FaultyDynamoDb {
   /** The proxy, for a client that sends HTTP requests. */
   readonly endpoint: string;
   /**
-   * The table behind the faults. Its small client (see `plainClient`) calls the faults in the process of the test. It repeats a failed
-   * request as often as the SDK, but does not wait between the attempts.
+   * The table behind the faults. Its client is the small one (`plainClient`), and the faults are applied in the process of the test,
+   * without the proxy. The client repeats a failed request as often as the SDK, but does not wait between the attempts.
    */
   readonly table: Table;
   /** The same table with the client of the SDK, which waits between attempts and has time-outs. */
   readonly sdk: Table;
-  /** The same table, with the small client, and no fault affects it. */
+  /** The same table without faults. Its client is the small one, too. */
   readonly direct: Table;
   readonly directEndpoint: string;
   /** The operation of each request since `plan` was last called, in order. */
@@ -82,7 +83,8 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
   const direct = sendTo(server.endpoint);
-  // `meanwhile` runs outside of the delayed request, so the table does not count the calls of `meanwhile` as calls of this request.
+  // `meanwhile` runs outside of the asynchronous context of the delayed request. Otherwise the table would count the calls of `meanwhile`
+  // as calls of this request.
   const outside = AsyncLocalStorage.snapshot();
   const faulty: Send = (operation, body) => {
     calls.push(operation);
@@ -145,7 +147,7 @@ function hasHeaders(request: unknown): request is { headers: Record<string, stri
   return typeof request === "object" && request !== null && "headers" in request;
 }
 
-/** The connection breaks before the reply. The SDK reports it with the same code. */
+/** Returns the error of a client whose connection breaks before the reply. The SDK reports a broken connection with the same code. */
 const lostReply = (): Error => Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
 
 async function apply(

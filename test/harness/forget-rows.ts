@@ -6,8 +6,8 @@ import type { Reads } from "#shared/db/reads.ts";
 import { recentRows } from "#shared/prospects/list/page-rows.ts";
 
 /**
- * A version number that no company has for its names. If the version of a company's names differs from the last one, the service removes
- * all prospects of this company from its memory.
+ * A version that no company's names have. The names are those of statuses, tags and users. If `recentRows` gets another version than at its
+ * last call for a company, it removes all prospects of this company from memory.
  */
 const NO_VERSION = -1;
 

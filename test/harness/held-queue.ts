@@ -17,8 +17,8 @@ export interface HeldQueue {
 }
 
 /**
- * Puts a bulk job into the queue of the owner's company, and sends no message for it. A company's jobs run one after the other, so all later
- * jobs of the company wait until the test releases the queue. The queue must be empty.
+ * Puts a bulk job into the queue of the owner's company, and sends no queue message that would begin it. A company's jobs run one after the
+ * other, so all later jobs of the company wait until the test releases the queue. The queue must be empty.
  */
 export async function holdQueue(owner: Client): Promise<HeldQueue> {
   const { user, company } = dataOf(await owner.GET("/api/me"));

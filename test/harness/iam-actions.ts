@@ -10,7 +10,10 @@ const prefixes: Readonly<Record<string, string>> = {
   TrentService: "kms",
 };
 
-/** A transaction and a batch of PartiQL statements have no actions of their own. Each part needs the action of a single call. */
+/**
+ * IAM has no actions for a transaction and for a batch of PartiQL statements. Each part of them needs the action of the corresponding
+ * single call.
+ */
 const transactional: Readonly<Record<string, string>> = {
   Put: "PutItem",
   Update: "UpdateItem",

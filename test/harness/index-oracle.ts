@@ -54,7 +54,10 @@ export async function readAllProspects(table: Table, companyId: number): Promise
 }
 
 export interface Contents {
-  /** The valid rows of the search index, by the id of their prospect. Several rows with the same id are a fault of the index. */
+  /**
+   * The rows of the search index that no newer version or deletion replaces, by the id of their prospect. Several rows with the same id are
+   * a fault of the index.
+   */
   readonly rows: ReadonlyMap<number, readonly IndexRow[]>;
   readonly notes: ReadonlyMap<number, readonly NoteText[]>;
 }

@@ -10,7 +10,9 @@ export function unlessKilled(error: unknown): undefined {
   if (!(error instanceof Killed)) throw error;
 }
 
-/** Repeats the work after each kill, as Lambda does with a stream record, and a client with a request. */
+/**
+ * Repeats the work until no kill interrupts it, and returns its result. Lambda repeats a stream record like this, and a client a request.
+ */
 export async function untilDone<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -22,8 +24,8 @@ export async function untilDone<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Wraps the context of one execution. After one of its calls has thrown `Killed`, every further call throws `Killed` too, as if the process
- * had ended.
+ * Wraps the context of one execution. After one call of the execution has thrown `Killed`, every further call throws `Killed` too, as if
+ * the process had ended.
  */
 export function killable(context: EventContext): EventContext {
   let isDead = false;

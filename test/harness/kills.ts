@@ -6,9 +6,12 @@
 import { type Fault, type FaultPlan, pass, serverError } from "./faulty-dynamodb.ts";
 import { sized } from "./tier.ts";
 
-/** Maximum number of calls of short work. Short work is killed at one call and at its last call, longer work at three calls. */
+/** Maximum number of calls of short work. `killPointsOf` returns two calls of short work and three of longer work. */
 const SHORT_WORK = 50;
-/** The distances between the calls that `killPoints` yields. They have no common divisor, so that no phase of repeated work is missed. */
+/**
+ * The distances between the calls that `killPoints` yields. They have no common divisor. If the work repeats the same calls again and
+ * again, the kills therefore hit different ones of these calls.
+ */
 const DISTANCES = [3, 8, 21, 34, 13, 29] as const;
 
 /** Yields an endless, ascending sequence of call numbers. */
@@ -28,13 +31,13 @@ export function killPointsOf(calls: number, turn: number): number[] {
   return sized({ wide: all, short: calls > 1 ? [...few, calls] : all });
 }
 
-/** The two kinds of death at a call: before and after it takes effect. */
+/** The two moments at which a process can be killed at a call, with their fault: before and after the call takes effect. */
 export const deaths = [
   ["before", serverError],
   ["after", { kind: "lose reply" }],
 ] satisfies [string, Fault][];
 
-/** Call number `last` and all later calls fail, as if the process had been killed at this call. */
+/** Returns a plan with which call number `last` and all later calls fail, as if the process had been killed at call number `last`. */
 export const killedAt =
   (last: number, death: Fault = serverError): FaultPlan =>
   (_operation, number) =>

@@ -1,7 +1,8 @@
 /**
- * Starts one local service for the tests of all vitest projects. One process has all functions, which saves most of the processor time. In
- * the gate, each call of a function needs the rights that the template grants to it. With the long tests, each function also has worker
- * threads of its own and its bundle of a deployment. If BASE_URL is set, the tests use the service at this URL instead.
+ * Starts one local service for the tests of all vitest projects. In `npm test` and the gate, one process runs all functions, which saves
+ * most of the processor time. In the gate and with the long tests, a function may do only what the template allows its role. With the long
+ * tests, each function runs in its own worker threads, from its bundle of a deployment. If BASE_URL is set, the tests use the service at
+ * this URL instead.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";

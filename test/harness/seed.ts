@@ -1,5 +1,5 @@
 /**
- * Gives all property tests the seed that the run has printed. Also waits after each test until Node.js has reported the rejected promises
+ * Gives all property tests the seed that the test run prints. Also waits after each test until Node.js has reported the rejected promises
  * that the test has left behind, so that the report names this test and not the next one.
  */
 import { setImmediate as turn } from "node:timers/promises";

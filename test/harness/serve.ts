@@ -14,7 +14,10 @@ const TIME_SCALE = 60;
 /** The tests of a file send the requests of thousands of reps for one company, so no company has a limit of its own. */
 const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
 
-/** Each function has worker threads of its own and its bundle of a deployment. This costs more than three times the processor time. */
+/**
+ * True if each function runs in its own worker threads, from its bundle of a deployment. This needs more than three times the processor
+ * time.
+ */
 const asDeployed = process.argv.includes("--deployed");
 const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();
@@ -34,8 +37,9 @@ const service = await startLocal({
   ...(asDeployed ? { asDeployed } : { startThread: sharedProcess() }),
   enforceRights,
   // An environment is a running instance of a Lambda function. A worker thread needs as much processor time for its start as for ten
-  // requests. The tests call all functions again and again, so the service keeps idle environments. Three environments of a function
-  // suffice to run it concurrently with itself, because the streams of one company get two of them.
+  // requests. The tests call all functions again and again, so the service keeps idle environments. The streamed answers of one company may
+  // occupy all environments of a function but one. With three environments, two such answers of the same company can therefore run at the
+  // same time.
   requestEnvironments: 3,
   warmth: { idleMs: 20 * 60_000, most: 128 },
   onLogLine: ({ file, text }) => {
@@ -48,8 +52,8 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // A refusal is a request to AWS that the function's IAM policy does not allow. Both kinds of lines are printed here, because the test that
-  // caused them sees only a status 5xx.
+  // `refusals` lists the requests to AWS that the IAM policy of a function does not allow. The service prints them and the lines in
+  // `failed` at its end, because the test that caused them sees only a status 5xx.
   for (const line of [...service.refusals, ...failed]) console.error(line);
   process.exit(exitCode);
 }

@@ -24,7 +24,7 @@ interface Invoked {
 
 const invoked = new AsyncLocalStorage<Invoked>();
 
-/** Passes each log line to the function whose invocation writes it. Lines outside of an invocation go to standard error. */
+/** Passes each log line to `onLine` of the invocation that writes the line. Lines outside of an invocation go to standard error. */
 function separateLogs(): void {
   replaceConsole(
     "INFO",
@@ -93,10 +93,13 @@ function separateCrashes(): void {
   for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, crash);
 }
 
-/** Matches the variables that have a different value in each function. The shared process sets none of them. */
+/** Matches the environment variables that have a different value in each function. `setVariables` leaves them out. */
 const OWN = /^AWS_(?:LAMBDA_FUNCTION_|ACCESS_KEY_ID$)/;
 
-/** Sets the variables of a function. Throws if two functions need different values of a variable. */
+/**
+ * Sets the environment variables of a function in this process, which all functions share. Throws if two functions need different values of
+ * a variable.
+ */
 function setVariables(variables: Readonly<Record<string, string>>, known: Map<string, string>): void {
   for (const [name, value] of Object.entries(variables)) {
     if (OWN.test(name)) continue;
@@ -113,7 +116,10 @@ function setVariables(variables: Readonly<Record<string, string>>, known: Map<st
 const BUNDLED = "method-not-allowed";
 const sourceOf = (file: string): string => pathToFileURL(join(root, "functions", `${file}.ts`)).href;
 
-/** Loads all functions, because the first use of a service depends on what the modules of all functions have registered. */
+/**
+ * Loads all functions before the first invocation. When a module is loaded, it may register a service, such as the encryption of secrets.
+ * Functions that are loaded later would register theirs too late.
+ */
 async function loadAll(): Promise<void> {
   const files = globSync("**/*.ts", { cwd: join(root, "functions") }).map((name) => name.replace(/\.ts$/, ""));
   await Promise.all(files.filter((file) => file !== BUNDLED).map((file) => import(sourceOf(file))));

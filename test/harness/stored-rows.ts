@@ -1,6 +1,6 @@
 /**
- * Reads rows from the SQLite file of a started DynamoDB server. A Scan of the server takes ten times the processor time, because the server
- * makes a JSON document of all rows.
+ * Reads rows from the SQLite file of a started DynamoDB server. A Scan request would need ten times as much processor time, because the
+ * server converts all rows to one JSON document.
  */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ export interface ServerWithFile extends DynamoDbServer {
   readonly database: string;
 }
 
-/** Starts a server with an empty file: on the file system in memory, or in the directory of temporary files if there is too little memory. */
+/** Starts a server with an empty data file. The file is on the file system in memory, or in the temporary directory if memory is scarce. */
 export async function startServerWithFile(): Promise<ServerWithFile> {
   const server = await startDynamoDb(undefined);
   if (server.database !== undefined) return { ...server, database: server.database };
@@ -23,13 +23,13 @@ export async function startServerWithFile(): Promise<ServerWithFile> {
 }
 
 /**
- * Returns the keys and the items of a table, as the JSON text of the DynamoDB API, whose partition key begins with `partition`. The rows are
- * in no order.
+ * Returns the rows of a table whose partition key begins with `partition`, in no order. `item` is the JSON text of the whole item, in the
+ * form of the DynamoDB API.
  */
 export function storedRows(file: string, table: string, partition = ""): (Key & { readonly item: string })[] {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
-    // The server stores each key behind its type.
+    // The server stores each key with a prefix for its type. The prefix of a string is `S:`.
     const sql = `SELECT substr(pk, 3) pk, substr(sk, 3) sk, item_json FROM "${table}" WHERE pk >= ? AND pk < ?`;
     const rows = database.prepare(sql).all(`S:${partition}`, `S:${partition}\u{10ffff}`);
     return rows.map(({ pk, sk, item_json }) => ({ pk: `${pk}`, sk: `${sk}`, item: `${item_json}` }));

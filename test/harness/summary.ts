@@ -1,6 +1,6 @@
 /**
- * Ends the report of a run: the ten slowest tests, one line for each error that no test has caught, and one line with the numbers of passed
- * and failed tests.
+ * Ends the report of a test run: the ten slowest tests, one line for each error that no test has caught, and one line with the numbers of
+ * passed and failed tests.
  */
 import { relative } from "node:path";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
@@ -8,7 +8,10 @@ import type { Reporter, SerializedError, TestModule } from "vitest/node";
 const SHOWN = 10;
 const LONG_MS = 20_000;
 
-/** Why a test of the gate needs more than 20 seconds. The keys are parts of its full name: file, then the names of the suites and of the test. */
+/**
+ * The reasons why tests of the gate need more than 20 seconds. Each key is a part of the full name of a test. A full name consists of the
+ * file, the names of the suites and the name of the test.
+ */
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
     "Three phones synchronize completely after random steps, one request after the other.",
@@ -35,7 +38,7 @@ export class Summary implements Reporter {
     const count = (state: string): number => tests.filter((test) => test.state === state).length;
     console.log("the slowest tests:");
     for (const { name, ms } of tests.toSorted((a, b) => b.ms - a.ms).slice(0, SHOWN)) console.log(line(name, ms));
-    // A test that leaves a rejected promise behind passes, but the run fails.
+    // If a test leaves a rejected promise behind, the test passes, but the test run fails. The line says why.
     for (const { VITEST_TEST_PATH: file, VITEST_TEST_NAME: name, type, message } of uncaught) {
       const place = `${relative(process.cwd(), String(file))} > ${String(name ?? "after its tests")}`;
       console.log(`${String(type)} in ${place}: ${message}`);

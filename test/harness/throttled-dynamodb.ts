@@ -18,7 +18,7 @@ type WriteRequest = z.infer<typeof Request>;
 
 interface Bucket {
   left: number;
-  /** The time of the last use. */
+  /** The value of `performance.now()` at the last use of the bucket. Undefined before its first use. */
   atMs?: number;
 }
 
@@ -39,8 +39,8 @@ export async function startThrottledDynamoDb(
 ): Promise<ThrottledDynamoDb> {
   // Each partition has a bucket of unused write units, which fills as time passes. The time comes from `performance`, because its clock
   // never goes back. A bucket would lose units if the clock went back.
-  // A bucket is empty until its first use, so the first write to each partition is always refused. Without this, a busy machine could write
-  // so slowly that no write is refused at all.
+  // A bucket is empty until its first use, so the first write to each partition is always refused. If the buckets were full at the
+  // beginning, a busy machine could write so slowly that no write would be refused.
   const buckets = Array.from({ length: partitions }, (): Bucket => ({ left: 0 }));
   const counts = { calls: 0, refusedCalls: 0, refusedWrites: 0, units: 0 };
 

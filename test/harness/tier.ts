@@ -12,7 +12,7 @@ declare module "vitest" {
 }
 
 /**
- * Returns the size for the current test command. A test that calls this function must have the tag `sized`, because the wide run before a
- * release filters by this tag.
+ * Returns the size for the current test command. A test that calls this function must have the tag `sized`, because the tests before a
+ * release run at the size `wide` only if they have this tag.
  */
 export const sized = <T>(sizes: Readonly<Record<Tier, T>>): T => sizes[inject("tier")];

@@ -33,7 +33,10 @@ export function tokenIssuer(): Promise<Issuer> {
   return started;
 }
 
-/** Begins a session of the console whose access token expires at `accessUntil`. `asked` counts the refreshes that the issuer has answered. */
+/**
+ * Begins a session of the console whose access token expires at `accessUntil`. In the result, `refresh` refreshes the session, and `asked`
+ * is the number of refreshes that have reached the issuer.
+ */
 export async function sessionAt(context: ApiContext, { companyId, userId }: Caller, accessUntil: number) {
   const issuer = await tokenIssuer();
   const sub = String((await context.table.get(keys.user(companyId, userId)))?.sub);

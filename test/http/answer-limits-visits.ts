@@ -17,7 +17,10 @@ export const has =
   ({ body }: Answer): void =>
     expect(body).toHaveProperty(name);
 
-/** The account has one key less than the maximum before the first request. */
+/**
+ * Returns the requests for the routes of service accounts. `account` returns the id of the account that they use. Before the first of these
+ * requests, the account has one key less than the maximum.
+ */
 export function accountVisits(
   { ask, post }: Pick<Requests, "ask" | "post">,
   account: () => number,

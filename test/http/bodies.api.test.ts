@@ -106,7 +106,7 @@ const sendAs = (type: string, bytes: readonly number[]) =>
   send("PATCH", path, { headers: { ...authorization, "Content-Type": type }, body: around(bytes) });
 const nameOf = async () => dataOf(await as.owner.GET("/api/prospects/{id}", { params: { path: { id } } })).name;
 
-/** The bytes of each code point that a table of RFC 3629 (section 4) allows, without a decoder. */
+/** Returns the UTF-8 bytes of a code point. Unlike an encoder, it also returns bytes for surrogates, which RFC 3629 does not allow. */
 function bytesOf(point: number): number[] {
   const tail = (shift: number): number => 0x80 | ((point >> shift) & 0x3f);
   if (point < 0x80) return [point];

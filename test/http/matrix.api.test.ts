@@ -45,7 +45,10 @@ function problemShape({ status, headers, body }: Answer): unknown {
   return { status, type: headers.get("content-type"), problem, calls };
 }
 
-/** Now and then, a function reserves ids or reads changed names again. This adds calls to one answer only. */
+/**
+ * Maximum number of attempts of `sameProblem`. Now and then, a function reserves ids or reads changed names again, so that one answer
+ * reports more calls than the others.
+ */
 const TRIES = 3;
 
 /** Sends the requests, and expects the same error and the same calls to the table in every answer. Returns the status of this error. */

@@ -18,7 +18,7 @@ beforeAll(() => {
   process.env.TABLE_NAME = "t";
 });
 
-/** Returns the messages of the faults by their place. */
+/** Returns the place and the message of each fault in the ApiError that `work` throws. */
 function faultsOf(work: () => unknown): (string | undefined)[][] {
   try {
     work();

@@ -14,7 +14,7 @@ const { id } = dataOf(await as.owner.POST("/api/prospects", { body: { name: "Ada
 
 /** Names that every object inherits. If the code looks one of them up in an object, it finds a function or, for `__proto__`, an object. */
 const inherited = ["constructor", "__proto__"];
-/** The parser refuses a body with the key `__proto__`, so it does not reach the schemas. Languages call the other methods themselves. */
+/** Inherited names that a body may have as keys. The key `__proto__` is left out, because the parser refuses a body with it. */
 const keys = ["constructor", "toString", "hasOwnProperty"];
 
 const Page = z.object({ total: z.int() });

@@ -1,4 +1,7 @@
-/** Tests that every route refuses unknown query parameters, in the documented order of errors, and ignores those that it has to ignore. */
+/**
+ * Tests that every route refuses unknown query parameters, in the documented order of errors. Every route must ignore names that begin with
+ * `_`, and maps and exports must ignore the parameters of pages.
+ */
 import { expect, test } from "vitest";
 import { routes } from "../../infra/routes/routes.ts";
 import { send } from "../harness/client.ts";

@@ -29,7 +29,10 @@ interface Phase extends Judged {
   readonly title: string;
   /** The summary of the large company's requests. It exists only with the option `--noisy`. */
   readonly large?: Row;
-  /** The delays of the events, with the options `--noisy` and `--beside` only of the other companies. */
+  /**
+   * Percentiles of the delays of the events in milliseconds. With the options `--noisy` and `--beside`, only the events of the companies in
+   * `others` count.
+   */
   readonly eventDelay: { readonly p50: number; readonly p99: number };
   readonly errors: string;
 }

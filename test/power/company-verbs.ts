@@ -1,4 +1,7 @@
-/** The verbs of names, territories, jobs, imports and the index, for the general law of conditional writes (interleaved.ts). */
+/**
+ * The verbs of statuses, tags, territories, jobs, imports, idempotency keys and the lock of the company index, for the general law of
+ * conditional writes (interleaved.ts).
+ */
 
 import { iso } from "#shared/clock.ts";
 import { readHead } from "#shared/company-index/manifest.ts";
@@ -239,7 +242,7 @@ const jobs: Group<Jobs> = {
     "resume the paused": (context, { caller, paused }) => resumeJob(context, context.jobs, caller, paused),
     "new job": newJob,
     undo: (context, { caller, ended }) => beginUndo(context, context.jobs, caller, ended, {}),
-    // The new number of handled records depends on the number that the heartbeat has read.
+    // The heartbeat adds 1 to the number of handled records that it has read, so an outdated number would lead to a wrong one.
     heartbeat: async (context, at) => {
       const lease = await leaseOf(context, at);
       await lease.save({ done: lease.stored.done + 1 });
@@ -297,7 +300,7 @@ const index: Group<Company & { readonly id: number }> = {
     await takeCompactionLock(context, company.caller.companyId, readHead(undefined), "first");
     return { ...company, id };
   },
-  // The names of index pieces and the encrypted answers are random.
+  // In the row of an idempotency key, `run` is a random id, and the encryption of `answer` has a random result.
   ignored: ["answer", "run"],
   pairs: {
     lock: ["lock", "names change"],
@@ -311,7 +314,7 @@ const index: Group<Company & { readonly id: number }> = {
   },
   verbs: {
     lock,
-    // A rebuild reads the head between two renewals.
+    // A rebuild of the index reads the head between two renewals of its lock, so this verb reads the head first.
     "renewed lock": async (context, { caller: { companyId } }) => {
       await context.table.get(keys.indexHead(companyId));
       await renewCompactionLock(context, companyId, "first");

@@ -43,7 +43,7 @@ export interface Group<At> {
   readonly repeats?: readonly string[];
   /** Fills the caches of a process before its verb begins, so that they are outdated after the competing call. */
   readonly warm?: Verb<At>;
-  /** Finishes the work that both calls have begun, for example the messages of the queue. */
+  /** Finishes the work that the verb and the competing verb have begun, for example by processing the messages of the queue. */
   readonly settle?: Verb<At>;
   /** Names of fields that are not compared, because their values are random or of no importance. */
   readonly ignored?: readonly string[];
@@ -53,7 +53,7 @@ export interface Group<At> {
   readonly ignoredTypes?: readonly string[];
 }
 
-/** The time at which the stage is created. Both calls run a minute later. */
+/** The time at which `stage` creates the records. The verb and the competing verb run a minute later. */
 export const START = Date.UTC(2026, 5, 1);
 
 const refused = (error: unknown): string => {
@@ -301,7 +301,8 @@ export async function startInterleaving() {
           if (answered === undefined) break;
           const reasons: string[][] = [];
           const isBeforeWrites = !names.slice(0, gap - 1).some((call) => WRITES.test(call));
-          // If the competing call ended before the verb began, only this order is allowed, although the caches of the verb are older.
+          // If the competing call ended before the verb began, only the order with the competing call first is allowed, although the caches
+          // of the verb are older than the competing call.
           const isFirst = gap === 1 || (isBeforeWrites && group.first?.includes(otherName));
           for (const order of isFirst ? allowed.slice(0, gap === 1 ? 1 : 2) : allowed) {
             const expected = await order();

@@ -34,7 +34,7 @@ interface Keys extends Company {
 }
 
 const random = {
-  // The ids and the secrets of new keys, and the ring of a new account, are random.
+  // The ids and the secrets of new keys are random, and so is the id of the key ring of a new account.
   ignored: ["digest", "last4", "used"],
   random: /(?<="(?:id|replacedBy|sub)":\{"S":")[0-9A-Za-z]{7,8}(?="\})|(?<=\bK#)[0-9A-Za-z]{7}\b/g,
 };

@@ -1,6 +1,6 @@
 /**
- * Applies faults to a copy of the service, and looks for a test that fails. The copy is in a temporary directory, so that the checkout stays
- * as it is.
+ * Applies faults to a copy of the service, and looks for a test that fails. The copy is in a temporary directory, so that the working tree
+ * does not change.
  */
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
@@ -16,7 +16,8 @@ export interface Tests {
 }
 
 /**
- * After this time in milliseconds, and `FILE_MS` for each test file, a run counts as failed. A fault may make the service wait for ever.
+ * After this number of milliseconds, plus `FILE_MS` for each test file, a test run counts as failed. The limit is needed because a fault
+ * may make the service wait for ever.
  */
 const HANGS_MS = 300_000;
 const FILE_MS = 30_000;

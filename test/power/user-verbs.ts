@@ -93,8 +93,8 @@ const users: Group<Users> = {
     "its subject elsewhere": (context, { stranger }) =>
       createUser(context, named, stranger, { ...MAIL, email: "o@x.test", role: "sales", sub: `sub of ${MAIL.email}` }),
     "first sign-in": (context, { sub }) => lookUpCaller(context, sub),
-    // The sign-in begins before the end of the invitation. A month later, another user may have the subject or the address of the
-    // invitation.
+    // The sign-in begins before the invitation expires. The competing verbs run a month later, when another user may get the subject or the
+    // address of the invitation.
     "sign-in before the end": (context, { sub }) =>
       lookUpCaller(context, sub).catch(() => {
         throw new ConditionFailed([]);

@@ -20,7 +20,8 @@ export interface CdkResult {
 }
 
 type Exec = (args: readonly string[]) => Promise<number | undefined>;
-// The package exports only its executable file, which ends the process after one command. So this file loads what that file loads.
+// The package exports only its executable file, which ends the process after one command. This module therefore loads the module that the
+// executable file loads.
 const { exec }: { exec: Exec } = createRequire(import.meta.url)(join(root, "node_modules/aws-cdk/lib/index.js"));
 
 let output = "";

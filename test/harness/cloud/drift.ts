@@ -7,8 +7,8 @@ import type { XmlValue } from "./xml.ts";
 const text = (value: unknown): string => JSON.stringify(value) ?? "";
 
 /**
- * Returns a description of each resource of the stack. It lists the settings of the template whose value in the account differs from the
- * template.
+ * Returns a description of each resource of the stack. The description lists each setting of the template whose value in the account
+ * differs from its value in the template.
  */
 export const driftsOf = ({ account }: Cloud, stack: Stack): { status: string; described: XmlValue }[] =>
   [...stack.resources].map(([LogicalResourceId, { made, properties }]) => {

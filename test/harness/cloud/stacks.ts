@@ -212,7 +212,7 @@ export function destroy(cloud: Cloud, stack: Stack): void {
 
 interface Evaluated {
   readonly next: ReadonlyMap<string, Deployed>;
-  /** Gets the names of the exports that the template imports. */
+  /** `scopeOf` adds the name of each export that the template imports to this set. */
   readonly imports: Set<string>;
 }
 

@@ -38,7 +38,7 @@ const Template = z.strictObject({
     z.record(z.string(), z.looseObject({ Type: z.string(), Default: z.optional(z.unknown()) })),
     {},
   ),
-  // The CDK's rule on the version of `cdk bootstrap`. It is not evaluated.
+  // The CDK adds a rule that requires a version of `cdk bootstrap`. The simulation does not evaluate it.
   Rules: z.optional(z.unknown()),
   Resources: z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Resource),
   Outputs: z._default(z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Output), {}),
@@ -59,8 +59,8 @@ export class ValidationError extends Error {
 export type ReadNested = (url: string) => string;
 
 /**
- * Parses a template, and replaces its nested stacks by their resources. CloudFormation would deploy each nested stack as a stack of its own.
- * The order in which it creates the resources would be the same.
+ * Parses a template, and replaces its nested stacks by their resources. AWS would deploy each nested stack as a stack of its own, but it
+ * would create the resources in the same order.
  */
 export function readTemplate(text: string, readNested?: ReadNested): Template {
   const parent = partOf(text);

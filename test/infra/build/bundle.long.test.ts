@@ -56,7 +56,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** Start times differ from run to run. These tests therefore limit what makes a start slow, because this is the same in every run. */
+/** Start times differ from run to run. These tests therefore limit the work that makes a start slow. This work is the same in every run. */
 describe("a bundle starts fast: it", () => {
   it("executes little of its code", () => {
     const files = functionFiles();

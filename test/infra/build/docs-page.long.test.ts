@@ -36,7 +36,7 @@ test("the button signs the selected user in, and a request from the page is answ
     await answer.getByText(`"email": "${email}"`).waitFor();
     expect(await answer.locator(".response-col_status").innerText()).toContain("200");
   }
-  // The errors of all operations are in one guide.
+  // The page describes the errors of all operations in one guide, so an operation lists only its successful status.
   const statuses = await operation
     .locator(".responses-table:not(.live-responses-table) .response-col_status")
     .allInnerTexts();

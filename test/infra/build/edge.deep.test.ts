@@ -139,8 +139,8 @@ it.each(["api-request", "page-request"] as const)(
   async (name) => {
     const source = edgeFunction(name, true);
     expect(Buffer.byteLength(source)).toBeLessThan(10 * 1024);
-    // The source may contain only ES5, `const` and `let`. Newer syntax would make the two results differ, because only the conversion to
-    // ES5 replaces it.
+    // The source may contain only ES5, `const` and `let`. Newer syntax would make the results of the two conversions below differ, because
+    // only the conversion to ES5 replaces it.
     const converted = async (target: string) =>
       (await transform(source, { target, supported: { "const-and-let": true } })).code;
     expect(await converted("es5")).toBe(await converted("esnext"));

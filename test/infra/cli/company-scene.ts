@@ -92,7 +92,8 @@ async function start(endpoint: string, undo: (() => unknown)[]): Promise<Company
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
   const table = openTable(TABLE, client);
-  // Test files in the same process share the server, and each company is in one test.
+  // Test files in the same process share the server, so another file may already have created the table. Each test has a company of its
+  // own.
   await createTable(endpoint, OLD_TABLE).catch((error: unknown) => {
     if (!(error instanceof ResourceInUseException)) throw error;
   });

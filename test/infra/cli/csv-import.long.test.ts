@@ -113,7 +113,7 @@ test("Ctrl-C explains how to resume, and the command behaves as explained", asyn
   const { code, stderr } = await waiting.ended;
   const id = Number(/^import (\d+)$/m.exec(stderr)?.[1]);
   expect(code).toBe(3);
-  // A cancelled import is not resumed.
+  // The command does not resume a cancelled import, but begins a new one.
   dataOf(await as.importer.POST("/api/prospects/imports/{id}/cancel", at(id)));
   expect(await run(file)).toMatchObject({ code: 0 });
   expect(await present(city)).toBe(ROWS);

@@ -18,7 +18,8 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 /**
- * Returns what a command needs, and the list `said` of the messages that it prints. Its first message about another try interrupts it.
+ * Returns the abort signal and the spinner that the code of a command needs, and the list `said` of the messages that the command prints.
+ * The first message aborts the signal, so the command does not wait for its next try.
  */
 function newRun() {
   const interrupt = new AbortController();

@@ -100,7 +100,7 @@ const eventContext = (): EventContext => ({
   senders: 2,
 });
 
-/** A kill before a read leaves the same rows as a kill before the next write, so only the latter are tested. */
+/** A kill before a read leaves the same rows as a kill before the next write, so the test kills the restore only before its writes. */
 test("a restore that is killed before any of its writes ends when it runs again", { tags: ["sized"] }, async () => {
   const { caller, before } = get();
   const { kills } = scene.get();

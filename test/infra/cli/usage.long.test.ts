@@ -7,7 +7,7 @@ import { present } from "../../harness/shapes.ts";
 import { commandFiles, runFile } from "./command-process.ts";
 
 /**
- * The subcommands of these commands have different options. For each command, the list says with which subcommand the test passes a wrong
+ * The subcommands of these commands have different options. The value of each command is the subcommand to which the test passes a wrong
  * option.
  */
 const begins: Readonly<Record<string, readonly string[]>> = {
@@ -53,7 +53,7 @@ async function expectRefusedOption(name: string, file: string): Promise<void> {
   expect(stderr).toContain(`npm run ${/^(token|key)$/.test(name) ? "--silent " : ""}${name} -- --help`);
 }
 
-/** Expects that the command, which reaches no service, names its target first and ends with exit code 1. */
+/** Expects that the command, which reaches no service, prints its target first and ends with exit code 1, or with 3 if it is `csv`. */
 async function expectNamedTarget(name: string, file: string): Promise<void> {
   const { status, stdout, stderr } = await runFile(file, present(failing[name]), { AWS_REGION: "eu-west-1" });
   expect([status, stdout]).toEqual([name === "csv" ? 3 : 1, ""]);

@@ -9,7 +9,7 @@ import { fixtureTemplate, startFixture } from "./fixture.ts";
 let service: LocalService;
 beforeAll(async () => {
   const template = fixtureTemplate();
-  // The authorizer that hangs runs out of this time.
+  // If the authorizer function hangs, its invocation ends after this number of seconds.
   Object.assign(template.Resources.Authorize?.Properties ?? {}, { Timeout: 3 });
   service = await startFixture(undefined, template);
 });
@@ -22,7 +22,10 @@ const get = (path: string, authorization?: string, method = "GET") =>
     headers: authorization === undefined ? {} : { Authorization: authorization },
   });
 
-/** Returns how many times each function is called during `work`, by the function's file. A schedule calls `tick` at any time. */
+/**
+ * Returns how many times each function is called during `work`, by the function's file. The function `tick` is left out, because a schedule
+ * may call it at any time.
+ */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();

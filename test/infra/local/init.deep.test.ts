@@ -82,7 +82,7 @@ test("a promise that rejects after its invocation was answered is logged, and a 
   const reject = `if (existsSync(${JSON.stringify(answered)})) Promise.reject(new Error("left behind"));`;
   const careless = functionThat("", "", `if (isFirst) setInterval(() => { ${reject} }, 5);`);
   expect(await careless.invoke({})).toBe('"loaded"');
-  // The promise rejects only now, because a crash may arrive before an answer that was sent at the same time.
+  // The function's promise rejects only when this file exists. If the promise rejected earlier, the crash might arrive before the answer.
   writeFileSync(answered, "");
   const found = (): string[] => lines.filter((line) => line.includes("left behind"));
   await expect.poll(found).toEqual([expect.stringContaining(`"message":"${UNCAUGHT}`)]);

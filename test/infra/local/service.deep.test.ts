@@ -316,8 +316,8 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // After the restart, the queue delivers its messages again, because they were not deleted. The stream does not deliver its records
-    // again.
+    // After the restart, the queue `Seen` delivers its messages again, because the test has not deleted them. The stream does not deliver
+    // its records again.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

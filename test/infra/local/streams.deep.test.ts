@@ -57,7 +57,7 @@ describe("a streamed answer", () => {
       open.add(socket);
       socket.on("close", () => open.delete(socket)).on("error", () => undefined);
     }
-    // Wait until the first readers occupy their environments. Then the reader of another caller comes.
+    // The test waits until the first readers occupy their environments. Then another caller reads an answer.
     await expect.poll(() => [...open].filter((socket) => socket.bytesWritten > 0).length).toBe(count);
     await expect.poll(() => service.invocations().stream).toBeGreaterThanOrEqual(count);
     const headers = { Authorization: "Bearer other" };

@@ -1,6 +1,6 @@
 /**
- * Tests `npm start` on a machine that lacks something: a cache that can be written, free space, or the right version of Node.js. The service
- * then works, or one sentence says what to do.
+ * Tests `npm start` on a machine that lacks something: a cache that can be written, free space, or the right version of Node.js. Either the
+ * service works, or one sentence says what the user should do.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -40,7 +40,7 @@ describe("the OpenAPI document", () => {
   it("limits each search for words to the length that the service accepts", () => {
     const searches: unknown[] = [];
     JSON.stringify(document, (key, value) => {
-      // Exports are left out, because the document names one limit for all texts of their filters.
+      // The schema of exports (`NewExport`) is left out, because it has one limit for all texts of its filters.
       if (key === "NewExport") return undefined;
       if (key === "search") searches.push(at(value, "maxLength"));
       if (at(value, "name") === "search") searches.push(at(value, "schema", "maxLength"));

@@ -43,7 +43,10 @@ const events: z.infer<typeof Operation>[] = Object.entries(current.webhooks).map
   responses: { event: post.requestBody },
 }));
 const operations = [...Object.values(current.paths).flatMap((methods) => Object.values(methods)), ...events];
-/** The example of each JSON answer and event. The lint checks the examples, and the API tests check that the service has no other fields. */
+/**
+ * The example of each JSON answer and event. The lint checks the examples. The API tests check that the service's answers have no fields
+ * that the document does not contain.
+ */
 const answers: readonly Answer[] = [...operations, { operationId: "", responses }].flatMap(({ operationId, ...one }) =>
   Object.entries(one.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content).flatMap(([type, { schema, example }]) =>
@@ -57,7 +60,10 @@ const answers: readonly Answer[] = [...operations, { operationId: "", responses 
 const resolved = (schema: JsonSchema): JsonSchema =>
   typeof schema.$ref === "string" ? (schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
 
-/** Returns the schema of a value among the choices of a schema: the item of the feed with the value's `type`, or a value that is not null. */
+/**
+ * Returns the schema that describes the value. If `schema` lists choices, this is the choice with the value's `type`, for example for an
+ * item of the feed. If no choice has this type, it is the first choice.
+ */
 function chosen(schema: JsonSchema, value: unknown): JsonSchema {
   const { oneOf, anyOf, ...whole } = resolved(schema);
   const choices = [oneOf, anyOf].flatMap((list) => (Array.isArray(list) ? list.filter(isSchema) : []));
@@ -84,7 +90,10 @@ function invented(schema: JsonSchema, value: unknown): unknown {
   return { ...Object.fromEntries(fields), inventedField: { any: ["value"] } };
 }
 
-/** Returns the function that says which answers the schemas of a document refuse. */
+/**
+ * Returns a function that checks answers with the schemas of a document. It returns one text for each refused answer, with the place and
+ * the reason.
+ */
 function refusedBy(document: unknown) {
   const ajv = addFormats.default(new Ajv2020({ strict: false, inlineRefs: false, code: { optimize: false } }));
   ajv.addSchema({ $id: "document", ...z.parse(z.looseObject({}), document) });
@@ -125,7 +134,10 @@ test("the closed form of the document, with which the tests check answers, refus
   expect(refused(unknown)).toHaveLength(unknown.filter(isChanged).length);
 });
 
-/** Returns all schemas of a part of the document that answers use, each with its place. */
+/**
+ * Adds `part` and all objects within it to `seen`, each with its place in the document. Follows references to schemas, and leaves out
+ * examples.
+ */
 function reached(part: unknown, place: string, seen: Map<unknown, string>): void {
   if (typeof part !== "object" || part === null || seen.has(part)) return;
   seen.set(part, place);

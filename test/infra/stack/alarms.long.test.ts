@@ -332,7 +332,8 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
     lines.push(...loggedBackupEvents(template, failures));
     return {};
   },
-  // This alarm goes off if AWS Backup reports no completed copy. The function returns nothing, like a plan that starts no copy.
+  // This alarm goes off if AWS Backup reports no completed copy. The function therefore causes no event, like a backup plan that starts no
+  // copy.
   "no-copy-for-two-days": async () => ({}),
 };
 

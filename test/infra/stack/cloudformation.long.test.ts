@@ -1,6 +1,7 @@
 /**
  * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose data,
- * and the sign-in pages of a user pool that outlives its stack. test/harness/cloud simulates it according to AWS's documentation.
+ * and the sign-in pages of a user pool that outlives its stack. test/harness/cloud simulates CloudFormation according to AWS's
+ * documentation.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
@@ -77,8 +78,9 @@ describe("a failed first deployment", () => {
 });
 
 /**
- * Returns a resource of each type and deletion policy, and the first and the last resource of each layer. A layer has the resources that need
- * the same number of other resources before them. A failure at another resource has the same effect as at one of these.
+ * Returns the ids of sample resources: one for each combination of type and deletion policy, and the first and the last of each layer. The
+ * layer of a resource is the length of the longest chain of resources that each need the one before, up to this resource. A failure at any
+ * other resource has the same effect as a failure at one of the samples.
  */
 function samplesOf(Resources: Parameters<typeof neededBy>[0]): Set<string> {
   const layers = new Map<string, number>();

@@ -29,8 +29,8 @@ const distribution = () => at(one(template.all("AWS::CloudFront::Distribution"))
 const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
 
 /**
- * The errors of an origin that CloudFront caches for ten seconds, even with the policy CachingDisabled, unless the distribution sets another
- * time. CloudFront caches some of them only if the response has `max-age`. The list is that of
+ * The HTTP statuses with which CloudFront caches an error of an origin for ten seconds, even with the policy CachingDisabled, unless the
+ * distribution sets another time. With some of them, CloudFront caches the error only if the response has `max-age`. The list is that of
  * https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/HTTPStatusCodes.html without 412 and 415: CloudFront caches these two
  * only with `max-age`, and a distribution cannot set a time for them.
  */

@@ -358,8 +358,8 @@ it.skipIf(given !== undefined)(
     const deployer = [...(used.get(DEPLOYER) ?? [])].filter((action) => action !== "sts:GetCallerIdentity");
     used.delete(DEPLOYER);
     const allowed = policyOf("deployer").Statement.flatMap(({ Action }) => Action);
-    // The other rights of the deployer are for `aws` commands that this file does not run, such as the one that names the API of an own
-    // domain. people.deep.test.ts tests that these commands need them.
+    // The other rights of the deployer are for `aws` commands that this file does not run, such as the command that finds the API of a
+    // deployment with its own domain name. people.deep.test.ts tests that these commands need the rights.
     const ofCdk = allowed.filter((action) => /^(?:sts|cloudformation):(?!DescribeStackResources$)/.test(action));
     expect(deployer.toSorted()).toEqual(ofCdk.toSorted());
 

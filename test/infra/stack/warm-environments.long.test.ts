@@ -42,7 +42,7 @@ test("a change of the setting changes neither code nor versions, so CodeDeploy m
     const ids = Object.keys({ ...before, ...after });
     const changed = ids.filter((id) => deployed(before[id]) !== deployed(after[id]));
     const types = changed.map((id) => after[id]?.Type);
-    // The share of each company in the remaining executions changes, too.
+    // The usage plan changes too, because it limits each company to a share of the executions that the warm environments leave.
     expect(types.filter((type) => type !== "AWS::ApiGateway::UsagePlan")).toEqual(
       PROVISIONED.map(() => "AWS::Lambda::Alias"),
     );
