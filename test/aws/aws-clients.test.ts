@@ -173,7 +173,7 @@ describe("each attempt ends if", () => {
     const client = dynamoClient(settings(endpoint, { answerMs: 50, attempts: 2 }));
     const error = await thrownBy(client.send(get));
     expect(isTransient(error)).toBe(true);
-    // On a busy machine, an attempt may end before its request arrives.
+    // The number of requests that arrive is not checked: on a busy machine, an attempt may end before its request arrives.
     expect(error).toMatchObject({ $metadata: { attempts: 2 } });
   });
 });

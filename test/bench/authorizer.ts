@@ -1,4 +1,4 @@
-/** Measures the authorizer's work for an API key beside its work for an access token: the units of the table, and the time as a ratio. */
+/** Compares the authorizer's work for an API key and for an access token: the units of the table, and the ratio of the processor times. */
 import { generateKeyPairSync, sign } from "node:crypto";
 import { lookUpCaller } from "#shared/auth/directory.ts";
 import { callerOfKey } from "#shared/auth/key-caller.ts";
@@ -35,7 +35,7 @@ async function startIssuer() {
   return { issuer, tokenOf, stop };
 }
 
-/** The account has as many keys as an account may have, because one row contains all of them. */
+/** Returns a key of an account with the maximum number of keys, because one row contains all keys of an account. */
 async function setUp(table: BenchTable) {
   const context = contextOn(table.open());
   const owner = await newOwner(context);

@@ -25,7 +25,7 @@ export async function medianOf(runs: number, work: () => unknown): Promise<Taken
   return middle(await repeated(runs, () => taken(work)));
 }
 
-/** Repeats the kinds of work in turn: each repetition runs every kind once. Other load of the machine then affects all kinds equally. */
+/** Runs all kinds of work in turn, so that other load of the machine affects them equally. Returns the median of each kind. */
 export async function interleaved<Name extends string>(
   runs: number,
   works: Readonly<Record<Name, () => unknown>>,

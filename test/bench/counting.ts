@@ -1,6 +1,5 @@
 /**
- * Wraps a table so that it records the keys of its reads. The keys show how many segments of the company's search index a request reads. A
- * segment is a stored part of the index.
+ * Wraps a table so that it records the keys of its reads. The keys show how many segments of the company's search index a request reads.
  */
 import type { Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";

@@ -122,7 +122,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 export async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The time of the first run is left out, because Postgres loads the pages of its tables into memory in this run.
+  // The first time is not used, because Postgres loads the pages of its tables into memory during the first run.
   return median(times.slice(1));
 }
 

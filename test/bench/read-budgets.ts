@@ -223,9 +223,9 @@ export async function detailBudgets({ company, caller, context }: Stage, id: num
 }
 
 /**
- * Measures budget number 3 of docs/benchmarks.md for the first requests of a cold function. This budget limits the number of rounds. A round
- * is one request to the table, or several concurrent ones. The look-up of the caller is a separate result, because another function, the authorizer, does it. The gateway caches the
- * result of the authorizer for a minute.
+ * Measures budget 3 of docs/benchmarks.md, which limits rounds, for the first requests of a cold function. A round is one request to the
+ * table, or several concurrent ones. The look-up of the caller is a separate result, because another function, the authorizer, does it. The
+ * gateway caches the authorizer's result for a minute.
  */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;

@@ -15,8 +15,8 @@ const RUNS = 3;
 /** Number of searches before the measurement. They are enough to build the word indexes of all segments. */
 const WARMING = 8;
 /**
- * Number of prospects that are changed before the measurement. About every segment then has an outdated row, so each search tests all rows
- * for each word.
+ * Number of prospects that are changed before the second measurement. Nearly every segment then has an outdated row, so each search tests
+ * all rows for each word.
  */
 const CHANGED = 60;
 

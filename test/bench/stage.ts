@@ -130,7 +130,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/** Imports the prospects into the company's search index in several portions, and then merges the index parts that this has created. */
+/** Imports the prospects into the company's search index in several portions. A flush then merges the parts that this has created. */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);

@@ -24,7 +24,7 @@ const STARTED = [
 ] as const;
 /**
  * Maximum start times, as multiples of the start time of an empty handler. `table` is for bundles whose only AWS client is the DynamoDB
- * client.
+ * client, and `others` is for all other bundles.
  */
 const START_BUDGET = { table: 3.2, others: 3.8 } as const;
 const RUNS = 21;

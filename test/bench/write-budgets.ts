@@ -94,7 +94,7 @@ export async function backgroundBudgets(stage: Stage, creates: number): Promise<
 /** Returns the read and write units with which flushes and merges process this number of creates. */
 export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<Usage, "readUnits" | "writeUnits">> {
   const { id } = stage.company;
-  // The import of the stage has left replaced parts of the index, which the next flushes delete. These two flushes delete them before the
+  // The import that filled the index has left replaced parts, which the next flushes delete. These two flushes delete them before the
   // measurement.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
   const ids = await stage.context.ids.takeProspects(id, creates);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const docs = join(import.meta.dirname, "../../docs");
 
-/** Replaces the tables in a page of docs, such as `cost.md`, which the command writes. */
+/** Replaces the tables in a page of docs, such as `cost.md`. `command` is the command that makes these tables. */
 export function writePage(name: string, command: string, tables: string): void {
   writeFileSync(join(docs, name), withTables(readPage(name), command, tables));
 }
@@ -12,7 +12,8 @@ export function writePage(name: string, command: string, tables: string): void {
 export const readPage = (name: string): string => readFileSync(join(docs, name), "utf8");
 
 /**
- * Replaces the text between the two comments of the command. Throws an error unless the page has each of them once, in this order.
+ * Returns the text of the page with new tables between the two comments that mark their begin and their end. Throws an error unless the
+ * page has each comment once, in this order.
  */
 export function withTables(text: string, command: string, tables: string): string {
   const [begin, end] = [`<!-- ${command}: begin -->`, `<!-- ${command}: end -->`];

@@ -1,6 +1,6 @@
 /**
- * Tests the clients that openapi-generator makes from the OpenAPI 3.0 document. The generator is a Java program. The client for Python sends
- * requests to the service. The tests read the code for Kotlin, Swift and Dart and do not compile it, because the compilers of these
+ * Tests the clients that openapi-generator makes from the OpenAPI 3.0 document. The generator is a Java program. The client for Python
+ * sends requests to the service. The tests read the code for Kotlin, Swift and Dart and do not compile it, because the compilers of these
  * languages are not in the npm registry.
  */
 import { spawnSync } from "node:child_process";

@@ -1,6 +1,6 @@
 /**
- * Tests that a filter finds the same rows in a stored part (segment) of the search index and among entries that no flush has stored yet.
- * The service searches them with different code: a segment column by column, and entries one by one.
+ * Tests that a filter finds the same rows in a stored segment of the search index and among entries that no flush has stored yet. The
+ * service searches them with different code: a segment column by column, and entries one by one.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";

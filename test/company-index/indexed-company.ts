@@ -89,8 +89,8 @@ export class IndexedCompany {
   }
 
   /**
-   * Brings the index into a typical state. The index then has two parts with changes, deletions and notes, two changes that are not flushed,
-   * and outdated entries that a killed flush has not deleted.
+   * Brings the index into a typical state: two parts with changes, deletions and notes, two changes that are not flushed, and outdated
+   * entries that a killed flush has not deleted.
    */
   async stage(flush: (company: IndexedCompany) => Promise<unknown>): Promise<Staged> {
     const ids: number[] = [];

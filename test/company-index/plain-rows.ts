@@ -4,7 +4,7 @@ import type { IndexRow } from "#shared/company-index/record.ts";
 import { LoadedSegment, SegmentTexts } from "#shared/company-index/search/loaded-segment.ts";
 import { columnsOf, encodeSegment, type RowWithNotes } from "#shared/company-index/segment.ts";
 
-/** A field that is not given has no value. */
+/** Returns a row of the index. Fields that `fields` does not contain have default values, such as null. */
 export const plainRow = (fields: Partial<IndexRow> & Pick<IndexRow, "id">): IndexRow => ({
   ...{ version: 1, createdAt: 0, updatedAt: 0, statusId: null, assignedToUserId: null, tagIds: [], city: null },
   ...{ lat: null, lng: null, text: "", sourceId: null, appointments: 0, ahead: [], phoneDigits: "\n" },

@@ -316,9 +316,9 @@ describe("merges", () => {
     db.plan((_, number) => (number > 4 ? dead : pass));
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
     const before = await parts();
-    // The company already has two parts of one row, and each change below adds another. A part is merged as soon as the newer parts together
-    // have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 parts are newer than the older of the two parts, so the next
-    // change causes the merge.
+    // The company already has two parts of one row, and each change below adds another. A merge replaces a part as soon as the newer parts
+    // together have MERGE_RATIO times as many rows. After the loop, MERGE_RATIO - 1 parts are newer than the older of the two parts, so the
+    // next change causes the merge.
     const added = MERGE_RATIO - 2;
     for (let seed = 60; seed < 60 + added; seed++) {
       await company.change(ids[0] ?? 0, seed);

@@ -34,7 +34,7 @@ test("a list of statuses saves only on choice, keeps the focus, and undoes by a 
   await page.getByRole("status").getByRole("button", { name: "Undo" }).click();
   await expect.poll(async () => (await detailOf(ann)).currentStatus).toBe(null);
   expect(await isFocused(page, "Status")).toBe(true);
-  // The undo first asks for the version of the prospect.
+  // The undo sends two POST requests. The first one asks only for the version of the prospect.
   expect(changes).toEqual(["PATCH", "POST", "POST"]);
   const history = page.locator("section").filter({ has: page.getByRole("heading", { name: "History" }) });
   await expect.poll(() => history.getByRole("listitem").count()).toBe(2);
@@ -78,7 +78,7 @@ test("an undo keeps what somebody else has changed meanwhile", async () => {
 
 test("a choice that the service refuses disappears, and an error says why", async () => {
   const { page } = admin();
-  // The page may also be reading the prospect, and this read succeeds.
+  // Only a PATCH is answered with 503. If the page also reads the prospect, this GET succeeds.
   const path = "**/api/prospects/*";
   await page.route(path, (route) =>
     route.request().method() === "PATCH" ? route.fulfill({ status: 503 }) : route.fallback(),

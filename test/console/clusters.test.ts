@@ -5,7 +5,7 @@ import { type Cluster, radiusOf, withoutOverlaps } from "../../console/src/map/c
 
 const cluster = fc
   .record({
-    // Random integers are spread evenly, and random doubles are not.
+    // fast-check spreads random integers evenly, but not random doubles.
     x: fc.nat(10_000).map((step) => 0.2 + step / 50_000_000),
     y: fc.nat(10_000).map((step) => 0.3 + step / 50_000_000),
     sold: fc.nat(4_000),

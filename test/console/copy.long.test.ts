@@ -1,4 +1,4 @@
-/** Tests in a real browser that the copy of the field mode equals the service after a change of the role, after damage, and at its largest size. */
+/** Tests in a real browser that the field mode's copy equals the service after a change of role, after damage, and at its largest size. */
 import type { Page } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { at } from "#shared/at.ts";
@@ -26,7 +26,7 @@ const browserOr = browserForAll(async (browser) => {
 const SAME_SITE = { "X-Requested-With": "canvassing-console" };
 const HOUR_MS = 3_600_000;
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
-// Each function of the service may use the old role of the user for up to a minute, so its lists are read again too.
+// A function of the service may use the user's old role for up to a minute, so each attempt also reads the lists of the service again.
 const asServiceShows = () =>
   vi.waitFor(async () => expect(listsIn(await copyOf(page))).toEqual(await listsOf(team.rep)), soon);
 
@@ -68,7 +68,7 @@ test("changes that wait survive a change of the role, and the phone then has wha
   expect(listsIn(await copyOf(page)).notes).toMatchObject([{ body: "Asks for the admin" }]);
   expect(await statusesOf(team)).toMatchObject({ "1 Elm St": "Sold" });
 
-  // The rep no longer sees one of the two doors.
+  // As a sales user again, the rep no longer sees the door 2 Elm St.
   await upToDate(page);
   await context.setOffline(true);
   for (const address1 of ["2 Elm St", "3 Elm St"]) {

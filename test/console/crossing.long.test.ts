@@ -7,7 +7,7 @@ import { browserForAll, clickUntil, drawn, jumpTo, soon, type Visit, visit } fro
 let team: Team;
 let admin: Visit;
 let territory: number;
-/** A bow-tie. The areas of its western and eastern half have different signs, and their sum is zero. */
+/** A polygon in the form of a bow-tie. The areas of its western and eastern half have different signs, and their sum is zero. */
 const polygon = [
   [-104.96, 39.74],
   [-104.92, 39.78],

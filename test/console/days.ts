@@ -1,6 +1,7 @@
 /**
- * Random days of a rep with two phones in real browsers. The network is cut and answers are lost at random, tabs are closed, the rep
- * signs out, and a phone has up to two tabs. In the evening, each phone must show what the service has, and the service must have each change once.
+ * Random days of a rep with two phones in real browsers. The network is cut and answers are lost at random. Tabs are closed, a phone has up
+ * to two tabs, and the rep signs out. In the evening, each phone must show what the service has, and the service must have each change
+ * once.
  */
 import type { Browser, BrowserContext, Page, Route } from "playwright-core";
 import { expect } from "vitest";
@@ -24,7 +25,7 @@ interface Phone {
   readonly email: string;
   tabs: Page[];
   isOffline: boolean;
-  /** Answers that the phone will not receive, although the service has done what it was asked for. */
+  /** Number of the next answers that the phone will not receive, although the service has executed the requests. */
   lost: number;
 }
 
@@ -78,7 +79,7 @@ async function phoneOf(browser: Browser, team: Team): Promise<Phone> {
   const phone: Phone = { context, email: team.rep.email, tabs: [page], isOffline: false, lost: 0 };
   await context.route(API, (route) => answerOrLose(phone, route));
   await upToDate(page);
-  // The worker has the page and its files when it is active.
+  // When the service worker is active, it has stored the page and its files.
   await page.evaluate("navigator.serviceWorker.ready");
   return phone;
 }
@@ -97,7 +98,7 @@ const titleOf = async (page: Page) => (await sheetOf(page).getByRole("heading", 
 interface Step {
   readonly phone: Phone;
   readonly page: Page;
-  /** Differs for each step of all days. */
+  /** A text that no other step of any day has. */
   readonly name: string;
   readonly made: Made;
   readonly random: () => number;
@@ -122,7 +123,7 @@ async function note({ page, name, made }: Step): Promise<void> {
 }
 
 async function add({ page, name, made, random }: Step): Promise<void> {
-  // A door under the finger would be opened. So the map shows a place without doors.
+  // A long press on a door would open it, so the map first moves to a place without doors.
   await page.locator("[data-ready='true']").waitFor();
   await jumpTo(page, [-110 + 10 * random(), 35 + 10 * random()], 17);
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
@@ -152,7 +153,7 @@ async function begin({ phone }: Step): Promise<void> {
   if (phone.tabs.length < TABS) await open(phone);
 }
 
-/** Signs out, which deletes the copy on the phone, and signs in again. What waits is sent before. */
+/** Sends the waiting changes. Then signs out, which deletes the copy on the phone, and signs in again. */
 async function leave({ phone, page }: Step): Promise<void> {
   if (phone.isOffline) return;
   phone.lost = 0;
@@ -174,7 +175,7 @@ async function open(phone: Phone): Promise<void> {
   phone.tabs = [...phone.tabs, page];
 }
 
-/** All phones get a connection and send what waits, at the same time. Then each phone reads what the other one has sent. */
+/** Connects all phones. They send their waiting changes at the same time. Then each phone reads what the other one has sent. */
 async function evening(phones: readonly Phone[]): Promise<void> {
   const wake = async (phone: Phone) => {
     Object.assign(phone, { isOffline: false, lost: 0 });
@@ -191,7 +192,7 @@ async function sync(page: Page, round: string): Promise<void> {
   const button = dialog.getByRole("button", { name: "Send and load now" });
   const mine = dialog.getByRole("button", { name: "Use mine" });
   const look = async (): Promise<boolean> => {
-    // The other phone may have changed the same door.
+    // If the other phone has changed the same door, the dialog asks which change remains.
     if (await mine.first().isVisible()) await mine.first().click();
     await button.click();
     await button.waitFor();

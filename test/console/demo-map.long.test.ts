@@ -19,7 +19,7 @@ import {
 
 const browser = browserForAll(async () => undefined);
 
-/** The pictures have the streets of the demo, as a newcomer without internet sees them. */
+/** Replaces the provider's streets by those of the demo, because the pictures of the guide show what a newcomer without internet sees. */
 async function withDemoStreets(page: Page): Promise<void> {
   const config: object = await (await page.request.get("/config.json")).json();
   await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, basemap: null } }));
@@ -61,7 +61,7 @@ describe("the map of the demo company", () => {
   });
 
   test("the field mode has a pin for each place with doors of the rep, and the statuses of a door", async () => {
-    // Playwright replaces no answers for a service worker.
+    // Playwright cannot replace answers to requests of a service worker, so this page has none.
     const options = { serviceWorkers: "block" } as const;
     const { context, page, faults } = await visit(browser(), rep, "/field", { width: 390, height: 780 }, options);
     await page.getByRole("status").getByText("Up to date").waitFor();
@@ -80,7 +80,7 @@ describe("the map of the demo company", () => {
     await page.getByRole("group", { name: "Status" }).getByRole("button", { name: "Not Home" }).waitFor();
     expect(await violationsOf(page)).toEqual([]);
     if (isWriting) {
-      // The sheet covers the lower part of the map. The next door is above it, and the street around it has more doors.
+      // The sheet with the door covers the lower part of the map. The visible part shows the next door and the doors around it.
       await page.getByRole("button", { name: "Next door", exact: true }).click();
       await page.evaluate("void shownMap.zoomTo(14, { around: shownMap.unproject([195, 234]), animate: false })");
     }

@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 const admin = clientOf("admin@acme.test");
 
 async function reportBy(groupBy: "day" | "user") {
-  // The service may have started before midnight.
+  // The service may have started, and created the week, before midnight. The report therefore begins seven days ago.
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   const dateOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
   const query = { from: dateOf(today - 7 * DAY_MS), to: dateOf(today), groupBy };

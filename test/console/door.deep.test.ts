@@ -92,7 +92,7 @@ test("the map fills the screen, the sheet has three heights, and everything is l
     await press(name);
     expect(await height()).toBe(next);
   }
-  // The buttons of the map library do what a gesture of two fingers does.
+  // The map library's buttons may be smaller, because a gesture of two fingers does the same.
   const small = `[...document.querySelectorAll("main :is(button, a, textarea, input):not(.maplibregl-ctrl *)")]
     .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 44)
     .map((one) => one.outerHTML.slice(0, 120))`;
@@ -215,7 +215,7 @@ test("my position is asked for when it is used, is followed with its accuracy, a
 
 test("after a long press on the map, the user adds a door", async () => {
   browserOr();
-  // Here is no door under the finger.
+  // A long press on a door would open it. At this place, there is no door.
   await jumpTo(page, [-104.95, 39.74], 17);
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
   const dialog = page.getByRole("dialog");
@@ -243,7 +243,7 @@ test("a door can be added with a name and without an address", async () => {
 
 test("an appointment takes two taps, is in the list of today, and can be moved and cancelled", async () => {
   browserOr();
-  // On this day, all usual times of the day are still to come.
+  // At 8 o'clock, all times that the dialog proposes for today are still in the future.
   const morning = new Date(Date.now() - 86_400_000).setHours(8, 0, 0, 0);
   await page.clock.setFixedTime(morning);
   await press("Next door");

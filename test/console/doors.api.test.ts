@@ -56,7 +56,7 @@ const actsOn = (statuses: readonly number[], tags: readonly number[]) => {
   >;
 };
 
-/** Leaves out what only the service decides. */
+/** Returns the doors without the values that only the service decides, and with their lists in a fixed order. */
 const shownOf = (doors: Iterable<Door>) =>
   [...doors].map(({ id: _, version: __, pending: ___, notes, appointments, address: place, tags, ...door }) => ({
     ...door,

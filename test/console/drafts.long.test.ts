@@ -1,4 +1,4 @@
-/** Tests in a real browser the drafts of territories and files, and what signing out does with drafts. Each test continues on the same page. */
+/** Tests drafts of territories and files in a real browser, and what a sign-out does with them. Each test continues on the same page. */
 import { expect, test } from "vitest";
 import { draftStage, noteOf, open, panel } from "./draft-stage.ts";
 import { chooseCsv, chooseUser, closeMessages, jumpTo, positionOf, violationsOf } from "./visit.ts";

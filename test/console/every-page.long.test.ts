@@ -68,7 +68,7 @@ const stopsOfAdmins = ({ territory, webhook, account }: Ids): readonly Stop[] =>
     ...[/^Edit the registration for prospect.created/, /^Delete the registration for prospect.created/],
   ],
   ["/users", "Vera Rep", "Invite a user", "Edit Vera Rep"],
-  // The time of the last use comes after the list.
+  // The page loads the list first and the times of the last use later, so the test waits for such a time.
   ["/service-accounts", /^now$| ago$/, "New service account"],
   [`/service-accounts/${account}`, "Replaced by", "New key", "Edit", "Delete", /^Rotate/, /^Revoke/, /^Take over/],
 ];

@@ -185,7 +185,7 @@ test("another user of the device sees nothing of the data, and a sign-out delete
   await press("Sign out");
   await press("Send first");
   await page.getByText("The service did not answer. The changes are still on this device.").waitFor();
-  // When the field mode has sent the change, nothing is left to ask.
+  // Without a waiting change, the sign-out asks nothing more. The next page is the sign-in page.
   await rep.context.setOffline(false);
   await page.getByLabel("Another user").waitFor();
   await chooseUser(page, team.viewer.email);

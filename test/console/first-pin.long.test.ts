@@ -56,7 +56,7 @@ async function firstPin(context: BrowserContext, path: string, prepare: (page: P
   const sizes = await Promise.all(requests.map((request) => request.sizes()));
   await page.close();
   const answers = sizes.reduce((sum, one) => sum + one.responseBodySize + one.responseHeadersSize, 0);
-  // The browser does not report the size of the map's worker.
+  // `bytes` includes the sizes of the built files on the disk, because the browser does not report the size of the map's worker.
   const bytes = files.reduce((sum, file) => sum + gzipSync(readFileSync(join(consoleDirectory, file))).length, answers);
   return { ms, bytes };
 }

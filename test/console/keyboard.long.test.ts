@@ -13,7 +13,7 @@ const MOST_PRESSES = 120;
 const isFocused = (wanted: Locator): Promise<boolean> =>
   wanted.evaluate((element) => element.matches(":focus")).catch(() => false);
 
-/** Presses Tab until the element has the focus, which must be visible there. */
+/** Presses Tab until the element has the focus. Expects that the page then shows where the focus is. */
 async function tabTo(page: Page, wanted: Locator, key: "Tab" | "Shift+Tab" = "Tab"): Promise<void> {
   await wanted.waitFor();
   for (let i = 0; i < MOST_PRESSES && !(await isFocused(wanted)); i++) await page.keyboard.press(key);
@@ -52,7 +52,7 @@ test("ten tasks are possible with the keyboard only", { timeout: 600_000 }, asyn
   await page.keyboard.press("Enter");
   await page.getByText("the newest first").waitFor();
 
-  // 2. Search, with the key of the search.
+  // 2. Search, with the key `/`.
   await page.keyboard.press("/");
   await page.keyboard.type("Ann");
   await page.getByText("1 prospect, the newest first").waitFor();

@@ -1,4 +1,4 @@
-/** Tests the keys of one character in a real browser. */
+/** Tests in a real browser the keyboard shortcuts that consist of one character. */
 import { expect, test } from "vitest";
 import { mapStage } from "./map-stage.ts";
 

@@ -25,7 +25,7 @@ describe("an admin", () => {
     await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
     expect(await height()).toBeGreaterThan(usual);
     await page.setViewportSize(small);
-    // A line about the streets may take room from the map meanwhile.
+    // Meanwhile, the page may show a line about the streets, which makes the map smaller.
     await expect.poll(height, soon).toBeLessThanOrEqual(usual);
     await expect.poll(() => drawnIds(page), soon).toEqual(idsOf("Ann", "Bob", "Cid"));
     const drawer = page.getByRole("complementary", { name: "Prospect" });

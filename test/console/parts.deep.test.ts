@@ -1,4 +1,4 @@
-/** Tests in a real browser that a part of the console whose code cannot be loaded says so, and that the rest goes on. */
+/** Tests in a real browser that the console shows a message where it cannot load a part of its code, and that all other parts work. */
 import { expect, test } from "vitest";
 import { browserForAll, desktop, visit } from "./visit.ts";
 

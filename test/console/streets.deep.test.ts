@@ -1,4 +1,4 @@
-/** Tests in a real browser what the map shows below the pins, streets of a provider of the tests, and instead of them: rings for many prospects. */
+/** Tests in a real browser the streets below the pins, a provider of streets that does not answer, rings of clusters, and names. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -52,7 +52,7 @@ export const isWriting = process.env.CONSOLE_DOCS === "1";
 export const TOLERANCE = 1.1;
 
 /**
- * Opens a browser before the tests of a file, and runs `begin` with it. The tests are skipped if there is no browser. Returns a function that
+ * Opens a browser before the tests of a file, and runs `begin` with it. Skips the tests if there is no browser. Returns a function that
  * returns the browser.
  */
 export function browserForAll(begin: (browser: Browser) => Promise<void>): () => Browser {

@@ -1,4 +1,4 @@
-/** Tests in a real browser of what goes wrong on a walk: double taps, closed tabs, denied positions, doors where nobody may knock. */
+/** Tests in a real browser what can go wrong on a walk: double taps, closed tabs, denied positions, doors where nobody may knock. */
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";
@@ -70,7 +70,7 @@ test("the next door appears when this device has stored the status, and has the 
   await expect.poll(() => page.evaluate("window.isWatching === true")).toBe(true);
   await rep.context.setOffline(true);
   const before = await title();
-  // The buttons are off for a moment after a door has appeared. The key would then press the button that has the focus.
+  // The buttons of a new door are disabled for a moment. If the test did not wait, the key would press the button that has the focus.
   await page.locator("fieldset:enabled").getByRole("button", { name: "Interested", exact: true }).press("Enter");
   expect(await stored).toBe(1);
   await expect.poll(title).not.toBe(before);
@@ -121,7 +121,7 @@ test("a long press on a pin opens its door, and makes no second one", async () =
   await expect.poll(title).not.toBe("3 Elm St");
   const three = (await prospects()).find(({ address }) => address?.address1 === "3 Elm St");
   const place = [three?.lng ?? 0, three?.lat ?? 0] as const;
-  // The map is still moving to the door that was opened.
+  // The map still moves to the opened door, so the test waits until it rests.
   await expect.poll(() => page.evaluate("shownMap.isMoving()"), soon).toBe(false);
   await jumpTo(page, place, 17);
   const [x, y] = await positionOf(page, ...place);
@@ -134,7 +134,7 @@ test("a long press on a pin opens its door, and makes no second one", async () =
 
 test("without a connection, the page says so, also if nothing waits", async () => {
   browserOr();
-  // The code of the sign-out is loaded when it is used.
+  // The page loads the code of the sign-out only when it is used. Without a connection, the service worker must have this code.
   await page.evaluate("navigator.serviceWorker.ready");
   await rep.context.setOffline(true);
   await page.getByRole("status").getByText("Offline", { exact: true }).waitFor();
@@ -170,7 +170,7 @@ test("a page that loses its connection before it has its service worker gets the
   const { context, page: other } = await visit(browserOr(), team.rep.email, "/field");
   await other.getByRole("status").getByText("Up to date").waitFor();
   await context.setOffline(true);
-  // Twice the time that the page leaves to its first requests.
+  // The page registers its service worker six seconds after its load. The test waits twice this time without a connection.
   await expect.poll(() => other.evaluate("performance.now() > 12_000"), soon).toBe(true);
   expect((await other.getByRole("alert").allInnerTexts()).join("")).toBe("");
   await context.setOffline(false);

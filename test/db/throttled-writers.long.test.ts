@@ -1,7 +1,7 @@
 /**
- * Tests writers on a table that throttles. They must not lose a row, must not write a row twice, and may give up only at their deadline. The
- * import of a million rows has 4 partitions, as many as a new on-demand table has. In AWS, each accepts 1 000 write units per second. In the
- * test, it accepts 250, because one machine runs both the writer and the table. The writer reaches about 2 000 rows per second.
+ * Tests writers on a table that throttles. They must not lose a row, must not write a row twice, and may give up only at their deadline.
+ * The import of a million rows has 4 partitions, as many as a new on-demand table has. In AWS, each accepts 1 000 write units per second.
+ * In the test, it accepts 250, because one machine runs both the writer and the table. The writer reaches about 2 000 rows per second.
  */
 import { expect, test } from "vitest";
 import { withDeadline } from "#shared/deadline.ts";

@@ -1,6 +1,6 @@
 /**
- * Tests the limits of bulk jobs: how much memory they need, how many records they may have, and what a repeated chunk costs. Also tests that
- * the jobs of several companies are executed in turn.
+ * Tests the limits of bulk jobs: how much memory they need, how many records they may have, and what a repeated chunk costs. Also tests
+ * that the jobs of several companies are executed in turn.
  */
 import { expect, test } from "vitest";
 import { mapConcurrently } from "#shared/all-ended.ts";
@@ -43,7 +43,7 @@ test("storing and reading a million ids holds at most nine pieces of them at onc
   const job = { companyId: 1, id: 2 };
   expect(await storeMembers(objects, job, ids())).toBe(MILLION);
   expect(held).toBeLessThanOrEqual(9 * PIECE);
-  // A file stores the difference between each id and the id before it. The ids of this test are consecutive, so they need few bytes.
+  // The files store the difference between each id and the id before it. The ids of this test are consecutive, so they need few bytes.
   expect(Math.max(...Array.from(bucket.files.values(), ({ length }) => length))).toBeLessThan(100_000);
 
   const from = bucket.calls;

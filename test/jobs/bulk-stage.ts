@@ -22,9 +22,9 @@ export const SMALL_CHUNK = 4;
 
 type Harness = Pick<FaultyJobs, "sound">;
 
-/** A queue that takes each message and sends none. */
+/** A queue that accepts each message and delivers none. */
 export const silent = { send: async () => undefined };
-/** A request that does not wait until a running job has stopped. */
+/** Settings with which a request to pause, resume or cancel a job does not wait until the running job has stopped. */
 export const impatient = { tries: 0, ms: 0 };
 
 export interface Stage extends Company {
@@ -107,8 +107,8 @@ export async function rowsOf(harness: Harness, { caller, ids }: Stage): Promise<
 export const queueOf = (harness: Harness, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);
 
 /**
- * Removes all faults, and runs the job until it ends. Like the sweeper, it starts each execution after the lease of the previous execution has
- * expired.
+ * Removes all faults, and executes the job until it ends. Like the sweeper, it starts each execution after the lease of the previous one
+ * has expired.
  */
 export async function endOf(
   harness: Pick<FaultyJobs, "sound" | "heal">,

@@ -1,4 +1,4 @@
-/** Tests how much memory the keys of an imported file take. */
+/** Tests how much memory an import needs for the keys of a file. A key is the value by which a row matches a prospect. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";

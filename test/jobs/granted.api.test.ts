@@ -1,6 +1,6 @@
 /**
- * Tests over HTTP the writes that jobs rarely make, and the reads of requests that arrive while a job runs. In the gate, each function has
- * only the rights of the template, so these tests fail if such a right is missing.
+ * Tests over HTTP the writes that jobs rarely make, and the reads of requests that arrive while a job runs. In `npm run test:gate`, each
+ * function has only the rights of the template, so these tests fail if such a right is missing.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";

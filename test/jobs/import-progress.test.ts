@@ -100,7 +100,7 @@ test("a job changes several prospects at the same time, and in a small account o
     const { job } = await seeded();
     const context = harness.sound();
     let [running, most] = [0, 0];
-    // No change ends before the expected number of changes has started, so the result does not depend on the speed of the table.
+    // No update ends before the expected number of updates has started, so the result does not depend on the speed of the table.
     const started = Promise.withResolvers<void>();
     const transact: JobContext["table"]["transact"] = async (writes) => {
       most = Math.max(most, ++running);

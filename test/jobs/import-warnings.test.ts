@@ -19,7 +19,7 @@ const { db, harness } = jobTests();
 const options = { matchBy: "emailAddress", onMatch: "update" } as const;
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
-/** Three parts are left out: two of the first prospect and one of the second one. The third prospect has an address. */
+/** The import ignores three values of addresses: two of the first row and one of the second row. Only the third prospect has an address. */
 const file = Buffer.from(
   "email,name,Town,Postal Code\na@x.test,Ann,Aurora,80010\nb@x.test,Ben,,80011\nc@x.test,Cid,Aurora,80012\n",
 );

@@ -84,7 +84,7 @@ test.each(table)(
       await harness.settle();
       expect(await rowAt(key), place).toMatchObject({ state: "completed" });
     }
-    // The job of each kind saves its begin, its progress and its end.
+    // An execution writes the row of its job at its start, during its progress and at its end.
     expect(lostAt).toBeGreaterThan(3);
   },
 );

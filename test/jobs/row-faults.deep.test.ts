@@ -90,7 +90,7 @@ test("a fault names the value, and the similar name of an active status or user"
   ]);
 });
 
-/** The gate reads a fifth of the rows of the largest file. The compressed faults then have a fifth of the size. */
+/** The short test reads a fifth of the rows of the largest file. The compressed faults then have a fifth of the size. */
 const SHARE = sized({ short: 5, wide: 1 });
 const ROWS = limits.importRows / SHARE;
 

@@ -59,7 +59,7 @@ test.each(spreadsheetFiles)("$saved: imported within the request", async ({ byte
   await expectImported(name, await inRequest(bytes(rowsOf(name))), encoding);
 });
 
-// Both imports read a file with the same code, but an upload arrives in pieces. UTF-16 has two bytes for a character.
+// The code that reads a file is the same for both imports, but an upload arrives in pieces, which may divide a character of UTF-16.
 const inUtf16 = spreadsheetFiles.filter(({ encoding }) => encoding === "utf-16le");
 test.each(inUtf16)("$saved: imported by upload", async ({ bytes, encoding }) => {
   const name = uniqueName();
@@ -74,7 +74,7 @@ test("rows of the template without their last empty cells are imported, and rows
   expect(bodyOf(await post(file, "?dryRun=true"), 200, Result)).toMatchObject(result);
   expect(await inRequest(file)).toMatchObject(result);
   expect(await byUpload(file.replaceAll(",", ";"))).toMatchObject({ ...result, processed: 2, state: "completed" });
-  // In these rows, the cell of the source id is empty or left out. The rows therefore match no prospect, and each of them creates one.
+  // In these rows, the source id is empty, or the row ends before it. The rows therefore match no prospect, and each of them creates one.
   expect(bodyOf(await post(file, "?matchBy=sourceId&onMatch=update"), 200, Result)).toMatchObject(result);
   const { total } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   expect(total).toBe(6);

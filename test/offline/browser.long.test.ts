@@ -1,4 +1,4 @@
-/** Tests the reference client with its store in the IndexedDB of a real browser. A page is closed during a sync, and a new page continues. */
+/** Tests the reference client with its store in the IndexedDB of a real browser. A page closes during a sync, and a new one continues. */
 import { join } from "node:path";
 import { build } from "esbuild";
 import type { Browser } from "playwright-core";

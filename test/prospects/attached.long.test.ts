@@ -1,6 +1,6 @@
 /**
- * Tests writes of notes and appointments while each of their calls to DynamoDB fails once. The row, its calendar entry, its prospect and
- * its locator must always agree. The client's retry must have the same result as a request without a fault.
+ * Tests writes of notes and appointments while each of their calls to DynamoDB fails once. The record's row, its calendar entry, its
+ * prospect and its locator must always agree. The client's retry must have the same result as a request without a fault.
  */
 
 import { expect, test } from "vitest";

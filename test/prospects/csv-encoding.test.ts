@@ -11,7 +11,7 @@ async function rowsOf(bytes: readonly Uint8Array[]): Promise<CsvRow[]> {
   return rows;
 }
 
-/** Counts with the decoder of Node.js, which decodes each valid character alone. */
+/** Counts the characters of several bytes and the invalid bytes with the decoder of Node.js, which decodes each character alone here. */
 function utf8Of(bytes: Uint8Array): { characters: number; invalid: number } {
   let [characters, invalid] = [0, 0];
   for (let at = 0; at < bytes.length; ) {

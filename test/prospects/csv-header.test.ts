@@ -234,7 +234,7 @@ test("each row of a file is imported with the same exact cells if the file also 
       ]);
       const own = [...exact, ...point];
       const without = await read([[...own, ...others.map((_, i) => `Unknown ${i}`)], ...all]).catch(() => undefined);
-      // Such a file has no known header, or no value in an essential column.
+      // `read` refuses a file that has no known header, or no value in an essential column.
       if (without === undefined) return;
       const found = await read([[...own, ...others], ...all]);
       const faulty = new Set(without.faults.map(({ row }) => row));

@@ -124,7 +124,7 @@ test("a file may have all columns and a byte order mark, by request and by job",
   let job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
   while (job.state === "running") job = dataOf(await as.owner.GET("/api/prospects/exports/{id}", at(id)));
   for (const answer of [streamed, await fetch(present(job.file ?? undefined).url)]) {
-    // `text()` would remove the mark.
+    // The test does not call `text()`, which would remove the byte order mark.
     const text = Buffer.from(await answer.arrayBuffer()).toString();
     expect(text.startsWith(`\uFEFF${head}\r\n${made.id},`)).toBe(true);
     expect(text.endsWith(last)).toBe(true);

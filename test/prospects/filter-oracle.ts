@@ -1,6 +1,6 @@
 /**
- * Filters prospects as the specification of the lists describes. It uses no code of the tested filters, so that the tests can compare both
- * results.
+ * Filters prospects as the specification of the lists describes. The tests compare its results with those of the service's filters, so it
+ * uses no code of these filters.
  */
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Tests the filters of prospects over HTTP. Lists, searches, pins, clusters, tiles, exports, bulk jobs and runs of territories take the same
- * filters, for rows in a part of the index and for unflushed ones.
+ * Tests the filters of prospects over HTTP. Lists, searches, pins, clusters, tiles, exports, bulk jobs and runs of territories take the
+ * same filters, for rows in a part of the index and for unflushed ones.
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

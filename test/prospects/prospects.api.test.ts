@@ -1,4 +1,4 @@
-/** Tests prospects over HTTP: fields, status history, and which users list them. Who reaches a record is in test/http/matrix.api.test.ts. */
+/** Tests prospects over HTTP: fields, status history, and who lists them. Who reaches a record is in test/http/matrix.api.test.ts. */
 import { describe, expect, test } from "vitest";
 import type { operations, ProspectPatch } from "../../docs/client/api.ts";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";

@@ -1,4 +1,4 @@
-/** Tests that the version of a prospect grows with each change of what it shows, although its row has the same version. */
+/** Tests that a prospect's version grows, without a write of its row, when a name that it shows changes or an appointment begins. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { StoredUser } from "#shared/auth/user-schema.ts";

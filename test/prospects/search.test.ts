@@ -1,4 +1,4 @@
-/** Tests that the search finds the same prospects as a simple second implementation, which has a table of the compared letters. */
+/** Tests that the search finds the same prospects as a simple second implementation, which converts letters by a table (`forms`). */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -46,7 +46,7 @@ beforeAll(async () => {
     );
   }
   statusIds = [...(await loadDictionary(one.table, companyId)).statuses.keys()];
-  // It loads ids and names into memory, so that the measured creates do not include this cost.
+  // This create loads ids and names into memory, so that the measured creates do not include the cost of loading them.
   await createProspect(one, company.caller, { currentStatusId: statusIds[0], address });
 });
 afterAll(() => db.stop());

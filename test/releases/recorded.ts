@@ -11,7 +11,7 @@ const Shapes = z.object({
   schemas: z.record(z.string(), z.object({ shape: z.number(), schema: z.unknown() })),
 });
 
-/** The rows get a new time to live. Otherwise DynamoDB could delete rows whose recorded time to live has passed. */
+/** Returns the recorded schemas and rows. The rows get a new time to live, because DynamoDB deletes rows whose time to live has passed. */
 export function lastShapes() {
   const { rows, ...rest } = Shapes.parse(recorded("shapes"));
   const expiresAt = Math.floor(Date.now() / 1_000) + 30 * 24 * 3_600;

@@ -95,8 +95,8 @@ export const scripts = fc.array(step, { minLength: 10, maxLength: 50 });
 
 const whole = { a: 0, b: 4 };
 /**
- * Scripts that are rare among random ones: each kind of change just before and just after a whole flush, twice, and after the earlier facts are in
- * the daily sums. The second change of a status changes it back, and some changes are in the same millisecond.
+ * Scripts that are rare among random ones. Each kind of change occurs just before and just after a whole flush, twice, and after the
+ * earlier facts are in the daily sums. The second change of a status changes it back, and some changes are in the same millisecond.
  */
 export const rareScripts: [Step[]][] = (
   ["status", "note", "appointment", "edit", "remove", "rename", "delete", "user"] as const

@@ -83,7 +83,7 @@ async function exportedLines(company: number): Promise<string> {
   return texts.join("");
 }
 
-/** The rows of the company and of all keys. Bytes are texts of the same bytes. */
+/** Yields the rows of the company and of all keys as JSON. Binary values are decoded as Latin-1, so that a secret in them is found. */
 async function* storedTexts(company: number): AsyncGenerator<string> {
   const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, ...local });
   const filter = {

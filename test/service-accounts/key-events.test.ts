@@ -52,7 +52,7 @@ async function scene() {
     expect(new Set(made.map(({ id }) => id)).size).toBe(made.length);
     return made.map(({ event, recordId, data }) => ({ event, recordId, data }));
   }
-  /** Creates a key, and expects that this makes no event. */
+  /** Creates a key, and expects that its creation makes no event. */
   async function newKey(name: string, caller = owner, expiresAt?: string) {
     const made = await commit(() =>
       createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt }),

@@ -1,4 +1,4 @@
-/** Tests what the authentication of a key reads and writes, and that a refusal does not depend on its reason. */
+/** Tests what the authentication of a key reads and writes, and that all refused keys get the same error, whatever the reason. */
 import { describe, expect, test } from "vitest";
 import { keyIn, newKey, ringOf } from "#shared/auth/api-key.ts";
 import { authorizer } from "#shared/auth/authorizer.ts";
@@ -16,7 +16,7 @@ import { codeOf, MANAGING, newStage, type Stage } from "./stage.ts";
 const db = faultyDynamoDb();
 const CACHE_MS = limits.authorizationCacheSeconds * 1_000;
 
-/** Returns the calls to the table during the work. */
+/** Runs `work`, and returns the names of the calls to the table that it makes. */
 async function callsOf(work: () => Promise<unknown>): Promise<string[]> {
   db.plan(() => pass);
   await work();

@@ -257,8 +257,8 @@ test("a rep's notes on imported prospects are read without the rows of the prosp
 });
 
 /**
- * Returns a context that holds back the entry of the search index of each transaction, and a function that writes it. In DynamoDB, a part of
- * a transaction may become visible later than the other parts.
+ * Returns a context whose transactions do not write their index entries, and a function that writes these entries later. In DynamoDB, a
+ * part of a transaction may become visible later than the other parts.
  */
 function delayedEntries(context: ApiContext): { context: ApiContext; release: () => Promise<void> } {
   const held: (Key & Item)[] = [];

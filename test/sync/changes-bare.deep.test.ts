@@ -1,6 +1,6 @@
 /**
- * Tests prospects that become visible, cease to be visible or are deleted: what they cost, and that devices get their notes and
- * appointments with them, or remove these with them.
+ * Tests prospects that become visible to a user, cease to be visible or are deleted. Tests the costs, and that the user's devices get or
+ * remove the notes and appointments together with their prospects.
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";

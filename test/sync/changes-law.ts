@@ -204,7 +204,7 @@ export class Run {
     }
     device.apply(page);
     if (kind === "repeat") device.apply(page);
-    // Others may write at the same time. The checksum of prospects is usually exact even then.
+    // Other steps of the group may write at the same time. The checksum of prospects must be exact unless one of them is `disturbing`.
     if (!page.hasMore && !this.#isDisturbed) expect(page.checksums?.prospects).toBe(device.checksums().prospects);
   }
 
@@ -220,7 +220,7 @@ export class Run {
     return again(() => readChanges(disturbed, caller, query));
   }
 
-  /** Requests the next page. A device whose cursor is refused deletes its copies and begins anew. */
+  /** Requests the next page. If the service refuses the cursor, the device deletes its copies and requests the first page again. */
   async #page(device: Device): Promise<ChangesPage> {
     const isFirst = device.cursor === undefined;
     const before = this.#mark(device);
@@ -246,7 +246,7 @@ export class Run {
     seesAll: this.#model.seesAll(userId),
   });
 
-  /** A cursor must not be refused without a reason, because a new snapshot is expensive for a device. */
+  /** Fails the test if `reason` does not explain why the service refused the cursor, because a new snapshot is expensive for a device. */
   #expectReason(then: Mark | undefined, now: Mark, reason: unknown): void {
     if (then === undefined) throw new Error("the first page was refused");
     const isOld = now.nowMs - then.nowMs > CURSOR_MS;

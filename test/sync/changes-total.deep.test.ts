@@ -46,7 +46,7 @@ async function addTeam({ context, owner }: Stage, users: number, appointments: n
   await flush(context, companyId, all);
 }
 
-/** Reads all records that the user sees, in pages of `limit`. */
+/** Reads all records that the user sees, in pages of `limit`. Returns their number (`held`) and all totals that the pages state. */
 async function snapshotOf({ context, owner }: Stage, caller = owner, limit = 500) {
   const held = new Set<number>();
   const totals = new Set<number | undefined>();
@@ -99,7 +99,7 @@ interface Pair {
   readonly remove?: (id: number) => Promise<unknown>;
 }
 
-/** How a record of each type is added and removed by another user, without a change of the number of other records. */
+/** Returns for each type how another user adds and removes a record. The number of records of the other types does not change. */
 function pairsOf({ context, owner, reps }: Stage, prospectId: number): Record<ChangeType, Pair> {
   const { companyId } = owner;
   const assignedToUserId = reps[0]?.userId;

@@ -53,7 +53,7 @@ test("the units of a snapshot, of a request that finds nothing, and of one that 
   const flushed = await pull();
   // In addition to the rows of the prospects, a page of a snapshot reads the head row of the search index, which costs one unit.
   expect(snapshot).toEqual({ items: COUNT, units: bare.usage.readUnits + 1, rounds: 2 });
-  // The head row costs one unit.
+  // If nothing has changed, a request reads only the head row, which costs one unit.
   for (const { items, units, rounds } of [afterSnapshot, idle]) {
     expect([items, rounds]).toEqual([0, 1]);
     expect(units).toBeLessThanOrEqual(1);

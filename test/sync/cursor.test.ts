@@ -1,4 +1,4 @@
-/** Tests the cursors of `GET /api/changes`: their data key, and that they end with a restore of the table. */
+/** Tests the cursors of `GET /api/changes`: they are encrypted with a separate data key, and a restore of the table makes them invalid. */
 import { expect, test, vi } from "vitest";
 import { NotSealed } from "#shared/secrets/secrets.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";

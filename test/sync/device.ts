@@ -49,7 +49,7 @@ export class Device {
     }
   }
 
-  /** The checksums of the copies, computed anew with BigInt. */
+  /** Computes the checksums of the copies from all records with BigInt. */
   checksums(): Record<string, string> {
     const checked = CheckedType.options.filter((type) => this.types.includes(type));
     return Object.fromEntries(checked.map((type) => [type, this.#checksum(type)]));
@@ -68,7 +68,7 @@ export class Device {
     return this.#copies.get(name);
   }
 
-  /** Deletes all copies and begins anew, because the service has refused the cursor. */
+  /** Deletes all copies and the cursor, because the service has refused the cursor. The next request then asks for the first page. */
   reset(): void {
     this.cursor = undefined;
     this.#copies = new Map();

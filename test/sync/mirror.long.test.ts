@@ -61,7 +61,7 @@ const prospects = await Promise.all(
 );
 const [changed = 0, deleted = 0] = prospects;
 
-/** The file holds what the lists show, and no more notes than the prospects have. */
+/** Expects that the file holds the prospects and notes that the lists show, and no other ones, and at least the listed statuses. */
 async function expectSame(): Promise<void> {
   const query = { params: { query: { pageSize: 100 } } };
   const { items } = dataOf(await as.admin.GET("/api/prospects", query));

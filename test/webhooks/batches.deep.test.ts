@@ -111,7 +111,7 @@ test("no delivery is lost or sent twice if calls of the table take effect in par
   await expectReconciled(at, 10);
 });
 
-/** Makes the receiver answer some posts only after `answer` is resolved. */
+/** Makes the receiver answer some posts only after the test resolves `answer`. Returns a context with this receiver, and `answer`. */
 function hanging(at: Pipeline, isHanging: (post: Post) => boolean) {
   const answer = Promise.withResolvers<void>();
   const post = async (sent: Post): Promise<Exchange> => {
@@ -225,7 +225,7 @@ test("a batch stops before the first record that fails for a while, and its repe
   );
   const { queue } = at.context;
   let sends = 0;
-  // The first call of the queue is for all records together. The next calls are for one record each.
+  // The first call sends the messages of all records together. It fails, so each of the next calls sends the message of one record.
   const send: typeof queue.send = (entries) =>
     [1, 4].includes(++sends) ? Promise.reject(new BucketUnavailable("the queue fails")) : queue.send(entries);
   const context = { ...at.context, queue: { ...queue, send } };

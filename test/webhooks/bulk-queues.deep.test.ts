@@ -1,7 +1,7 @@
 /**
- * Tests the webhook events of bulk jobs. A job over many records can cause thousands of events. From the publisher to the receiver, they
- * wait separately from all other events. They therefore delay no other event, neither of another company nor of the same company or
- * webhook.
+ * Tests the webhook events of bulk jobs. A job over many records can cause thousands of events. The service keeps these events apart from
+ * all others, from the publisher to the receiver. They therefore delay no other event, neither of another company nor of the same company
+ * or webhook.
  */
 import { beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";

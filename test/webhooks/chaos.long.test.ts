@@ -153,7 +153,7 @@ async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // The check is repeated, because it may run during a flush. A flush moves entries into the index. In this moment, the check may see an
-  // entry both in the index and among the unflushed entries.
+  // The check is repeated, because it may run during a flush. While the flush moves an entry, the check may see the entry both in the index
+  // and among the unflushed entries.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: SETTLED_MS });
 }

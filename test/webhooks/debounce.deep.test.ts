@@ -1,6 +1,6 @@
 /**
- * Tests the debounce windows of deliveries at their limits: repeated and reordered records, kills at each call of the sender, large bodies
- * and long delays.
+ * Tests the debounce windows of deliveries at their limits: repeated and reordered stream records, kills at each call of the sender, large
+ * bodies and long delays.
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -125,7 +125,7 @@ export class DeliverySimulation {
     }
   }
 
-  /** Runs the senders until this time. The sweeper, which sends lost messages again, runs once a minute. */
+  /** Runs the senders until the simulated clock shows `end`. The sweeper, which sends lost messages again, runs once a minute. */
   async runUntil(end: number): Promise<void> {
     for (;;) {
       this.#dispatch();

@@ -136,8 +136,8 @@ describe("repeats and reordering", () => {
       let reads = 0;
       const batchGet: typeof table.batchGet = async (keys) => {
         const items = await table.batchGet(keys);
-        // This sender has read the delivery, but has not yet asked the webhook's limiter for a slot. In this moment, another sender does all
-        // the work.
+        // The first sender has read the delivery, but has not yet asked the webhook's limiter for a slot. The call of `consume` in the next
+        // line lets a second sender do all the work.
         if (++reads === 2) await consume(at, message, false);
         return items;
       };

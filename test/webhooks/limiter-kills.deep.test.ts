@@ -52,7 +52,7 @@ async function troubled(): Promise<Pipeline> {
 type Empty = (at: Pipeline) => Promise<void>;
 const run = (at: Pipeline, empty: Empty): Promise<void> => settleFor(at, sized({ short: 3, wide: 4 }), empty);
 
-/** The calls of a run without a kill, with one sender at a time and with concurrent senders. */
+/** The names of all calls if no kill happens: `inTurn` with one sender at a time, `together` with concurrent senders. */
 const calls: { inTurn: readonly string[]; together: readonly string[] } = { inTurn: [], together: [] };
 beforeAll(async () => {
   const calm = await troubled();

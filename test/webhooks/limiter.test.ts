@@ -68,8 +68,8 @@ test("a sender whose slot has expired does not free the slot of the next sender"
 });
 
 /**
- * Returns a context in which another sender makes the change `meanwhile` before the second write. This write follows the release of the
- * slot.
+ * Returns a context in which another sender makes the change `meanwhile` just before the second write of the tested function. The
+ * function's first write releases the slot.
  */
 function interrupted({ key, context }: Awaited<ReturnType<typeof limiter>>, meanwhile: Change): EventContext {
   let writes = 0;

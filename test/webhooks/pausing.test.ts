@@ -142,8 +142,8 @@ test("a delivery that joins the paused backlog after the drain is sent without a
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
-  // This sender has read that the webhook is paused, but has not yet added its delivery to the backlog. In this moment, the webhook is
-  // resumed and its backlog is sent.
+  // The sender has read that the webhook is paused, but has not yet added its delivery to the backlog. Before the sender's first write, the
+  // test resumes the webhook and marks its backlog as sent.
   let isResumed = false;
   const context = {
     ...at.context,
@@ -173,7 +173,7 @@ test("a webhook that is deleted during its resumption is not found", async () =>
   await pause(at);
   const { table, queue } = at.context;
   const context = { ...api(at), table };
-  // The request has read the webhook, and is about to commit.
+  // `meanwhile` deletes the webhook after the request has read it and before the request commits.
   at.meanwhile = { at: at.calls.length + 2, work: () => deleteWebhook(api(at), at.companyId, at.webhookId) };
   const resumed = resumeWebhook(context, queue, at.companyId, at.webhookId);
   await expect(resumed).rejects.toMatchObject({ code: "not_found" });

@@ -99,7 +99,7 @@ test.for(["the installed version", "20", "22"])(
     const receiverPort = await freePort();
     const inbox = mkdtempSync(join(tmpdir(), "canvassing-inbox-"));
     onTestFinished(() => rmSync(inbox, { recursive: true, force: true }));
-    // The commands are those of the guide. Only the receiver's port differs, because another program may use port 8080.
+    // The commands are those of docs/receivers. Only the receiver's port differs, because another program may use port 8080.
     const here = (command: string): string => command.replaceAll("8080", receiverPort);
     const receiver = run(here(receive), { PATH: path, INBOX: inbox });
     await untilLine(receiver, /^listening on /);

@@ -48,7 +48,7 @@ interface Sample {
   bodyOf(id: string): string;
   /** Resolves when the sample receiver has called the API for a delivery. */
   untilDone(id: string): Promise<void>;
-  /** Removes the mark that the sample receiver has called the API, as if it had been killed before it could write it. */
+  /** Removes the mark that the sample receiver has called the API, as if the receiver had been killed before it wrote the mark. */
   forgetDone(id: string): void;
   stop(): Promise<void>;
   /** Removes the folder in which the sample receiver stores deliveries. */
@@ -110,7 +110,7 @@ const register = async (url: string, secretKey: string) =>
 
 const newProspect = async () => dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada ö 🏠" } }), 201);
 
-/** Number of times that `delivered` looks, 50 ms apart. A delivery can take minutes on a busy machine. */
+/** Number of times that `delivered` reads the delivery log, 50 ms apart. A delivery can take minutes on a busy machine. */
 const LOOKS = 4_000;
 
 async function delivered(id: number, count: number) {
@@ -213,7 +213,7 @@ test.for(languages)(
     const [delivery] = await delivered(webhook, 1);
     const { id } = present(delivery);
     await first.untilDone(id);
-    // The first request was refused. The answer of the second one was lost after the note was written.
+    // The receiver has sent three requests. The gateway refused the first one, and lost the answer to the second one, which wrote the note.
     expect(gateway.headers("idempotency-key")).toEqual([id, id, id]);
     await first.stop();
     first.forgetDone(id);

@@ -10,8 +10,8 @@ interface Kept {
 }
 
 /**
- * Checks each difference only once. Outside tests, reconciliation repeats a check, because a concurrent write can cause a difference. In a
- * test, nothing writes concurrently.
+ * Runs reconciliation without its repeated checks. Outside tests, it checks each difference again, because a concurrent write can cause a
+ * difference. In a test, nothing writes concurrently.
  */
 export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
   reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });

@@ -161,7 +161,7 @@ test("a replay skips deliveries that had no attempt, are in a paused backlog, or
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** Starts a replay through the table that the test kills, and lets three minutes pass. */
+/** Starts a replay through the table whose calls the test can kill. Then lets three minutes pass. */
 async function run(at: Pipeline): Promise<void> {
   const context = { ...api(at), table: at.context.table };
   const range = { ...everything, deliveries: "all" } as const;

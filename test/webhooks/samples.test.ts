@@ -46,8 +46,8 @@ const SECRET = "a secret of the test";
 const URL = "http://127.0.0.1:2/";
 
 /**
- * Adds a webhook with a registration for each of `events`. Its filter matches nothing, and its delay is longer than the test. The
- * pipeline's own webhook is registered for `event` without a filter.
+ * Adds a webhook with a registration for each of `events`. The filter of these registrations matches nothing, and their delay is longer
+ * than the test. The pipeline's own webhook is registered for `event` without a filter.
  */
 async function newReceiver(event: string, events: readonly string[]) {
   const pipeline = await newPipeline(db, event);

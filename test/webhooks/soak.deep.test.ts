@@ -1,6 +1,6 @@
 /**
- * Tests that all events arrive: 28 events while a fifth of all calls fails, and 61 events without faults. Before a release, it tests more
- * than ten thousand events.
+ * Tests that all events arrive: 28 events while a fifth of all calls fails, and 61 events without faults. Before a release, the test sends
+ * more than ten thousand events.
  */
 import { expect, test } from "vitest";
 import { faultyDynamoDb } from "../harness/fault-test.ts";

@@ -128,7 +128,7 @@ async function newStage(db: FaultyDynamoDb, given: Soak): Promise<Stage> {
     ...at.context,
     table: calledBy(call, db.direct),
     // The sweeper, which replaces lost messages, also sends messages for deliveries of other tests. This test cannot process those
-    // messages, so they are left out.
+    // messages, so its queue drops them.
     queue: {
       ...at.context.queue,
       send: (entries) =>

@@ -1,4 +1,4 @@
-/** Tests how much one run of the sweeper handles. The amount must be bounded and fair to every company, and later runs must handle the rest. */
+/** Tests how much one run of the sweeper handles. The work must be bounded and fair to each company. Later runs must do the rest. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";

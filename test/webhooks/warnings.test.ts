@@ -1,4 +1,4 @@
-/** Tests the warnings of registrations against the JSON Schemas of the events, and how the publisher's cache of registrations counts its bytes. */
+/** Tests the warnings of registrations against the JSON Schemas of the events, and how the cache of registrations counts its bytes. */
 
 import { expect, test } from "vitest";
 import * as z from "zod/mini";

@@ -12,7 +12,7 @@ export const PRODUCTION_DEFAULTS = {
   smokeTestDollars: 2.05,
 } as const;
 
-/** The write units of the index flush for each write. `npm run bench -- --large` measures them over 131 072 creates (docs/benchmarks.md). */
+/** Write units of the index flush for each write. `npm run bench -- --large` measures them over 131 072 creates (docs/benchmarks.md). */
 export const FLUSH_WRITE_UNITS = 1.58;
 
 export const HOURS_A_DAY = 6;
@@ -45,8 +45,8 @@ export const WHOLE_CPU_MB = 1_769;
 /** Latencies in milliseconds of one request to DynamoDB in the same region. DynamoDB promises single-digit milliseconds. */
 export const TABLE_MS = { read: { median: 4, p99: 14 }, write: { median: 9, p99: 28 } } as const;
 /**
- * Bytes of index pieces that a function can receive and decode in a millisecond. The model adds the time for the loaded bytes to the
- * measured processor time.
+ * Bytes of the stored company index that a function can receive and decode in a millisecond. The model adds the time for the loaded bytes
+ * to the measured processor time.
  */
 export const LOADED_BYTES_A_MS = 60_000;
 /** Milliseconds that API Gateway adds to the latency of each request. */
@@ -59,8 +59,8 @@ export const GATEWAY_MS = 6;
 export const IDLE_POLLS_A_MONTH = (5 * HOURS_A_MONTH * 3_600) / 20;
 
 /**
- * The largest share of the segments (stored parts) of a company's search index that one map view loads, measured at 10 k, 100 k and 1 M
- * prospects (docs/benchmarks.md, budget 5).
+ * The largest share of the segments of a company's search index that one map view loads, measured at 10 k, 100 k and 1 M prospects
+ * (docs/benchmarks.md, budget 5).
  */
 export const viewShare = (prospects: number): number =>
   prospects >= 1_000_000 ? 0.083 : prospects >= 100_000 ? 0.162 : 0.25;

@@ -35,7 +35,7 @@ const WARM_UP = 3;
 const READS = 12;
 /** Number of different pages that are listed. Together, they have more prospects than a function keeps in memory. */
 const PAGES = 25;
-/** The centre of the demo company's city, and half the width of a map view with about 1 000 pins. An app shows clusters of more. */
+/** The centre of the demo company's city, and half the width of a map view with about 1 000 pins. Apps show more pins as clusters. */
 const [LAT, LNG, HALF_VIEW] = [39.739, -104.99, 0.025];
 const VIEW = [LNG - HALF_VIEW, LAT - HALF_VIEW, LNG + HALF_VIEW, LAT + HALF_VIEW]
   .map((degrees) => degrees.toFixed(5))

@@ -21,5 +21,5 @@ for (const [name, text] of Object.entries(pages)) {
   console.log(text);
   if (options.write === true) writePage(name, "npm run cost -- --write", text);
 }
-// The threads that have compressed data during a measurement may still be busy, and would delay the end of the process.
+// Threads that compressed data during a measurement may still be busy. Without this call, the process would wait for them.
 process.exit();

@@ -30,7 +30,7 @@ const LOCAL_HEADERS = new Set(["server-timing", "keep-alive"]);
 
 export type Send = (sent: Sent) => Promise<Answer>;
 
-/** Throws an error if the service refuses the request. */
+/** Returns a function that sends a request with the token. The function throws an error if the service refuses the request. */
 export const sendTo =
   (url: string, token: string): Send =>
   async ({ method, path, body, etag }) => {
@@ -52,7 +52,7 @@ export const sendTo =
     return { text, bytes: headBytes(response) + whole.length, etag: response.headers.etag, table: tableUsage(used) };
   };
 
-/** The header `Server-Timing` names only what the request has used. */
+/** The header `Server-Timing` names only what the request has used. A value that it does not name is 0. */
 function tableUsage(header: string): TableUsage {
   const of = (name: string): number => Number(new RegExp(`${name};dur=([\\d.]+)`).exec(header)?.[1] ?? 0);
   return { readUnits: of("read-units"), writeUnits: of("write-units"), rounds: of("rounds") };

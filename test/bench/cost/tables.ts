@@ -21,10 +21,10 @@ const SEVERAL: readonly Scenario[] = [
 
 const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
 
-/** A deployment that could use `small`, but has the parts that the preset `production` adds. */
+/** The preset `small` would be enough for this scenario. `costsOf` computes its costs with the preset `production`. */
 const SMALL_PRODUCTION: Scenario = { reps: 50, companies: 1, prospects: 100_000 };
 
-/** Simulates the scenarios of docs/cost.md with these numbers of reps, and returns their costs. A thousand reps take seconds. */
+/** Simulates the scenarios of docs/cost.md with these numbers of reps, and returns their costs. This takes seconds for a thousand reps. */
 export function costsOf(measured: Measured, chosen: readonly number[] = REPS): Cost[] {
   const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
   const scenarios = [...grid, ...SEVERAL].filter(({ reps }) => chosen.includes(reps));
@@ -115,7 +115,7 @@ const COMPANY_PROSPECTS = 100_000;
 /** One rep sends only about 30 lists in a day, so the percentiles for one rep need many days. */
 const daysFor = (reps: number): number => (reps === 1 ? 40 : 1);
 
-/** Simulates days of one company. With fewer `reps`, the tables have fewer rows. */
+/** Simulates days of one company for each number of reps. Returns the tables of docs/latency.md with the rows for these numbers. */
 export function latencyTables(measured: Measured, reps: readonly number[] = REPS): string {
   const lists: string[][] = [];
   const all: string[][] = [];

@@ -1,4 +1,4 @@
-/** Tests that a time slightly ahead, as a device with a wrong clock sends it, counts as the time of arrival. */
+/** Tests devices whose clock is ahead: the service replaces a time that is up to five minutes ahead by the time of arrival. */
 import { expect, test } from "vitest";
 import { at } from "../../harness/client.ts";
 import { dataOf, present } from "../../harness/shapes.ts";

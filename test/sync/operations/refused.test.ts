@@ -1,6 +1,6 @@
 /**
- * Tests batches in which some operations are not valid, do not fit into the time of the request, or are of a past assignment. Each of them
- * gets a result of its own. An invalid one blocks the later operations on the same record and no others.
+ * Tests batches with operations that are not valid, do not fit into the time of the request, or occurred during a past assignment of the
+ * prospect. Each gets a result of its own. An invalid operation blocks only the later operations on the same record.
  */
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
