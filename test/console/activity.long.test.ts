@@ -53,7 +53,7 @@ async function calendarOf(days: number): Promise<{ dates: string[]; timezone: st
   return { dates, timezone: present(timezone) };
 }
 
-/** Returns the status changes of each user from the first to the last of the dates, by the name of the user. */
+/** Returns each user's number of status changes from the first to the last of the dates, by the name of the user. */
 async function changesByUser(dates: readonly string[], timezone: string): Promise<Map<string, number>> {
   const query = { from: present(dates[0]), to: present(dates.at(-1)), groupBy: "user", timezone } as const;
   const { items } = dataOf(await team.owner.GET("/api/reports/activity", { params: { query } }));

@@ -1,4 +1,4 @@
-/** Tests in which order the doors of a territory are printed, and with which house numbers. */
+/** Tests the order in which the list of a territory prints its doors, and the house numbers that it reads from addresses. */
 import { expect, test } from "vitest";
 import { houseOf, streetsOf } from "../../console/src/territories/walk.ts";
 

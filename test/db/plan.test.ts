@@ -8,7 +8,7 @@ const own: Write = { remove: { pk: "own", sk: "1" }, orThrow: () => new Error("o
 const plain: Write = { remove: { pk: "plain", sk: "1" } };
 const second: Write = { remove: { pk: "second", sk: "1" }, orThrow: () => new Error("second error") };
 
-/** Calls a verb whose first commit fails at these indexes of its three writes. Returns how often it was called, and the outcome. */
+/** Commits a plan with three writes. In the first commit, those at the indexes `failing` fail. Returns the end and the numbers of calls. */
 async function outcome(failing: readonly number[], more: Partial<Plan<string>> = {}) {
   let [calls, commits, after] = [0, 0, 0];
   const verb = async (): Promise<Plan<string>> => ({

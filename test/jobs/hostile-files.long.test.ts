@@ -10,7 +10,7 @@ const dictionary: Dictionary = { version: 1, statuses: new Map(), tags: new Map(
 
 const MB = 1_000_000;
 
-/** Reads a file. Returns the number of its rows, the number of bytes that were read, and the maximum of additional memory in bytes. */
+/** Reads a file. Returns the numbers of rows and of bytes read, the maximum of additional memory in bytes, and the reason of a refusal. */
 async function read(file: () => Iterable<Uint8Array>) {
   let rows = 0;
   let taken = 0;

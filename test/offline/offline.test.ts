@@ -206,7 +206,7 @@ test.each(Object.entries(damages))(
     expect(await isRepaired()).toBe(true);
     expect(service.effects).toEqual([opId]);
     expect(await phone.store.outbox()).toEqual([]);
-    // The phone begins anew at most once a day, also if an upgrade of the app makes it compare its records earlier.
+    // The phone reads a new snapshot at most once a day, even if an upgrade of the app makes it compare its records earlier.
     await damage(phone.store, id);
     const upgraded = newPhone({ store: phone.store, release: "2" });
     expect(await upgraded.open().sync()).toBe("synced");

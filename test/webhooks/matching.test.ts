@@ -57,7 +57,7 @@ async function setUp(): Promise<Setup> {
   return { companyId, context, time, settle };
 }
 
-/** Simulates a newly started function. A cache belongs to one table object, so the copy begins with an empty cache. */
+/** Simulates a newly started function. A cache belongs to one table object, so the copy of the table begins with an empty cache. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
 
 const events = ["prospect.created", "prospect.updated"] as const;

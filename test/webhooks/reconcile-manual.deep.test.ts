@@ -150,7 +150,7 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
 
 test.each(Object.entries(damages))("%s", async (_, damage) => {
   const staged = await stage();
-  // No fault means that each of the three kinds of deliveries is among the expected ones.
+  // Reconciliation finds no fault and three matches, so it expects all three kinds of deliveries.
   expect(await expectReconciled(staged.at)).toMatchObject({ matched: 3, waiting: 3 });
   const fault = await damage(staged);
   expect((await reconcileNow(staged.at)).faults).toContain(fault);

@@ -61,7 +61,7 @@ describe("events for a slow or failing receiver do not delay another company's s
     const found = await isolate(db, { ...many, trouble: hang, wasQuick: true });
     staged.push(found.simulation);
     // A sender whose receiver was quick waits up to RECHECKS * RECHECK_MS milliseconds for a slot. During this wait, it cannot send
-    // deliveries of the other company, so these may be late by this time.
+    // deliveries of the other company. They may therefore be as late as the wait is long.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.mostConcurrent).toBe(slotLimit(10, false));
   });

@@ -47,14 +47,14 @@ export type Load = z.infer<typeof Load>;
 export const Measured = z.object({
   date: z.string(),
   operations: z.record(z.enum(operations), Usage),
-  /** Processor milliseconds of the first call of each function in a new process, with loading its bundle, by the file of the function. */
+  /** Processor milliseconds in which a new process loads a function and answers first, minus a warm call, by the file of the function. */
   starts: z.record(z.string(), z.number()),
   /**
    * The cost of loading an index, for each kind of read: `list` loads the columns for lists, `pins` also loads the coordinates, and
    * `search` loads all columns.
    */
   loads: z.object({ list: Load, pins: Load, search: Load }),
-  /** Bytes of an answer of a map view with 304. */
+  /** Bytes of the answer 304 to a request for a map view. */
   notModifiedBytes: z.number(),
   /**
    * Number of alarms, custom metrics, dashboards, encryption keys, and queues that functions read, in the production preset, without those

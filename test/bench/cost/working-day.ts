@@ -57,7 +57,7 @@ interface Environment {
   readonly parts: Map<string, number>;
 }
 
-/** The use of one function on the simulated day. */
+/** The environments of one function, and its requests, starts and GB-seconds on the simulated day. */
 interface FunctionDay {
   environments: Environment[];
   requests: number;
