@@ -1,4 +1,4 @@
-/** Makes the outline of the land from the npm package world-atlas. The map shows it where no other base map is configured. */
+/** Makes the outline of the land from the npm package world-atlas. The map shows it if no street map is configured, or if none answers. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { feature } from "topojson-client";

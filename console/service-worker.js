@@ -27,7 +27,7 @@ async function keepFiles() {
   await cache.addAll([PAGE, ...missing.flat()]);
 }
 
-/** This runs when no page uses the files of the last build any more. */
+/** Deletes the files of earlier builds. The browser calls this function when no page uses these files any more. */
 async function dropOldFiles() {
   const cache = await caches.open(CACHE);
   for (const request of await cache.keys()) {

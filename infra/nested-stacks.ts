@@ -21,7 +21,7 @@ const Template = z.looseObject({
 type Template = z.infer<typeof Template>;
 type Resource = Template["Resources"][string];
 
-/** Returns undefined if the reference must not be replaced. */
+/** Returns the replacement of an object in a template. Returns undefined if the object stays as it is. */
 type Replace = (value: Readonly<Record<string, unknown>>) => unknown;
 
 function replaced(value: unknown, replace: Replace): unknown {
@@ -32,7 +32,7 @@ function replaced(value: unknown, replace: Replace): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, replaced(part, replace)]));
 }
 
-/** `read` returns the template of a nested stack. */
+/** Returns the template with the resources of nested stacks in place of these stacks. `read` returns the template of a nested stack. */
 export function withoutNesting(template: unknown, read: (resource: Resource) => unknown): unknown {
   const parent = Template.parse(template);
   const stacks = Object.entries(parent.Resources).filter(([, { Type }]) => Type === NESTED);

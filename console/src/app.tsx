@@ -13,10 +13,10 @@ import { Page } from "./ui/page.tsx";
 import { NARROW } from "./ui/screen.ts";
 import { Answer, lazily } from "./ui/states.tsx";
 
-/** The code of a map is large, so it is loaded while the service says who the user is. */
+/** Returns a page with a map. If the console starts with this page, its large code is loaded while the service says who the user is. */
 function mapPage(path: string, load: () => Promise<ComponentType>) {
   const isFirst = location.pathname === path || (location.pathname === "/" && path === START);
-  // After a failure, `lazily` loads it again and shows the error.
+  // After a failure, `lazily` loads the code again and shows the error.
   if (isFirst) load().catch(() => undefined);
   return lazily(load);
 }

@@ -1,5 +1,5 @@
 /** Starts the console. */
-// These style sheets come first, so that those of the components can change what they say.
+// These style sheets come first, so that the style sheets of the components can override their rules.
 import "./shell/base.css";
 import "./ui/layout.css";
 import { MutationCache, notifyManager, QueryClient, QueryClientProvider } from "@tanstack/react-query";
@@ -17,7 +17,7 @@ import { Part } from "./ui/states.tsx";
 notifyManager.setScheduler(queueMicrotask);
 
 const RETRIES = 2;
-/** A change has failed because somebody else has deleted or changed the record. The page then loads everything that it shows again. */
+/** The statuses of a change that failed because somebody else has deleted or changed the record. The page then loads all its data again. */
 const OUTDATED = [404, 409];
 
 const queries = new QueryClient({

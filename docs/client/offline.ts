@@ -177,7 +177,7 @@ export function offlineClient({
     }
   }
 
-  /** Also returns true if another tab has read the next page meanwhile. The records then do not belong to these checksums. */
+  /** Compares the checksums. Also returns true if another tab has read the next page, because the records are newer than the checksums. */
   async function isEqual(checksums: NonNullable<ChangesPage["checksums"]>, cursor: string): Promise<boolean> {
     for (const type of checkedTypes) {
       const own = checksums[type] !== undefined && checksumOf(await store.records(type));
@@ -195,8 +195,8 @@ export function offlineClient({
   const isPast = (ms: number): boolean => Math.abs(now() - ms) >= DAY_MS;
 
   /**
-   * Reads a new snapshot, at most once a day, because the records differ from those of the service even after a second comparison. The outbox
-   * is sent first. The old records remain visible until the snapshot is complete.
+   * Reads a new snapshot, at most once a day, because the records differ from those of the service even after a second comparison. First
+   * sends the outbox. The old records remain visible until the snapshot is complete.
    */
   async function renew(): Promise<void> {
     const { renewedAtMs } = await store.state();

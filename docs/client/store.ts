@@ -90,8 +90,8 @@ export interface Store {
 }
 
 /**
- * Returns true if `record` may replace `known`, the stored copy of the record, or if a removal may remove it. Versions are compared only within a generation. If the
- * service has rebuilt its index, the versions of a new generation can be lower.
+ * Returns true if `record` may replace `known`, the stored copy of the record, or if a removal may remove this copy. Versions are compared
+ * only within a generation. If the service has rebuilt its index, the versions of a new generation can be lower.
  */
 export const isCurrent = (record: Versioned, known: Versioned | undefined): boolean =>
   known === undefined || record.generation > known.generation || record.version >= known.version;

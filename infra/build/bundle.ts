@@ -109,14 +109,14 @@ function bundlesIn({ outputs }: Metafile): [string, Bundle][] {
 
 /**
  * Does the same as `bundle()` for the local service, but writes modules that several functions import into shared files in `outDir`. This
- * takes a tenth of the processor time and of the memory. A deployment cannot use shared files, because it uploads only the function's own
- * directory.
+ * takes a tenth of the processor time and of the memory that `bundle()` takes. A deployment cannot use shared files, because it uploads
+ * only the function's own directory.
  * @returns the size and the modules of each function's own file, by file
  */
 export async function bundleShared(files: readonly string[], outDir: string): Promise<Map<string, Bundle>> {
   rmSync(outDir, { recursive: true, force: true });
   const options = { ...common, entryPoints: entryPoints(files), outdir: outDir, splitting: true } as const;
-  // Write the files here, because an error of esbuild's own writes has no code.
+  // Let Node.js write the files. Its errors have a code such as ENOSPC, and the errors of esbuild's own writes have none.
   const { outputFiles, metafile } = await build({ ...options, metafile: true, write: false });
   for (const { path, contents } of outputFiles) {
     mkdirSync(dirname(path), { recursive: true });

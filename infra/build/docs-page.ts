@@ -1,6 +1,7 @@
 /**
- * Builds the page with the API reference: one HTML document with the guides and with the script and the style of Swagger UI. They are gzip
- * in base64, which takes a third of the bytes. The page's content security policy allows only Swagger UI and docs-page-browser.js.
+ * Builds the page with the API reference: one HTML document with the guides and with the script and the style of Swagger UI. The document
+ * contains them compressed with gzip as base64, which takes a third of the bytes. The page's content security policy allows only two
+ * scripts: Swagger UI and docs-page-browser.js.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

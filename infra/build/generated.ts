@@ -18,7 +18,7 @@ interface Generator {
   readonly faults?: () => Promise<readonly string[]>;
 }
 
-/** Returns the exit code. */
+/** Writes the files. With `--check`, only compares them and prints the faults. Returns the exit code. */
 export async function writeGenerated(
   args: readonly string[],
   { command, generate, faults }: Generator,
@@ -51,7 +51,7 @@ function staleness({ file, text }: Generated, command: string): string[] {
   ];
 }
 
-/** Replaces the generated parts of a document. A comment with the part's name is before each, and the comment `end` is after it. */
+/** Replaces the generated parts of a document. A comment with the part's name is before each part, and the comment `end` after it. */
 export function filled(file: string, parts: Readonly<Record<string, string>>): Generated {
   const text = Object.entries(parts).reduce(
     (document, [name, part]) => {

@@ -42,8 +42,9 @@ export interface CanarySetup {
 }
 
 /**
- * Creates the company if it does not exist, and stores new credentials of its user, who is in the user pool or is the OAuth client of an
- * external identity provider. Returns a sentence for the operator. Throws WrongUsage if there is neither a user pool nor a client.
+ * Creates the company if it does not exist, and stores new credentials of its user. This user is in `pool`, or is `client`, the OAuth
+ * client of an external identity provider. Returns a sentence for the operator. Throws WrongUsage if there is neither a user pool nor a
+ * client.
  */
 export async function createCanary({ stackName, table, parameters, pool, client }: CanarySetup): Promise<string> {
   const signIn = client ?? (pool === undefined ? undefined : await userOf(pool));

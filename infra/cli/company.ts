@@ -64,7 +64,7 @@ const Outputs = z.object({
 
 interface Context extends ErasureContext {
   readonly retention: DeployedRetention;
-  /** Finds the tables that were restored, directly or through another table, from the service's table or `others`. Omits `others`. */
+  /** Finds tables that a restore made, directly or through another table, from the service's table or `others`. Leaves out `others`. */
   readonly findRestored: () => Promise<readonly RowStore[]>;
 }
 
@@ -178,8 +178,8 @@ interface Target {
 }
 
 /**
- * `--sub` names the owner's subject at an external identity provider. The local service never uses one, so `--sub` chooses a deployed
- * stack.
+ * `--sub` names the owner's subject at an external identity provider. The local service never uses an external identity provider, so
+ * `--sub` chooses a deployed stack.
  */
 async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
   if (sub !== undefined) {

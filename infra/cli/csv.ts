@@ -12,7 +12,7 @@ import { Failed, openService } from "./csv/service.ts";
 
 /** Exit code of a command that resumes the transfer when it is repeated. */
 const RESUMABLE = 3;
-/** npm sends the signal of Ctrl-C to this process a second time. Wait for it: while Node.js ends, a signal would replace the exit code. */
+/** Milliseconds to wait for the second signal, which npm sends after Ctrl-C. While Node.js ends, a signal would replace the exit code. */
 const FORWARDED_MS = 1_000;
 
 const interrupt = new AbortController();

@@ -67,7 +67,7 @@ async function functionOf({ cloud }: SendersContext, StackName: string): Promise
   return z.string().parse(found?.PhysicalResourceId);
 }
 
-/** Lambda's filter by function name does not find mappings of an alias, so all are listed. */
+/** Returns the id of the mapping. Lists all mappings, because Lambda's filter by function name does not find the mappings of an alias. */
 async function mappingOf({ lambda }: SendersContext, name: string): Promise<string> {
   for await (const { EventSourceMappings = [] } of paginateListEventSourceMappings({ client: lambda }, {})) {
     const found = EventSourceMappings.find(({ FunctionArn = "" }) => FunctionArn.split(":")[6] === name);

@@ -14,7 +14,7 @@ interface Receipt {
 
 const WAIT_MS = 30_000;
 
-/** At `url`, the service reaches this port. Undefined if the service runs on this machine. */
+/** Starts the receiver on `port`. The service reaches it at `url`, which is undefined if the service runs on this machine. */
 export async function startReceiver(port: number, url: string | undefined): Promise<Receiver & { stop(): void }> {
   const receipts: Receipt[] = [];
   const deliveries: Delivery[] = [];

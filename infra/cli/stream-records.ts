@@ -27,8 +27,8 @@ const Positions = z.object({
 const Body = z.union([PoisonRecord, Positions]);
 
 /**
- * An answer may be empty although more records follow. In an open shard without the last record of the message, all further answers are
- * empty, and this maximum ends the read.
+ * Maximum number of empty answers in one read of a shard. An answer may be empty although more records follow. If an open shard does not
+ * have the last record of the message, all further answers are empty, and only this maximum ends the read.
  */
 const EMPTY_ANSWERS = 100;
 

@@ -54,7 +54,7 @@ export function basemapOf(styleUrl: string | undefined, origins: readonly string
 export interface ConsoleSettings {
   readonly issuer: string;
   readonly basemap: Basemap | undefined;
-  /** GeoJSON lines with names, which the console draws where the street map does not answer. */
+  /** GeoJSON lines with names. The console draws them if there is no street map, or if the street map's server does not answer. */
   readonly streets?: object | undefined;
   /** False removes the service worker from all devices, when they next open the console with a connection. */
   readonly offline: boolean;

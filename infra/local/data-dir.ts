@@ -45,7 +45,7 @@ export interface DataDir {
   release(): void;
 }
 
-/** The form in which this service stores its data: the first version with this form. Change it with each form that other code cannot read. */
+/** The form of the stored data, named after the first version with this form. Change it with each form that other versions cannot read. */
 const FORM = "1.1.0";
 
 /** The content of the file `complete` until the first start has loaded all demo data. After that, the content is FORM. */

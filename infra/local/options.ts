@@ -84,7 +84,7 @@ const LOCAL_CAPACITY: Capacity = {
   deliverySenders: 5,
   reserved: {},
   memoryMb: {},
-  // A local function has few environments, which function.ts divides.
+  // A local function has few environments, and function.ts divides them among the companies that read streamed responses.
   limitsStreams: false,
 };
 

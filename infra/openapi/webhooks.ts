@@ -59,7 +59,7 @@ function descriptionOf(event: EventName): string {
   return description;
 }
 
-/** Returns a body as the service sends it: the sample of an event, but without `test`. Only `webhook.test` is always a test. */
+/** Returns a body as the service sends it: the sample of an event. Only the body of `webhook.test` has the field `test`. */
 function example(event: EventName): unknown {
   const isTest = event === "webhook.test";
   const { user, times, territory } = records;

@@ -12,7 +12,7 @@ export interface Route extends Marks {
 }
 
 interface Marks {
-  /** The operation id, if the file has been renamed since a release. Code generators name methods after it. The default is from `file`. */
+  /** The operation id, if the file was renamed after a release: code generators name methods after it. By default, it comes from `file`. */
   readonly operationId?: string | undefined;
   /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
   readonly streamed?: true | undefined;
@@ -48,7 +48,7 @@ export interface Rate {
 
 /**
  * The throttle of each method that needs no token: of public routes, wrong methods and preflights. Each method has its own throttle. One
- * response takes some milliseconds, so at this rate one of the ten executions of a new account is enough for most methods.
+ * response takes some milliseconds, so at this rate most methods keep only one of the ten concurrent executions of a new account busy.
  */
 export const WITHOUT_TOKEN: Rate = { perSecond: 200, burst: 400 };
 

@@ -44,7 +44,7 @@ export const routes: readonly Route[] = declared.map(withIdempotency);
 /** API Gateway invokes this function with the Authorization header of a request, except for public routes. */
 export const authorizer = {
   file: "authorize",
-  // Up to two requests to the issuer with at most two attempts of two seconds each, and two seconds for the rest.
+  // Time for two requests to the issuer with at most two attempts of two seconds each, and two seconds for all other work.
   timeoutSeconds: 10,
   access: {
     // The function reads the user's role and permissions from the identity row. It writes only to accept the invitation of a user who signs
@@ -69,7 +69,7 @@ export const methodNotAllowed = {
 /** The scheduled smoke test. It uses the service only over HTTP, so it has no access to the table. */
 export const canary = {
   file: "canary",
-  // Some seconds, and up to half a minute for the webhook.
+  // The test takes some seconds, and waits up to half a minute more for its webhook.
   timeoutSeconds: 90,
   access: {},
 } as const satisfies EventFunction;
@@ -91,7 +91,7 @@ export const eventFunctions = {
       settings: ["TIME_SCALE"],
     },
   },
-  /** Merging large parts of an index takes minutes. */
+  /** Moves delta entries into the company index. The time-out is long, because merging large parts of an index takes minutes. */
   flush: {
     file: "index/flush",
     timeoutSeconds: 300,
@@ -108,7 +108,7 @@ export const eventFunctions = {
       },
     },
   },
-  /** 10 s for the requests to the receivers, and 5 s for reading and recording the deliveries. */
+  /** Sends deliveries. The time-out is 10 s for the requests to the receivers, and 5 s for reading and recording the deliveries. */
   deliver: {
     file: "events/deliver",
     timeoutSeconds: 15,
@@ -158,8 +158,8 @@ export const eventFunctions = {
   },
   /** Imports a file, and deletes the rows of failed imports. The time-out is Lambda's maximum. */
   importJob: { file: "jobs/import", timeoutSeconds: 900, access: importJob },
-  /** The time-out is Lambda's maximum. */
+  /** Exports prospects to a file. The time-out is Lambda's maximum. */
   exportJob: { file: "jobs/export", timeoutSeconds: 900, access: exportJob },
-  /** After a minute, a job lets other jobs run, and continues later. */
+  /** Changes the records of a bulk job. After a minute, a job lets other jobs run, and continues later. */
   bulkJob: { file: "jobs/bulk", timeoutSeconds: 300, access: bulkJob },
 } as const satisfies Record<string, EventFunction>;

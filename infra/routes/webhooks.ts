@@ -18,7 +18,7 @@ export const webhookRoutes: readonly Route[] = [
     table: { webhooks: ["Query", "UpdateItem"] },
     settings: ["WEBHOOK_URL_POLICY"],
   }),
-  // A company with a webhook has a data key.
+  // A company with a webhook already has a data key, so this function needs no right to create one.
   post("/api/webhooks/{id}/rotate-secret", "webhooks/rotate-secret", {
     table: { webhooks: ["Query", "UpdateItem"], dataKeys: ["GetItem"] },
     secrets: "sign",

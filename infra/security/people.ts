@@ -226,7 +226,7 @@ export const policyOf = (person: Person) => ({
 
 export const policyText = (person: Person): string => `${JSON.stringify(policyOf(person), null, 2)}\n`;
 
-/** The limit of a managed policy, without white space. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
+/** Maximum characters of a managed policy without spaces. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
 const MANAGED = 6_144;
 
 export function sizeOf(person: Person): number {

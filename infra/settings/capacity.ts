@@ -32,7 +32,7 @@ export interface Capacity {
   readonly jobs: number;
   /** Records that an import or bulk job changes at the same time. */
   readonly changesAtOnce: number;
-  /** Reserved executions by file. Other functions cannot use these, and the function cannot use more. Empty for a small account. */
+  /** Reserved executions by function file. No other function can use them, and the function cannot use more. Empty for a small account. */
   readonly reserved: Readonly<Partial<Record<string, number>>>;
   readonly memoryMb: Readonly<Partial<Record<string, number>>>;
   /** The provisioned concurrency of functions, by file: the number of environments that Lambda keeps ready. */
@@ -43,7 +43,7 @@ export interface Capacity {
 
 type Plan = Pick<Capacity, "accountConcurrency" | "requests" | "deliverySenders" | "jobs" | "reserved" | "memoryMb">;
 
-/** `jobs` is at least 2, because Lambda requires this maximum concurrency for a queue. */
+/** `jobs` is at least 2, because Lambda accepts no smaller maximum concurrency for the event source of a queue. */
 const plans: Record<Preset, Plan> = {
   /**
    * A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them. The functions that read
@@ -108,21 +108,21 @@ const STREAM_EXECUTIONS = 2 * 4;
 const changesAtOnceWith = (left: number): number =>
   Math.max(1, Math.floor(CHANGES_AT_ONCE * Math.min(1, left / STREAM_EXECUTIONS)));
 
-/** One company's share of the rate. With `production`, each of 200 reps can send one request per second. */
+/** One company's share of the rate. With `production`, this is one request per second for each of 200 reps of the company. */
 const COMPANY_SHARE = 0.2;
 
 export function companyThrottle({ perSecond, burst }: Throttle, companyRate = perSecond * COMPANY_SHARE): Throttle {
   return { perSecond: companyRate, burst: Math.ceil((companyRate * burst) / perSecond) };
 }
 
-/** The share of a function's concurrency that one company's readers may keep, even if they take no bytes. */
+/** The share of a function's concurrency that one company's clients may keep, even if they read no bytes of their streamed responses. */
 const READERS_SHARE = 1 / 3;
 const BURST_SECONDS = 2;
 
 /**
- * Returns the throttle of one company for a method with a streamed response. A reader that takes no bytes keeps an execution for
- * `limits.readerMs`, in which the company may send the burst and the rate. Returns undefined for the preset `small`, with which a third of
- * ten executions would be one request in three seconds.
+ * Returns the throttle of one company for a method with a streamed response. A client that reads no bytes keeps an execution busy for
+ * `limits.readerMs`. The burst and the requests that the rate allows in this time are together `READERS_SHARE` of the concurrency. Returns
+ * undefined for the preset `small`: a third of its ten executions would allow only one request in three seconds.
  */
 export function streamThrottle(capacity: Capacity, file: string): Throttle | undefined {
   const { accountConcurrency, reserved, provisioned, limitsStreams } = capacity;
@@ -134,7 +134,7 @@ export function streamThrottle(capacity: Capacity, file: string): Throttle | und
 
 /**
  * The functions for which a rep most often waits until a new environment starts, according to `npm run cost`. Reps use the map and status
- * changes every minute, so the environments of those functions stay.
+ * changes every minute, so Lambda keeps the environments of those functions without provisioned concurrency.
  */
 export const PROVISIONED = ["prospects/list", "prospects/get", "prospects/create"] as const;
 
@@ -199,8 +199,8 @@ const sumOf = (executions: Capacity["reserved"]): number =>
   Object.values(executions).reduce<number>((total, one = 0) => total + one, 0);
 
 /**
- * Lambda takes reserved and provisioned concurrency from the unreserved executions of the account. The message names the setting that
- * causes the excess.
+ * Throws if reserved and provisioned concurrency, which Lambda takes from the unreserved executions of the account, leave fewer than
+ * `UNRESERVED`. The message names the setting that causes the excess.
  */
 function assertUnreserved(
   given: CapacityChoice,

@@ -37,7 +37,7 @@ export interface DeployConfig {
   readonly alarmEmail?: string | undefined;
   /** Dollars. A mail to `alarmEmail` says that the costs of the account are near or above this sum. */
   readonly monthlyBudget?: number | undefined;
-  /** AWS shows them on each resource and, if activated, in the bill. */
+  /** The tags of all resources. AWS shows tags on each resource and, after their activation, in the bill. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly watch: Watch;
   /** The console in the browser. If it is undefined, the deployment serves only the API. */
@@ -108,7 +108,7 @@ export const CDK_KEY = /[:/]|^(?:acknowledged-issue-numbers|cli-telemetry)$/;
 
 /**
  * Throws an error with each unknown context key and each invalid value. If a mistyped `table` were ignored, the deployment would begin with
- * an empty table. A resource outside of `place`, if known, is an error too.
+ * an empty table. If the region or the account in `place` is known, a resource in another one is an error too.
  */
 export function readConfig(context: Readonly<Record<string, unknown>>, place: Place = {}): DeployConfig {
   const known = new Set(Object.keys(Context.shape));

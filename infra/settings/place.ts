@@ -29,7 +29,7 @@ const rules = {
   userPool: { region: true, account: false },
 } as const;
 
-/** A region or account that is not known is not checked. */
+/** Returns a fault for each resource in a wrong region or account. A region or account that is not known is not checked. */
 export function placeFaults(
   settings: { readonly [key in keyof typeof rules]?: string | undefined },
   { region, account }: Place,

@@ -19,9 +19,9 @@ export const LOG_DAYS: readonly number[] = [
 export const LEAST_IMPORT_FILE_DAYS = 15;
 
 export interface BackupPlan {
-  /** 0 means no such copies. */
+  /** Days for which a daily copy is kept. 0 means that no daily copies are made. */
   readonly dailyDays: number;
-  /** 0 means no such copies. */
+  /** Days for which a monthly copy is kept. 0 means that no monthly copies are made. */
   readonly monthlyDays: number;
 }
 
@@ -43,7 +43,7 @@ interface Choice {
   readonly backupMonthlyDays?: number | undefined;
 }
 
-/** Undefined if no copies are created. */
+/** Returns undefined if the settings create no copies. */
 export function backupPlanOf({ preset, backupDailyDays, backupMonthlyDays }: Choice): BackupPlan | undefined {
   const { dailyDays, monthlyDays } = defaults[preset];
   const plan = { dailyDays: backupDailyDays ?? dailyDays, monthlyDays: backupMonthlyDays ?? monthlyDays };

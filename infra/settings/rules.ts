@@ -11,7 +11,7 @@ const neededWith =
   (settings) =>
     settings[given] !== undefined && settings[missing] === undefined && `${missing}: needed with ${given}${why}`;
 
-/** `key` has no effect without `base`. */
+/** Returns a rule for a setting `key` that has no effect without the setting `base`. */
 const needs =
   (base: Key) =>
   (key: Key): Rule =>
@@ -85,7 +85,7 @@ function withHttps(key: "issuer" | "jwksUri"): Rule {
     `${key}: must begin with https:// unless webhookUrlPolicy is local`;
 }
 
-/** SES sends only for a verified address, or for addresses of a verified domain and its subdomains. */
+/** Returns a fault if SES refuses the sender. SES accepts a verified address, and all addresses of a verified domain or its subdomains. */
 function knownSender({ mailFrom = "", sesIdentity = "" }: Settings): string | false {
   const [, named, bare = named] = MAIL_FROM.exec(mailFrom.toLowerCase()) ?? [];
   const [, verified] = SES_IDENTITY.exec(sesIdentity.toLowerCase()) ?? [];

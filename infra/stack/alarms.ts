@@ -60,7 +60,7 @@ export const anchorOf = (title: string): string => title.toLowerCase().replaceAl
 
 const MINUTE = Duration.minutes(1);
 
-/** Creates an alarm that goes off after three consecutive minutes with errors. A single one is no outage, because a retry may succeed. */
+/** Creates an alarm that goes off after three consecutive minutes with errors. One such minute is no outage: a retry may succeed. */
 export function errorAlarm(watched: LambdaFunction, meaning: Meaning): void {
   const metric = watched.metricErrors({ period: MINUTE, statistic: "Sum" });
   new ExplainedAlarm(watched, "Errors", { metric, threshold: 0, periods: 3, ...meaning });
@@ -139,7 +139,7 @@ type Damage = keyof typeof damages;
 
 /** Counts the errors about a missing or damaged part of a company index, or about a damaged row of activity. */
 export function countUnreadable(scope: Construct, logGroup: ILogGroup, damage: Damage): void {
-  // The error itself, or the cause of another error.
+  // A log line names the damage as the error itself, or as the cause of another error.
   const fields: LogField[] = ["$.message.error", "$.message.cause"];
   new MetricFilter(scope, damage, {
     logGroup,
@@ -158,8 +158,8 @@ export function unreadableAlarms(stack: Stack): void {
 }
 
 /**
- * Lambda refuses invocations when all concurrency of the account is in use. CloudWatch reads the quota itself, because the setting
- * `accountConcurrency` may be the part of one deployment in an account that several share.
+ * Creates the alarm for a concurrency near the account's quota, above which Lambda refuses invocations. CloudWatch reads the quota itself,
+ * because the setting `accountConcurrency` may be only one deployment's part of an account that several deployments share.
  */
 export function concurrencyAlarm(scope: Stack): void {
   const period = MINUTE;
@@ -187,7 +187,7 @@ export function createAlarmTopic(scope: Stack, email: string | undefined): Topic
   const key = new Key(scope, "AlarmKey", {
     description: "Encrypts alarms in the topic that mails them",
     enableKeyRotation: true,
-    // The key encrypts no stored data.
+    // The key encrypts no stored data, so it is deleted with the stack.
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const topic = new Topic(scope, "Alarms", { masterKey: key, enforceSSL: true });
@@ -227,7 +227,7 @@ export function sendAlarms(home: IConstruct, topic: Topic, runbook: string): voi
 
 export const nameOf = (one: ExplainedAlarm): string => `${Stack.of(one).stackName}-${anchorOf(one.meaning.title)}`;
 
-/** The dashboard in another stack finds the alarms by name. With exported ARNs, CloudFormation would refuse to remove an alarm. */
+/** Names the alarms, so that another stack's dashboard finds them. With exported ARNs, CloudFormation would refuse to remove an alarm. */
 export function nameAlarms(stack: Stack): void {
   for (const one of stack.node.findAll()) {
     const resource = one.node.defaultChild;

@@ -33,7 +33,7 @@ export interface DefinitionSpec {
   readonly isDefaultEndpointOff: boolean;
 }
 
-/** A shorter response could grow by compression. Functions compress streamed responses themselves. */
+/** Minimum bytes of a response that API Gateway compresses. A shorter one could grow. Functions compress streamed responses themselves. */
 const COMPRESSED_BYTES = 1_024;
 
 export function apiDefinition(spec: DefinitionSpec): object {
@@ -54,7 +54,7 @@ export function apiDefinition(spec: DefinitionSpec): object {
       ...unknownPaths([...paths.keys()], spec.allowedOrigins),
     },
     components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
-    // A key that the client sends is ignored.
+    // API Gateway takes the API key of a request from the authorizer, and ignores a key that the client sends.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
     // API Gateway passes bodies of these types as base64, so that the function gets the sent bytes. In a text, it would replace bytes that
     // are not UTF-8. A response stays a text, because no function sets `isBase64Encoded`. Streamed responses need no such type.
@@ -176,7 +176,7 @@ const callerScheme = ({ authorizer, partition, region }: DefinitionSpec): object
 const lambdaUri = ({ partition, region }: Pick<DefinitionSpec, "partition" | "region">, action: string): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/${action}`;
 
-/** The URI for a streamed response differs, but the right is the same: `lambda:InvokeFunction`. */
+/** The URI for a streamed response differs, but API Gateway needs the same right for each URI: `lambda:InvokeFunction`. */
 function lambdaProxy(
   { functionArn, invokerArn, waitSeconds, streamed }: Omit<Endpoint, "route"> & Pick<Route, "streamed">,
   spec: DefinitionSpec,

@@ -201,7 +201,7 @@ function ownThrottles(
 /** The share of a method's throttle that one company may use. It is larger if the setting `companyRate` gives companies a larger share. */
 const COMPANY_SHARE_OF_METHOD = 0.25;
 
-/** The throttles of one company for single methods. A response to HEAD has no body, so a slow reader cannot keep the function busy. */
+/** Returns one company's throttles for single methods. `streamThrottle` is not for HEAD, whose response has no body to read slowly. */
 function companyThrottles(table: readonly Route[], capacity: Capacity): LimitedMethod[] {
   const share = Math.max(COMPANY_SHARE_OF_METHOD, capacity.company.perSecond / capacity.requests.perSecond);
   return table.flatMap((route) =>
@@ -229,7 +229,7 @@ const acceptedFindings = {
   "Serverless-APIGWXrayEnabled": "The request id of an answer is in every log line of the request.",
 } as const;
 
-/** Days. The log shows faults in the API's definition, which appear soon after a deployment. */
+/** Maximum days for which the log is kept. It shows faults in the API's definition, which appear soon after a deployment. */
 const EXECUTION_LOG_DAYS = 30;
 
 /** Creates the execution log. Otherwise API Gateway would create it without a retention time. */
@@ -250,13 +250,14 @@ function errorAlarm(api: SpecRestApi): void {
   new ExplainedAlarm(api, "ServerErrors", { metric, threshold: 5, periods: 2, title: "Server errors", impact });
 }
 
-/** Takes and returns the function's ARN. */
+/** Lets a role invoke the function with this ARN. Returns the ARNs of the function and of the role. */
 type Invoker = (functionArn: string) => Invoked;
 
 /**
- * Creates one role for GET routes, one for POST routes, and one for all others. Without roles, the stack would need a permission resource
- * for each function. A policy may have at most 10 240 characters, about 85 ARNs. The method of a route never changes, so API Gateway may
- * invoke a function at every moment of a deployment.
+ * Creates the roles with which API Gateway invokes functions: one for GET routes, one for POST routes, and one for all others. Without
+ * roles, the stack would need a permission resource for each function. A policy may have at most 10 240 characters, about 85 ARNs, so one
+ * role is not enough. The method of a route never changes, so its role stays the same, and API Gateway may invoke a function at every
+ * moment of a deployment.
  */
 function createInvokers(home: Construct): (method: Method) => Invoker {
   const reads = createInvoker(home, "GetInvoker");

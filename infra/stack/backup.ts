@@ -62,7 +62,7 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
 }
 
-/** The role has a policy of AWS, which allows more than it needs. `limit` says why this finding of cdk-nag is accepted. */
+/** The role has a policy of AWS, which allows more than the role needs. `limit` says why cdk-nag's finding about the policy is accepted. */
 function createRole(home: Construct, id: string, policy: string, limit: string): Role {
   const role = new Role(home, id, {
     assumedBy: new ServicePrincipal("backup.amazonaws.com"),
@@ -81,8 +81,8 @@ interface LoggedJobs {
 }
 
 /**
- * Creates a log of the jobs, in which an alarm counts the failed jobs. AWS Backup also has metrics. They contain no reason of a failure, and
- * the metrics of restores do not name the vault.
+ * Creates a log of the jobs, in which an alarm counts the failed jobs. The metrics of AWS Backup are not enough: they contain no reason of
+ * a failure, and the metrics of restores do not name the vault.
  */
 function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number): LoggedJobs {
   const logGroup = new LogGroup(home, "Jobs", {
@@ -150,10 +150,10 @@ function failureAlarm(home: Construct, logGroup: LogGroup): void {
   });
 }
 
-/** The plan starts a copy every 24 hours. */
+/** Hours without a completed copy after which the alarm goes off. The plan starts a copy every 24 hours. */
 const HOURS_WITHOUT_COPY = 48;
 
-/** If the plan starts no copy, no job fails, so the alarm on failed jobs does not go off. */
+/** Creates the alarm on missing copies. If the plan starts no copy, no job fails, and the alarm on failed jobs does not go off. */
 function absenceAlarm(home: Construct, completed: CfnRule): void {
   new ExplainedAlarm(home, "Missing", {
     // Each completed copy invokes the rule. EventBridge may lose a value, but then the other copy of the two days still counts.
@@ -174,7 +174,7 @@ function absenceAlarm(home: Construct, completed: CfnRule): void {
   });
 }
 
-/** EventBridge requires an ARN without `:*` at the end. */
+/** Returns the ARN of a log group without `:*` at the end, as EventBridge requires. */
 const arnOf = (logGroup: LogGroup): string =>
   Stack.of(logGroup).formatArn({
     service: "logs",

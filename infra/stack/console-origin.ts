@@ -7,7 +7,7 @@ import { Fn, type Stack } from "aws-cdk-lib/core";
 /** The CloudFront function infra/edge/api-request.js sets this header to the user's IP address, and overwrites a value from the client. */
 export const VIEWER_ADDRESS = "x-viewer-address";
 
-/** CloudFront overwrites a value from the client. */
+/** The header that proves that a request came through the distribution. CloudFront overwrites a value from the client. */
 export const CONSOLE_PROOF = "x-console-proof";
 
 /**

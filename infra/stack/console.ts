@@ -106,8 +106,8 @@ function serve(
 }
 
 /**
- * CloudFront must not cache these errors. By default, it does for ten seconds, even with `no-store`, so users of all companies would get
- * the error of one request. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/custom-error-pages-expiration.html
+ * CloudFront must not cache these errors. By default, it caches an error for ten seconds, even with `no-store`, so users of all companies
+ * would get the error of one request. https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/custom-error-pages-expiration.html
  */
 const uncachedErrors = [400, 403, 404, 405, 414, 500, 501, 502, 503, 504] as const;
 

@@ -168,7 +168,7 @@ const units = ({ tableName: TableName }: Platform["table"]) =>
 const ofFunction = ({ functionName }: LambdaFunction, metricName: string, statistic: string, label: string): Metric =>
   aws("Lambda", metricName, statistic, { FunctionName: functionName }, label);
 
-/** The data stack exports only the URLs of its queues, which end with the name. */
+/** Returns a metric of a queue. The data stack exports only the URLs of its queues, and each URL ends with the queue's name. */
 function ofQueue({ stack }: Watched, queue: Queue, metricName: string, statistic: string, label: string): Metric {
   const isOwn = Stack.of(queue) === stack;
   const QueueName = isOwn ? queue.queueName : Fn.select(4, Fn.split("/", queue.queueUrl));

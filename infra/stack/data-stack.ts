@@ -138,7 +138,7 @@ const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => 
   bulk: 2 * BULK_KEPT_DAYS + 5,
 });
 
-/** The time is short, because an export of a company is a second copy of personal data. */
+/** Days for which an export of a company is kept. They are few, because the export is a second copy of personal data. */
 const COMPANY_EXPORT_DAYS = 30;
 
 /** Allows web pages of these origins to upload and download files with presigned URLs. */
@@ -216,8 +216,8 @@ const uploadNotifications = (queue: Queue) => ({
 });
 
 /**
- * S3 checks the queue's policy when CloudFormation configures the notifications, so the policy must exist before the bucket, and can name
- * only the account.
+ * S3 checks the queue's policy when CloudFormation configures the notifications. So the policy must exist before the bucket, and can name
+ * only the account and not the bucket.
  */
 function allowNotifications(bucket: Bucket, queue: Queue): void {
   const { account } = Stack.of(queue);

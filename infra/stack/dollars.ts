@@ -26,7 +26,7 @@ type Priced = readonly [usage: Metric, dollars: number];
 const GB = 1_000_000_000;
 const gbMillisecond = prices.lambda.gbSecond / 1_000;
 
-/** Send, receive and delete. One request can handle ten messages, so the estimate is an upper bound. */
+/** Requests for one message: send, receive and delete. One request can handle ten messages, so the estimate is an upper bound. */
 const CALLS_FOR_MESSAGE = 3;
 
 /** Returns one metric for each AWS service, without storage and data transfer. */
@@ -61,5 +61,5 @@ function sum(label: string, prefix: string, priced: readonly Priced[]): IMetric 
   });
 }
 
-/** The documentation of metric math does not allow exponents. */
+/** Writes a number without an exponent, because the documentation of metric math does not allow exponents. */
 const decimal = (value: number): string => value.toFixed(15).replace(/0+$/, "");

@@ -108,7 +108,7 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** If CodeDeploy can replace the function step by step, both are the ARN of an alias. Creates this alias, so call it only once. */
+/** Both values are the ARN of an alias if CodeDeploy can replace the function step by step. Creates this alias, so call it only once. */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };

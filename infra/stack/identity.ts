@@ -78,7 +78,7 @@ function createUserPool(scope: Construct, mail: DeployConfig["mail"]): UserPool 
   return pool;
 }
 
-/** The CDK's construct does not accept the ARN of an SES identity. */
+/** Sets the sender of the mails. This code changes the resource itself, because the CDK's construct accepts no ARN of an SES identity. */
 function configureMail(pool: UserPool, mail: DeployConfig["mail"]): void {
   const resource = pool.node.defaultChild;
   if (mail === undefined || !(resource instanceof CfnUserPool)) return;

@@ -12,7 +12,7 @@ import { accept } from "./rules.ts";
 /** The alias points to the current version, and during a deployment also to the new one. */
 const ALIAS = "live";
 
-/** 10 % of the invocations for 5 minutes, then all. */
+/** The new version gets 10 % of the invocations for 5 minutes, and then all. */
 const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 
 /**

@@ -16,7 +16,7 @@ export function useChange<Result, Input = void>({ run, stale, onDone, onError }:
     mutationFn: run,
     onSuccess: async (result, input) => {
       onDone?.(result, input);
-      // React closes the panel in a microtask. An open one would load its deleted record again.
+      // React closes the panel in a microtask. A panel that is still open would load its deleted record again.
       await Promise.resolve();
       for (const first of stale) await queries.invalidateQueries({ queryKey: [first] });
     },

@@ -24,7 +24,7 @@ async function readConfig(): Promise<Config> {
   return response.json();
 }
 
-/** What the console needs to start without a connection. It is deleted when the user signs out. */
+/** The keys in `localStorage` of what the console needs to start without a connection. They are removed when the user signs out. */
 const KEPT = { config: "canvassing-config", me: "canvassing-me" } as const;
 
 /** Reads an answer and keeps it on this device. Without a connection, returns the answer that was kept. */
@@ -72,7 +72,7 @@ export const isAdmin = ({ role }: Me): boolean => role !== "sales";
 
 export const mayManage = ({ permissions }: Me): boolean => permissions.includes("canManageProspects");
 
-/** The users as options of a list: those who may sign in, and the one who is chosen already. Programs are given no work. */
+/** Returns the users as options of a list: active people, and the user `chosen`. Service accounts are left out: they get no work. */
 export function useUserOptions(chosen?: number): readonly (readonly [id: number, name: string])[] {
   const users = useUsers().data ?? [];
   return users

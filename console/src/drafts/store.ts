@@ -35,7 +35,7 @@ export type NewDraft = Pick<StoredDraft, "record" | "field" | "text" | "file" | 
 /** The drafts of one user, in memory and in IndexedDB. */
 export interface Drafts {
   readonly all: () => readonly Draft[];
-  /** Calls the listener after each change, also after a change in another tab. Returns a function that ends this. */
+  /** Calls the listener after each change, also after a change in another tab. Returns a function that removes the listener. */
   readonly subscribe: (listener: () => void) => () => void;
   /** Saves the draft. A text with more code points than `limit` is only in memory. */
   readonly save: (draft: NewDraft, limit: number) => void;
@@ -43,7 +43,7 @@ export interface Drafts {
   readonly drop: (record: string, fields?: readonly string[]) => void;
   /** Deletes all drafts of the user. */
   readonly clear: () => void;
-  /** Resolves when IndexedDB has all changes made before. Never rejects. */
+  /** Resolves when IndexedDB has all changes that were made before this call. Never rejects. */
   readonly written: () => Promise<void>;
   readonly close: () => void;
 }
@@ -79,7 +79,7 @@ export async function openDrafts(issuer: string, user: number): Promise<Drafts> 
     tabs.postMessage({ ...key, draft });
     if (draft?.fault !== undefined) return;
     last = write(opened?.db, key, draft).catch(() => {
-      // A later change has its own result.
+      // If the draft has changed again meanwhile, the later change reports its own failure.
       if (draft !== undefined && all.includes(draft)) replace([...without(key), { ...draft, fault: NOT_WRITTEN }]);
     });
   };

@@ -103,7 +103,7 @@ const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric" });
 /** Hours at which people are usually at home. */
 const HOURS = [10, 15, 18];
 
-/** Returns the usual hours of today, tomorrow and the next Saturday that are still to come, with their names. */
+/** Returns the times at `HOURS` today, tomorrow and next Saturday that are still to come, each with a text such as `Today 3 PM`. */
 export function usualTimes(now: Date): [text: string, time: Date][] {
   const saturday = (6 - now.getDay() + 7) % 7;
   const days = [...new Set([0, 1, saturday < 2 ? saturday + 7 : saturday])];

@@ -13,9 +13,9 @@ import { metresBetween, type Position } from "./distance.ts";
 import { type Door, titleOf } from "./door.ts";
 import style from "./field.module.css";
 
-/** More statuses need one more tap. */
+/** Number of statuses that are shown at once. The others need one more tap. */
 const FIRST_STATUSES = 8;
-/** A double tap takes less time. Its second tap must not change the door that the first tap has opened. */
+/** Milliseconds for which a new door ignores taps on its statuses, so that it gets no second tap of a double tap on the last door. */
 const SETTLED_MS = 400;
 
 interface DoorProps {
@@ -42,7 +42,7 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
   const isStoring = useRef(false);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    // The button that had the focus has gone with the last door.
+    // If the focus was on a button of the last door, it is lost. The heading of this door then gets the focus.
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
     const timer = setTimeout(() => setSettled(true), SETTLED_MS);
     return () => clearTimeout(timer);
@@ -139,7 +139,7 @@ function NewNote({ door, onNote }: Pick<DoorProps, "door" | "onNote">) {
   );
 }
 
-/** The service of maps that the device has for such links. */
+/** Returns the URL of the directions to a door in Google Maps. */
 const directionsTo = ([lng, lat]: Position): string =>
   `https://www.google.com/maps/dir/?api=1&destination=${lat},${lng}`;
 

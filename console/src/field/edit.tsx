@@ -34,7 +34,7 @@ const keyboards: Partial<Record<Name, "tel" | "email">> = {
   secondaryPhoneNumber: "tel",
   emailAddress: "email",
 };
-/** Texts longer than every limit of the service are not kept as drafts. */
+/** Maximum characters of a text that is kept as a draft. No limit of the service for these texts is larger. */
 const LONGEST = limits.addressLine;
 
 type Texts = Readonly<Record<Name, string>>;

@@ -34,7 +34,7 @@ export function Find({ doors, from, onOpen, onClose }: DoorsProps) {
   );
 }
 
-/** Each word must begin a word of the door's texts. */
+/** Returns a test for doors. Each of the words must be the beginning of a word in the door's texts. */
 const matching = (words: readonly string[]) => (door: Door) => {
   const { name, address, phoneNumber, secondaryPhoneNumber, emailAddress, notes } = door;
   const phones = [phoneNumber, secondaryPhoneNumber].flatMap((phone) => [phone, phone?.replace(/\D/g, "")]);

@@ -1,6 +1,6 @@
 /**
- * Keeps the street map of the user's territories on this device, so that the field mode has streets without a connection. The service worker
- * answers requests of the map with these files (console/service-worker.js).
+ * Keeps the street map of the user's territories on this device, so that the field mode has streets without a connection. The service
+ * worker (console/service-worker.js) answers requests for the map with these files.
  */
 import { useQuery } from "@tanstack/react-query";
 import type { Territory } from "canvassing-client/api";
@@ -10,7 +10,7 @@ import { type Bounds, boundsOf } from "../map/features.ts";
 import { schemeOf } from "../shell/theme.ts";
 import { STREETS_CACHE, useCopy } from "./phone.ts";
 
-/** From these zooms, a map can draw all larger ones: providers have no tiles above 14. */
+/** The zooms of the kept tiles. A map draws all larger zooms from the tiles of zoom 14, because providers have no tiles above it. */
 const ZOOMS = [10, 11, 12, 13, 14];
 const MOST_TILES = 1_500;
 export const MOST_STREETS_BYTES = 50_000_000;
@@ -24,7 +24,7 @@ export interface KeptStreets {
   readonly isCut: boolean;
 }
 
-/** Keeps the streets after each download of the user's doors, at most once a day. Returns undefined until this has ended. */
+/** Keeps the streets after each download of the user's doors, at most once a day. Returns undefined until it has kept them. */
 export function useKeptStreets(): KeptStreets | undefined {
   const config = useConfig().data;
   const url = config?.basemap?.[schemeOf()];
@@ -70,12 +70,12 @@ async function keepStreets(styleUrl: string, territories: readonly Territory[]):
   return { tiles, bytes, isCut: tiles < all.size };
 }
 
-/** Returns a file of the cache, and loads it if it is missing. A file that may have changed is loaded again. */
+/** Returns the file with this URL from the cache. First loads it into the cache if it is missing there or may have changed. */
 async function kept(cache: Cache, url: string, mayChange: boolean): Promise<Response> {
   const found = mayChange ? undefined : await cache.match(url);
   if (found !== undefined) return found;
   const response = await fetch(url);
-  // Some providers have no tile where there is nothing to draw.
+  // 404 is no failure, because some providers have no tile where there is nothing to draw.
   if (!response.ok && response.status !== 404) throw new Error(`${url}: ${response.status}`);
   await cache.put(url, response.clone());
   return response;

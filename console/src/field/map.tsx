@@ -25,7 +25,7 @@ import type { Measured } from "./position.ts";
 const FINGER_PX = 22;
 const LONG_PRESS_MS = 600;
 const WALK_ZOOM = 17;
-/** A door that is nearer than this is shown together with the position that the map follows. */
+/** Metres. A map that follows the user also shows the selected door if it is nearer than this. */
 const SEEN_M = 400;
 const MARGINS = { top: 64, left: 48, right: 48 };
 /** From this zoom on, the map shows each building. */
@@ -115,7 +115,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     else map.fitBounds([...both], { maxZoom: WALK_ZOOM, padding: { ...MARGINS, bottom: innerHeight / 2 } });
   }, [map, me, isFollowing, lng, lat]);
   const ready = (made: MapLibre): void => {
-    // On a slow phone, each frame takes a tenth of a second. A map that begins at the door and with its pins needs fewer of them.
+    // On a slow phone, each frame takes a tenth of a second. A map that begins at the door and with its pins needs fewer frames.
     if (selected?.position !== undefined) moveTo(made, selected.position, false);
     addLayers(made, pins);
     begun.current = { place: `${lng},${lat}`, pins };
@@ -132,10 +132,10 @@ function moveTo(map: MapLibre, position: Position, animate = true): void {
   map.easeTo({ center: [...position], offset, zoom: isVisible ? map.getZoom() : WALK_ZOOM, animate });
 }
 
-/** The whole zoom for which the clusters are made. They do not overlap at a larger one either. */
+/** Returns the integer zoom for which the clusters are made. Clusters that do not overlap at a zoom do not overlap at a larger one. */
 const levelOf = (map: MapLibre): number => Math.min(PIN_ZOOM, Math.floor(map.getZoom()));
 
-/** Its doors are counted by the colours of their statuses. */
+/** The doors at one place. `byStatus` counts them by the colours of their statuses. */
 interface Building extends Cluster {
   readonly position: Position;
   readonly doors: readonly Door[];
@@ -160,12 +160,12 @@ function buildingsOf(doors: readonly Door[]): Building[] {
 function shownAt(buildings: readonly Building[], zoom: number): { pins: Feature[]; clusters: Cluster[] } {
   if (zoom >= PIN_ZOOM) return { pins: buildings.map(pinOf), clusters: [] };
   const shown = new Set<Cluster>(withoutOverlaps(buildings, zoom));
-  // What is left in the set are the clusters of several buildings.
+  // `delete` removes each single building from the set. The clusters of several buildings are left.
   const pins = buildings.flatMap((building, i) => (shown.delete(building) ? pinOf(building, i) : []));
   return { pins, clusters: [...shown] };
 }
 
-/** A building has the colour and the first letter of its status, or the number of its units. */
+/** Returns the pin of a building: the colour and the first letter of its status, or the number of its doors if it has several. */
 function pinOf({ position: [lng, lat], byStatus, doors }: Building, building: number): Feature {
   const [color, ...others] = Object.keys(byStatus);
   const text = doors.length > 1 ? `${doors.length}` : (at(doors, 0).status?.value.slice(0, 1) ?? "");
@@ -181,7 +181,7 @@ function pixels(
 }
 
 const onlyPoints: ExpressionSpecification = ["==", ["geometry-type"], "Point"];
-/** Larger from zoom 15 on, where a rep walks. */
+/** Returns the radius of a pin in pixels. It grows up to zoom 15, from which on a rep walks. */
 const pinRadius = (extra = 0): ExpressionSpecification => [
   "interpolate",
   ["linear"],

@@ -104,7 +104,7 @@ function Field() {
     setDirection(directionOf(door?.place, next.place, direction));
     setKey(next.key);
   };
-  /** A user who has opened another door while the change was stored stays there. */
+  /** Opens the next door of the walk. If the user has opened another door while the change was stored, that door stays open. */
   const goOn = (from: Door): void => {
     visited.current.add(from.key);
     const step = nextStop(doors, from, direction, isOpen);
@@ -121,9 +121,9 @@ function Field() {
     const change = (currentStatusId: number | null) =>
       phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } });
     const before = at.status?.id ?? null;
-    // The undo of an earlier door would be taken for that of this door.
+    // Remove the message of the earlier door. A user would take its undo button for the undo of this door's change.
     dismiss(notice.current);
-    // The next door says that the change is safe, so it appears when this device has stored the change.
+    // To the user, the next door means that the change is safe. So it appears only when this device has stored the change.
     await change(status.id);
     notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
       change(before).catch(notifyFailed);

@@ -46,9 +46,9 @@ export interface Phone {
 
 /** The field mode holds all prospects of the user in memory, so their number is limited. */
 export const MOST_DOORS = 20_000;
-/** The service worker knows the same name. */
+/** The name of the cache for the street map. console/service-worker.js contains the same name. */
 export const STREETS_CACHE = "canvassing-streets";
-/** Changed records are shown after this time, because the pages of a download follow one another closely. */
+/** Milliseconds after which changed records are shown, all at once, because the pages of a download follow one another closely. */
 const SETTLE_MS = 200;
 const SYNC_EVERY_MS = 60_000;
 
@@ -59,7 +59,7 @@ const walkName = (database: string): string => `${database} walk`;
 export async function openPhone(issuer: string, user: number): Promise<Phone> {
   const name = databaseName(issuer, user);
   const stored = await indexedDbStore(name);
-  // A sync that ended while the copy was deleted may have left its time here. A new copy has no cursor.
+  // If a sync ended while an earlier copy was deleted, its time may still be stored. A new copy has no cursor, and ignores this time.
   const { cursor, generation } = await stored.state();
   const isNew = cursor === null && generation === 0;
   const view = createView(isNew ? undefined : Number(localStorage.getItem(contactName(name))) || undefined);
@@ -68,7 +68,7 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
   const read = async (): Promise<void> => {
     const before = commits;
     const [records, outbox] = [await recordsOf(stored), await stored.outbox()];
-    // A commit of this tab has more than what was read before it.
+    // If this tab has committed meanwhile, the result of the read may lack the commit, so read again.
     await (commits === before ? view.replace(records, outbox) : read());
   };
   // Another tab of this user has changed the copy.
@@ -88,7 +88,7 @@ export async function openPhone(issuer: string, user: number): Promise<Phone> {
       return isWritten;
     },
   };
-  // The name of this file changes with its content.
+  // The client gets the name of this file as the release of the app, because the name changes with the content.
   const client = offlineClient({ api, store, release: new URL(import.meta.url).pathname, maxAttempts: 3 });
 
   async function sync(): Promise<void> {
@@ -189,7 +189,7 @@ function createView(lastContactMs: number | undefined) {
       for (const record of all) records.all.set(nameOf(record), record);
       showRecords(outbox);
     },
-    /** True if the device would have too many prospects. A complete new copy replaces the old one, which is not counted. */
+    /** Returns true if the commit would give the device too many prospects. If it belongs to a new copy, the old copy is not counted. */
     isTooMuch: ({ put = [] }: Commit): boolean => {
       const ids = new Set(put.flatMap(({ type, id }) => (type === "prospects" ? id : [])));
       if (ids.size === 0) return false;
@@ -208,7 +208,7 @@ function createView(lastContactMs: number | undefined) {
       }
       for (const [key, { generation }] of records.all) if (generation < removeBelow) records.all.delete(key);
       const isNew = timer !== 0 || put.length + remove.length > 0;
-      // A change leaves the outbox when its record has come. Shown without the record, the door would have its old status for a moment.
+      // A change leaves the outbox when its record has come. Show both at once, or the door would have its old status for a moment.
       if (isNew && outbox.length < copy.outbox.length) showRecords(outbox);
       else {
         if (isNew && timer === 0) timer = window.setTimeout(() => showRecords(copy.outbox), SETTLE_MS);
@@ -221,7 +221,7 @@ function createView(lastContactMs: number | undefined) {
 
 const nameOf = ({ type, id }: { readonly type: string; readonly id: number }): string => `${type}/${id}`;
 
-/** Opens the copy if this device has one. */
+/** Opens the copy. Returns undefined if this device has none. */
 export async function existingPhone(issuer: string, user: number): Promise<Phone | undefined> {
   const name = databaseName(issuer, user);
   const isThere = (await indexedDB.databases()).some((database) => database.name === name);

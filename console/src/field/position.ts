@@ -10,8 +10,8 @@ export interface Measured {
 }
 
 /**
- * Returns undefined while it is not wanted or not known. Calls `onDenied` if the browser does not give the position to this page. The next
- * request then needs `isWanted` to become true again.
+ * Returns the measured position. Returns undefined while `isWanted` is false or the position is not known. Calls `onDenied` if the browser
+ * does not give the position to this page. The browser is then asked again only after `isWanted` has become true again.
  */
 export function usePosition(isWanted: boolean, onDenied: () => void): Measured | undefined {
   const [measured, setMeasured] = useState<Measured>();

@@ -4,7 +4,7 @@ import style from "./sheet.module.css";
 
 export type Height = "peek" | "half" | "full";
 const heights: readonly Height[] = ["peek", "half", "full"];
-/** A shorter movement is a press. */
+/** Pixels. A shorter movement of the handle is a press and no drag. */
 const DRAG_PX = 12;
 
 interface SheetProps {

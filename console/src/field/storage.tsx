@@ -14,7 +14,7 @@ const isInstalled = (): boolean => matchMedia("(display-mode: standalone)").matc
 /** Other browsers on iPhones are Safari too, but only Safari itself can install a page. Chrome and Edge also name Safari. */
 const isSafari = (): boolean => /^((?!chrome|chromium|android|edg).)*safari/i.test(navigator.userAgent);
 
-/** The browser's offer to install the page. Undefined if it makes none. */
+/** The browser's offer to install the page. Undefined if the browser makes no offer. */
 let offer: (() => Promise<unknown>) | undefined;
 addEventListener("beforeinstallprompt", (event) => {
   // Without this, some browsers show their own banner at once.
@@ -24,7 +24,7 @@ addEventListener("beforeinstallprompt", (event) => {
   };
 });
 
-/** `waiting` is the number of changes that wait. */
+/** `waiting` is the number of changes that wait to be sent. */
 export function StorageState({ waiting, streets }: { waiting: number; streets: KeptStreets | undefined }) {
   const [isOffered, setOffered] = useState(offer !== undefined);
   const state = useQuery({

@@ -82,7 +82,7 @@ function alongStreet<S extends Stop>(open: readonly S[], from: S, direction: Dir
   const side = street.filter(({ place }) => isSameSide(place));
   const ahead = side.find(({ place }) => direction * byNumber(place, here) > 0);
   if (ahead !== undefined) return { stop: ahead.stop, direction };
-  // Doors that were left out on this side come last.
+  // Doors on this side that the walk has passed without a visit come after the doors on the other side.
   const opposite = street.filter(({ place }) => !isSameSide(place));
   const [first, last] = opposite.length > 0 ? [opposite[0], opposite.at(-1)] : [undefined, side.at(-1)];
   if (last === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** What waits to be sent, when this device last had everything, and the changes about which the user has to decide. */
+/** Shows which changes wait to be sent, when this device was last up to date, and about which changes the user has to decide. */
 import type { Entry } from "canvassing-client/store";
 import { useState } from "react";
 import { signIn } from "../api/client.ts";

@@ -7,7 +7,7 @@ export interface Walk {
   readonly visited: readonly string[];
 }
 
-/** More doors than a rep visits on a day. */
+/** Maximum number of stored keys. A rep visits fewer doors on a day. */
 const MOST = 1_000;
 
 export function storedWalk(name: string, now: Date): Walk {

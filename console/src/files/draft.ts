@@ -6,12 +6,12 @@ import type { ImportOptions, ImportOutcome } from "./import-request.ts";
 /** Maximum bytes of a file that the browser keeps. */
 export const KEPT_BYTES = 1_000_000;
 export const RECORD = "import";
-/** More than the characters of all columns with their samples and a mapping. */
+/** Maximum characters of the text of a draft. The JSON of all columns, with their samples and a mapping, is shorter. */
 export const LIMIT = 250_000;
 
 type Columns = NonNullable<ImportOutcome["columns"]>;
 
-/** A draft with a file that is too large keeps only these of it. */
+/** What the text of a draft contains. If the file is larger than `KEPT_BYTES`, the draft has only this text. */
 interface Kept {
   readonly name: string;
   readonly options: ImportOptions;
@@ -37,7 +37,7 @@ export const keptIn = ({ text }: Draft): Kept => JSON.parse(text);
 
 /**
  * Adds the columns that the dry run has not read. Columns of earlier dry runs stay, because the service shows samples only while it knows
- * none of the columns. In `ignoredColumns`, long headers are shortened, and an empty one means columns without a header.
+ * none of the columns. In `ignoredColumns`, long headers are shortened, and an empty header stands for columns without a header.
  */
 export function withUnread(chosen: Chosen, { columns = chosen.columns, ignoredColumns }: ImportOutcome): Chosen {
   const known = new Set(["", ...columns.map(({ header }) => header.slice(0, limits.ignoredColumn))]);

@@ -54,7 +54,7 @@ function next(place: Place, character: string, delimiter: string): Place {
   return "plain";
 }
 
-/** Yields the pieces with the delimiter of the file, and without a first line such as `sep=;`. */
+/** Yields the pieces of the file's text with the delimiter of the file, and without a first line such as `sep=;`. */
 async function* delimited(pieces: AsyncIterable<string>): AsyncGenerator<{ piece: string; delimiter: string }> {
   let beginning = "";
   let delimiter: string | undefined;

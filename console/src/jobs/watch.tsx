@@ -23,7 +23,7 @@ const useJob = (id: number) =>
   });
 
 /**
- * The ids of jobs whose end the page has not seen yet. When the page reads one of these jobs and it has ended, the page must load the
+ * The ids of jobs whose end the page has not seen yet. When the page reads such a job and the job has ended, the page must load the
  * prospects again. `watchJob` adds a new job at once, because a short job may end before the page reads it for the first time.
  */
 const running = new Set<number>();

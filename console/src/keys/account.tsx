@@ -16,7 +16,7 @@ import { type Action, ActionDialog, NewKeyDialog } from "./key-dialogs.tsx";
 import { daysLeft, isLive, useAccount, useKeys } from "./keys.ts";
 import { linesOf } from "./scopes.ts";
 
-/** The service reminds admins for the first time so many days before a key ends. */
+/** The service first reminds admins this many days before a key ends. */
 const SOON_DAYS = 14;
 
 type Dialog = "key" | "edit" | "delete" | { readonly action: Action; readonly apiKey: ApiKey };
@@ -117,7 +117,7 @@ const shown: readonly Column<ApiKey>[] = [
   { id: "used", header: "Last used", cell: ({ lastUsedAt }) => (lastUsedAt ? <Time iso={lastUsedAt} /> : "Never") },
 ];
 
-/** A key can be taken over even if it has ended, because it may have ended for want of a creator. */
+/** A key can be taken over even if it has ended, because it may have ended for the reason that it no longer had a creator. */
 const isPossible = (action: Action, key: ApiKey): boolean =>
   action === "Take over" ? key.orphanedAt !== null : isLive(key) && (action === "Revoke" || key.replacedBy === null);
 

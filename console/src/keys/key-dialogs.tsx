@@ -16,7 +16,7 @@ import { scopeTexts } from "./scopes.ts";
 const MOST_DAYS = limits.keyMsMax / DAY_MS;
 const keyTexts = { secretTitle: "The new key", what: "key", use: "A program sends it as its Bearer token." } as const;
 
-/** Returns the last of so many days, which begin with today, as the value of an input of the type `date`. */
+/** Returns the last of `days` days, of which today is the first, as the value of an input of the type `date`. */
 const lastOf = (days: number): string => localTime(Date.now() + (days - 1) * DAY_MS).slice(0, 10);
 
 export function NewKeyDialog({ account: { id, name }, onClose }: { account: ServiceAccount; onClose: () => void }) {
@@ -91,7 +91,7 @@ const overlaps = [
   [limits.keyOverlapSeconds, "For 7 days"],
 ] as const;
 
-/** What happens, and the text of the button. */
+/** For each action, the text that says what it does, and the text of its button. */
 const actions = {
   Rotate: ["The new key may do the same, and works for as long as this one did when it was new.", "Make a new key"],
   Revoke: [

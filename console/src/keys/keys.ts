@@ -23,6 +23,6 @@ export const stale = ["service-accounts", "users"];
 
 export const DAY_MS = 86_400_000;
 
-/** Days until a key ends, rounded up. Not above zero if the key has ended. */
+/** Returns the days until a key ends, rounded up. The number is not above zero if the key has ended. */
 export const daysLeft = ({ expiresAt }: ApiKey): number => Math.ceil((Date.parse(expiresAt) - Date.now()) / DAY_MS);
 export const isLive = (key: ApiKey): boolean => daysLeft(key) > 0;

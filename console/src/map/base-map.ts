@@ -1,6 +1,6 @@
 /**
- * The base map below the records: the streets of the deployment's provider, or the console's own outline where the provider does not
- * answer. It is loaded after the records, which need no streets.
+ * The base map below the records: the streets of the deployment's provider, or the console's own outline if there is no provider or if it
+ * does not answer. The base map is loaded after the records, which need no streets.
  */
 import type { LayerSpecification, Map as MapLibre, StyleSpecification } from "maplibre-gl";
 import { useEffect, useState } from "react";
@@ -14,7 +14,7 @@ const PREFIX = "base ";
 const ANSWER_MS = 10_000;
 const RETRY_MS = 60_000;
 
-/** Returns true if the provider does not answer. It is asked again each minute, and when the connection is back. */
+/** Adds the base map. Returns true while the provider does not answer. It is asked again each minute, and when the connection is back. */
 export function useBaseMap(map: MapLibre | undefined, config: Config | undefined): boolean {
   const [isMissing, setMissing] = useState(false);
   const [attempt, setAttempt] = useState(0);

@@ -20,7 +20,7 @@ const START: LngLatBoundsLike = [-125, 24, -66, 50];
 const PADDING_PX = 48;
 /** Maximum zoom when the map moves to its records. Without it, the map would zoom in to the limit if there is only one prospect. */
 const CLOSEST_ZOOM = 16;
-/** The URL gets the place of the map when the map has stayed there for this time. Browsers refuse more than ten changes of the URL a second. */
+/** Milliseconds for which the map must stay at a place until the URL gets it. Browsers refuse more than ten changes of it a second. */
 const PAUSE_MS = 250;
 /** Milliseconds in which a label appears. Users who have asked for less motion see it at once. */
 const FADE_MS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 300;
@@ -38,7 +38,7 @@ interface CanvasProps {
   readonly onReady: (map: MapLibre) => void;
 }
 
-/** Other colours need a new map, because the layers of the page and their images have the colours of the moment. */
+/** A change of the page's colours makes a new map, because layers and their images keep the colours with which they were made. */
 export const Canvas = (props: CanvasProps) => <ColoredCanvas key={useScheme()} {...props} />;
 
 function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onReady }: CanvasProps) {
@@ -113,7 +113,7 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
     addEventListener("popstate", restore);
     const listening = [
       // The map becomes smaller when the filters appear, or when a prospect opens beside it. MapLibre keeps the center and the zoom, so
-      // records at the edge would no longer be visible. The map is therefore fitted to the bounds again, unless somebody has moved it since.
+      // records at the edge would no longer be visible. The map is therefore fitted to the bounds again, unless the user has moved it.
       map.on("resize", () => {
         if (cameraOf(map) === fitted) fitted = fit();
       }),

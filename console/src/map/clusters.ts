@@ -12,7 +12,7 @@ export interface Cluster {
 /** The width in pixels of the whole map at zoom 0. */
 const WORLD_PX = 512;
 const GAP_PX = 2;
-/** More than the cells from north to south. */
+/** The step in a cell's number from one column to the next. It is more than the number of cells from north to south. */
 const ROW = 2 ** 25;
 const NEIGHBOURS = [-ROW, 0, ROW].flatMap((right) => [right - 1, right, right + 1]);
 
@@ -20,8 +20,8 @@ const NEIGHBOURS = [-ROW, 0, ROW].flatMap((right) => [right - 1, right, right + 
 export const radiusOf = (count: number): number => 13 + 2.5 * Math.log10(count);
 
 /**
- * Returns clusters that do not overlap at this zoom. Their counts add up to those of the given ones. One that is far enough from all others
- * is returned as it is.
+ * Returns clusters that do not overlap at this zoom. The sum of their counts equals that of the given clusters. A cluster that is far
+ * enough from all others is returned as it is.
  */
 export function withoutOverlaps(clusters: readonly Cluster[], zoom: number): Cluster[] {
   const scale = WORLD_PX * 2 ** zoom;

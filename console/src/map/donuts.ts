@@ -23,7 +23,7 @@ export function useProspectTiles(
 ): TileState {
   const statuses = useStatuses().data;
   const last = useRef<{ map: MapLibre; text: string }>(undefined);
-  // The clusters are drawn again with the colours.
+  // When the statuses arrive, draw the clusters again, because the donuts have the colours of the statuses.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the effect must run when the statuses arrive
   useEffect(() => {
     if (map !== undefined && !isRemoved(map)) map.triggerRepaint();
@@ -35,7 +35,7 @@ export function useProspectTiles(
       const colors = new Map(statuses?.map(({ id, color }) => [`status_${id}`, color]));
       const found = source === undefined ? [] : withoutOverlaps(clustersIn(map, source), map.getZoom());
       const features = donutsOf(map, found, (name) => colors.get(name) ?? NO_STATUS);
-      // The map draws new data, and would then ask for the clusters again without end.
+      // After `setData`, the map draws and calls this function again. So set only data that has changed, or the calls would never end.
       const text = JSON.stringify(features);
       if (last.current?.map !== map || text !== last.current.text) setData(map, CLUSTERS, collection(features));
       last.current = { map, text };
@@ -45,7 +45,7 @@ export function useProspectTiles(
 
 function clustersIn(map: MapLibre, source: string): Cluster[] {
   const found = map.querySourceFeatures(source, { sourceLayer: "clusters" });
-  // A tile occurs several times if the map shows several worlds.
+  // A tile occurs several times if the map is so wide that it shows the world several times.
   return [...new Map(found.map((feature) => [feature.properties.key, clusterOf(feature)])).values()];
 }
 

@@ -89,7 +89,7 @@ function ringOf(draw: TerraDraw, id: string | number): number[][] | undefined {
   return geometry?.type === "Polygon" ? geometry.coordinates[0] : undefined;
 }
 
-/** When the colours of the page change, another map replaces the one of the drawing. */
+/** Ends the drawing. If its map was removed, because a change of the page's colours has made another map, does nothing. */
 function stop(map: MapLibre, draw: TerraDraw): void {
   if (!isRemoved(map)) draw.stop();
 }

@@ -49,12 +49,12 @@ export function addClusters(map: MapLibre): void {
   });
 }
 
-/** The places of a name above its point, near and far, in the size of a letter. */
+/** The possible places of a territory's name above its point, near the point and farther away, in units of the letter size. */
 const namePlaces = [-0.9, -2.4].flatMap((y) =>
   ["bottom", "bottom-left", "bottom-right"].flatMap((anchor): (string | [number, number])[] => [anchor, [0, y]]),
 );
 
-/** Adds what maps of tiles show in addition to them: the names of territories, clusters, the mark around the open prospect, and the selected area. */
+/** Adds what a map shows besides its tiles: names of territories, clusters, the mark around the open prospect, and the selected area. */
 export function prepareLayers(map: MapLibre): void {
   for (const id of order) map.addLayer({ id, type: "background", layout: { visibility: "none" } });
   for (const id of ["territory-names", "open-prospect"]) map.addSource(id, { type: "geojson", data: empty });

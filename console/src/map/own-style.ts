@@ -51,7 +51,7 @@ export const firstStyle = (scheme: Scheme): StyleSpecification => ({
   ],
 });
 
-/** Adds the outline of the land, and these streets, below the streets of a provider. */
+/** Adds the outline of the land and the lines in `streets`, below the streets of a provider. */
 export function addOutline(map: MapLibre, scheme: Scheme, streets: FeatureCollection | null): void {
   if (map.getSource("land") !== undefined) return;
   const { sea, land, coast, street, text } = colours[scheme];

@@ -25,7 +25,7 @@ import { type ClickedTerritory, clickedTerritory, useTerritoriesOn } from "./ter
 import { idOf } from "./tiles.ts";
 import { useView } from "./view.ts";
 
-// The code of what a user opens is loaded after the first prospects.
+// The code of the parts that a user opens is loaded when they are first shown, so that it does not delay the prospects.
 const MapTable = lazily(async () => (await import("./table.tsx")).MapTable);
 const Lasso = lazily(async () => (await import("./select.tsx")).Lasso);
 const Frame = lazily(async () => (await import("./select.tsx")).Frame);

@@ -214,7 +214,7 @@ type Shown = keyof Pick<ProspectDetail, "currentStatus" | "assignedTo">;
  */
 const OLDEST = 1;
 
-/** Throws an error if the member is no longer `changedTo`. Other changes of the prospect do not matter. */
+/** Undoes a change. Throws an error if the member `shown` no longer has the id `changedTo`. Other changes of the prospect do not matter. */
 async function undoChange(id: number, fields: ProspectPatch, shown: Shown, changedTo: number | null): Promise<void> {
   for (let baseVersion = OLDEST; ; ) {
     const operation = { opId: randomUuid(), type: "prospect.update" as const, id, fields, baseVersion };

@@ -63,7 +63,7 @@ export function Notes({ prospect }: { prospect: ProspectDetail }) {
   );
 }
 
-/** More than the characters of a local time, such as `2030-05-06T10:30`. */
+/** Maximum characters of a time in a draft. A local time such as `2030-05-06T10:30` has fewer. */
 const LOCAL_TIME = 40;
 
 const kinds: BadgeKinds = { scheduled: "plain", completed: "good", cancelled: "warn", no_show: "bad" };

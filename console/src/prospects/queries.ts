@@ -6,7 +6,7 @@ import type { Filter } from "./filter.ts";
 /** The maximum page size of the API. */
 export const LARGEST_PAGE = 500;
 
-/** The filters, and the part of the map in which the prospects must be, as `west,south,east,north`. */
+/** The filters, and `bbox`: the part of the map in which the prospects must be, as `west,south,east,north`. */
 export type PlacedFilter = Filter & { readonly bbox?: string };
 
 export const useProspects = (filter: PlacedFilter, page: number, pageSize: number) =>

@@ -1,4 +1,4 @@
-/** Registers the service worker, with which the console starts without a connection, or removes it if the deployment has switched it off. */
+/** Registers the service worker, which starts the console without a connection. Removes it if the deployment has switched it off. */
 const URL_OF_WORKER = "/sw.js";
 
 const policy = window.trustedTypes?.createPolicy("service-worker", {

@@ -69,7 +69,7 @@ const isElsewhere = ({ target }: KeyboardEvent): boolean =>
   document.querySelector("dialog[open]") !== null ||
   (target instanceof Element && target.closest("input:not([type=checkbox]), textarea, select") !== null);
 
-/** Moves the focus to the next row of the table, or to the row before. If the panel of a row is open, opens that of the other row. */
+/** Moves the focus to the next or the previous row. If no row has the focus but a panel is open, also opens the panel of the new row. */
 function moveTo(step: 1 | -1): void {
   const openers = [...document.querySelectorAll<HTMLElement>("main tr .open")];
   const find = (selector: string): number => openers.findIndex((one) => one.closest(selector) !== null);

@@ -6,13 +6,13 @@ import { answer, api } from "../api/client.ts";
 import { useDraft } from "../drafts/draft.tsx";
 import { POLYGON, textOf } from "./corners.ts";
 
-/** More than the characters of a corner: two coordinates with six decimal places. */
+/** Maximum characters of a corner in a draft. Two coordinates with six decimal places have fewer. */
 const CORNER = 32;
 const CORNERS = limits.polygonPointsMax * CORNER;
-/** More than the digits of an id. */
+/** Maximum characters of an id in a draft. Each id has fewer digits. */
 const ID = 20;
 
-/** A new territory whose corners the user types has another draft than one that the user draws. */
+/** What is edited. A new territory whose corners the user types has a different draft from one that the user draws. */
 export type Edited = Territory | "typed" | "drawn";
 
 export function useTerritoryDraft(edited: Edited) {

@@ -3,7 +3,7 @@ import { useEffect, useEffectEvent } from "react";
 
 let held: { readonly href: string; readonly ask: () => void } | undefined;
 
-/** Call this before the router begins to listen. Its listener would show the other page, and the one that asks would be gone. */
+/** Call this before the router adds its listener. That listener would show another page in place of the page that asks. */
 export const watchBack = (): void =>
   addEventListener("popstate", (event) => {
     if (held === undefined) return;

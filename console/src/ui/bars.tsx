@@ -13,7 +13,7 @@ interface Bar {
 interface BarsProps {
   readonly label: string;
   readonly bars: readonly Bar[];
-  /** If it is known, each bar also has its share of it. */
+  /** The number of which each bar also shows its share. If it is undefined, no shares are shown. */
   readonly total?: number;
 }
 

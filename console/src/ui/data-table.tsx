@@ -67,7 +67,7 @@ const roles = {
   cell: { role: "cell" },
 } as const;
 
-/** A table with more columns leaves minor ones out earlier. */
+/** A table with more columns leaves out its minor columns already at a larger width. */
 const MANY_COLUMNS = 7;
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });

@@ -20,7 +20,7 @@ interface MenuProps {
   readonly onChoose: (value: number | null) => void;
 }
 
-/** Letters that the user types without a longer pause are the beginning of an entry. */
+/** Milliseconds. Letters that the user types without a longer pause are together the beginning of an entry. */
 const PAUSE_MS = 700;
 
 export function Menu({ choices, value, button, onChoose }: MenuProps) {

@@ -98,7 +98,7 @@ class Boundary extends Component<PartProps, { readonly error?: Error }> {
     const { what, children } = this.props;
     const { error } = this.state;
     if (error === undefined) return children;
-    // React and browsers keep the failure of code until the page is loaded again.
+    // If code could not be loaded, React and browsers repeat the failure until the page is loaded again.
     return what !== undefined && <Failure what={what} error={error} retry={() => location.reload()} />;
   }
 }

@@ -42,7 +42,7 @@ export function UsersPage() {
   );
 }
 
-/** A disabled person can be enabled again. A service account that is not active is deleted. */
+/** Disabled people are shown, because they can be enabled again. A service account that is not active is deleted, and not shown. */
 const isShown = ({ type, isActive }: User): boolean => type !== "service" || isActive;
 
 const shown: readonly Column<User>[] = [

@@ -8,7 +8,7 @@ import { Checks, Field, Input } from "../ui/field.tsx";
 import { SecretDialog } from "../ui/secret-dialog.tsx";
 import { useEventTypes } from "./queries.ts";
 
-/** More than the characters of the list of all events. */
+/** Maximum characters of the chosen events in the draft. The list of all events has fewer. */
 const LIST = 2_000;
 
 export const secretTexts = { what: "secret", use: "Receivers check the signature with this secret." } as const;

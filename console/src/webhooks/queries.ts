@@ -81,7 +81,7 @@ const asMessage = {
 
 export type EventName = NonNullable<TestRequest["event"]>;
 
-/** The service accepts each name of its own list of event types. */
+/** Returns true if the service's list of event types has the name, because the service then accepts it. */
 export const isEventName = (name: string, types: readonly EventType[]): name is EventName =>
   types.some(({ event }) => event === name);
 

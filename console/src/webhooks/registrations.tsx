@@ -120,9 +120,9 @@ const columnsOf = (open: (dialog: Dialog) => void): readonly Column<Registration
   },
 ];
 
-/** In place of conditions: the form cannot show the filter. */
+/** The text of the draft instead of conditions, if the form cannot show the filter as conditions. */
 const FIXED = "fixed";
-/** Characters of all conditions. */
+/** Maximum characters of all conditions in the draft. */
 const CONDITIONS = 10_000;
 
 interface FormProps {

@@ -16,7 +16,7 @@ export const must = (what: string) => ({
 
 const DECIMAL = /^\d{1,15}(?:\.\d{1,15})?$/;
 
-/** Decimal digits as text or JSON. An empty text is no number, although JavaScript converts it to 0. `what` is for the error message. */
+/** Accepts a number, or decimal digits as text. Refuses an empty text, which JavaScript converts to 0. `what` is for the error message. */
 export const numeric = (what: string, accepts: (value: number) => boolean) =>
   z.pipe(
     z.custom<number | string>(

@@ -7,8 +7,8 @@ import { messageOf } from "./error.ts";
 export class WrongUsage extends Error {}
 
 /**
- * Parses the arguments. With `--help`, prints `usage` and ends the process. `usage` begins with the command. Throws WrongUsage, with one line
- * that names the fault and this command, if the arguments are wrong.
+ * Parses the arguments. With `--help`, prints `usage`, which begins with the command, and ends the process. If the arguments are wrong,
+ * throws WrongUsage with one line that names the fault and the command.
  */
 export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   options: T,
@@ -33,7 +33,7 @@ export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly
   return values;
 }
 
-/** Node.js would use the last value of a repeated option, and an operator may mean the first. */
+/** Throws if an option without `multiple` occurs twice. Node.js would use the last value, and an operator may mean the first. */
 function refuseRepeated(
   tokens: readonly { readonly kind: string; readonly name?: string }[],
   options: ParseArgsOptionsConfig,
@@ -50,8 +50,8 @@ function refuseRepeated(
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const;
 
 /**
- * Sets the exit code: the result of `main`, otherwise `process.exitCode`, otherwise 0. If `main` throws, it is 2 for wrong usage and 1 for
- * any other error, and the message goes to stderr.
+ * Sets the exit code: the result of `main`, otherwise `process.exitCode`, otherwise 0. If `main` throws, the exit code is 2 for WrongUsage
+ * and 1 for any other error, and the message goes to stderr.
  */
 export async function runCommand(main: () => Promise<number | undefined>): Promise<void> {
   try {
@@ -103,7 +103,7 @@ export function checked<S extends z.ZodMiniType>(
   throw new WrongUsage(`${faults.join("\n")}\nusage: ${usage}`);
 }
 
-/** Returns what belongs to the command that the words name. Throws WrongUsage if they name none. */
+/** Returns the value in `commands` of the command that `words` name. Throws WrongUsage if there is no such command. */
 export function commandNamed<T>(words: readonly string[], commands: Readonly<Record<string, T>>, usage: string): T {
   const name = words.join(" ");
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;

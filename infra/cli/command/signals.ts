@@ -5,8 +5,8 @@ import type { EventEmitter } from "node:events";
 const REPEAT_MS = 2_000;
 
 /**
- * Calls `stop` at the first signal, and `endNow` at a much later one. A signal soon after the first is ignored, because Ctrl-C signals both
- * npm and this process, and npm forwards its signal.
+ * Calls `stop` at the first signal, and `endNow` at a signal more than `REPEAT_MS` later. An earlier second signal is ignored: after
+ * Ctrl-C, this process gets one signal from the terminal and one that npm forwards.
  */
 export function onSignal(
   stop: () => void,

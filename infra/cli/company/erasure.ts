@@ -122,7 +122,7 @@ async function eraseElsewhere(context: ErasureContext, erasure: Erasure): Promis
   return erasure;
 }
 
-/** The two writes are one transaction: an interruption between them could leave no trace of the company, or both rows. */
+/** Replaces the company's row with the record of the erasure in one transaction. An interruption could otherwise leave both or none. */
 const recordErasure = ({ table }: RowStore, erasure: Erasure, when?: Condition): Promise<void> =>
   table.transact([
     { remove: keys.company(erasure.companyId), ...(when !== undefined && { when }) },
@@ -221,7 +221,7 @@ async function removeUsers({ rows, others, pool }: ErasureContext, companyId: nu
   return removed.size;
 }
 
-/** Keeps only the company's own row, which a repeated command needs to see that the erasure is not complete. */
+/** Removes all rows except the company's own row, by which a repeated command sees that the erasure is not complete. */
 async function removeAllRows(
   { progress }: Pick<ErasureContext, "progress">,
   rows: RowStore,
@@ -244,7 +244,7 @@ export async function* erasures(table: Table): AsyncGenerator<Erasure> {
 /** Days for which AWS keeps the last copy of a deleted table, if the table had point-in-time recovery. */
 const LAST_COPY_DAYS = 35;
 
-/** Returns when each kind of copy expires. */
+/** Returns when each kind of copy of the erased company's data expires. */
 export function remainsUntil(erasedAt: string, retention: DeployedRetention): Record<string, string> {
   const after = (days: number): string => iso(Date.parse(erasedAt) + days * DAY_MS);
   return {

@@ -173,7 +173,7 @@ class CompanyExport {
     await this.#save();
   }
 
-  /** The number in the name is the count of recorded parts plus one. So a repeated command overwrites a part that is not recorded. */
+  /** Stores the next part. The number in its key counts the recorded parts: a repeated command overwrites a part that is not recorded. */
   async #addPart(kind: "rows" | "files", lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { parts } = this.#progress;

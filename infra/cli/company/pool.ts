@@ -7,7 +7,7 @@ export interface PoolUser {
   readonly sub: string;
 }
 
-/** The subject must match too, because another company's user may have the same e-mail address. */
+/** Resolves with true if the pool has a user with this address and this subject. Another company's user may have the same address. */
 export type HasUser = (user: PoolUser) => Promise<boolean>;
 
 export interface Pool {

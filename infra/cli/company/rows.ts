@@ -18,9 +18,9 @@ export interface RowStore {
   readonly writes: Pace;
 }
 
-/** Default per second for all scan segments together. A partition allows 3 000, so at least a third of them remain for users. */
+/** Default read units per second, for all segments of a scan together. A partition allows 3 000, so at least a third remain for users. */
 const READ_UNITS = 2_000;
-/** Default per second. A partition allows 1 000, so at least half of them remain for users. */
+/** Default write units per second. A partition allows 1 000, so at least half of them remain for users. */
 const WRITE_UNITS = 500;
 const Units = wholeNumber(1, 999_999);
 
@@ -145,7 +145,7 @@ export async function* scanned(
   } while (from !== undefined);
 }
 
-/** Reads the segments concurrently. Returns the sum of the numbers that `work` returns. */
+/** Scans the segments concurrently, and calls `work` with each page. Returns the sum of the numbers with which `work` resolves. */
 async function eachPage(
   store: RowStore,
   companyId: number,

@@ -86,7 +86,7 @@ async function markUsers(table: Table, companyId: number, change: Change): Promi
   return users;
 }
 
-/** A failed condition means that there is nothing to change. */
+/** Calls `write`. Ignores a failed condition, because it means that there is nothing to change. */
 async function unlessRefused(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();

@@ -113,7 +113,7 @@ function report({ dryRun, errors: file, reading }: ImportOptions, job: ImportJob
   for (const { row, message } of shown) console.log(`  row ${row}: ${message}`);
   const advice = file === undefined ? ": --errors FILE saves all" : "";
   if (skipped > shown.length) console.log(`  and ${digits(skipped - shown.length)} more${advice}`);
-  // Another import of the whole file would create the good rows again.
+  // A second import of the whole file would create the prospects of its correct rows again.
   const correct =
     reading.onMatch === undefined || reading.onMatch === "create"
       ? "import only the corrected rows, or all rows with --match-by sourceId (or emailAddress) and --on-match update"

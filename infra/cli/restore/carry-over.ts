@@ -100,8 +100,8 @@ export interface CarriedDeliveries {
 const CONTINUED_SHOWN = 100;
 
 /**
- * For each waiting delivery that has ended or was tried again in the live or earlier table, copies its state. Removes the delivery if its
- * row there has expired.
+ * For each waiting delivery of the restored table that has ended or was tried again in the live or earlier table, copies its state. Removes
+ * the delivery if its row in the live or earlier table has expired.
  */
 export async function carryDeliveries(context: CarryContext): Promise<CarriedDeliveries> {
   let ended = 0;
@@ -143,7 +143,7 @@ const State = z.looseObject({
 });
 type State = z.infer<typeof State>;
 
-/** `written` is the live or the earlier table. Returns how many of these deliveries have ended. */
+/** Carries over the deliveries `waiting`. `written` is the live or the earlier table. Returns how many of these deliveries have ended. */
 async function carryTogether(
   written: RowStore,
   { restored, clock }: CarryContext,

@@ -92,20 +92,20 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
 }
 
 /**
- * Statuses, tags, prospects with all their records, addresses, territories, locators (`I`), calendars (`K`), agendas (`KA`), activity,
- * receipts of operations (`OP`) and ids that clients chose (`CR`). If the restore undoes an operation, its receipt goes too, so that the
- * device can send it again. Users and the company's own row are not restored.
+ * Returns true for rows that are restored: statuses, tags, prospects with all their records, addresses, territories, locators (`I`),
+ * calendars (`K`), agendas (`KA`), activity, receipts of operations (`OP`) and ids that clients chose (`CR`). If the restore undoes an
+ * operation, its receipt goes too, so that the device can send it again. Users and the company's own row are not restored.
  */
 const isRestored = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:P#.*|A#.*|I#.*|K#.*|KA#.*|OP#.*|CR#.*|T|TD|FL|FD)$/.test(pk) ||
   (/^C#\d+#REF$/.test(pk) && !/^(?:COMPANY$|USER#)/.test(sk));
 
-/** Id ranges are added but never removed, because a running function may use ids of a range that did not exist at the restore point. */
+/** Returns true for id ranges. The restore removes none: a running function may use a range that is newer than the restore point. */
 const isRange = (pk: string): boolean => /^C#\d+#(?:PR|AR)$/.test(pk);
 
 /**
- * Deleted from the live table: unflushed entries, which would hide the restored rows, and stored responses, which may name records that no
- * longer exist.
+ * Returns true for rows that are deleted from the live table: unflushed entries, which would hide the restored rows, and stored responses,
+ * which may name records that no longer exist.
  */
 const isDropped = (pk: string, sk: string): boolean =>
   /^C#\d+#(?:XN|IK#.*)$/.test(pk) || (/^C#\d+#X$/.test(pk) && sk.startsWith("D#"));

@@ -28,7 +28,7 @@ export class RestoreRefused extends Error {}
 
 const POLL_MS = 10_000;
 
-/** A repeated call with the same arguments waits for the same restore. */
+/** Restores the table, and waits for the end. A repeated call with the same arguments waits for the same restore. */
 export async function restoreTable(context: RestoreContext, request: RestoreRequest): Promise<TableDescription> {
   const { source, target, at } = request;
   const existing = await describeTable(context.client, target);

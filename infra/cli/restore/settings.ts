@@ -94,7 +94,7 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
       await client.send(command());
       return;
     } catch (error) {
-      // DynamoDB refuses this for some minutes after the table was created.
+      // DynamoDB refuses to enable point-in-time recovery for some minutes after the table was created.
       if (!(error instanceof ContinuousBackupsUnavailableException)) throw error;
       await wait(RECOVERY_POLL_MS);
     }

@@ -45,8 +45,8 @@ export interface DemoRows {
 }
 
 /**
- * Builds all rows of these prospects. Their dates are relative to today, so that the last week has work in it. On the same day, equal random
- * sequences give equal rows, except for ids.
+ * Builds all rows of the prospects with these ids. Their dates are relative to today, so that the last week has work in it. On the same
+ * day, equal random sequences give equal rows, except for ids.
  */
 export async function demoRows(
   context: ApiContext,
@@ -138,7 +138,7 @@ async function demoProspect(
 /** The status of prospects at which nobody has been. */
 const UNTOUCHED = "New";
 
-/** The assigned rep was at the door, and has set the status there. */
+/** Returns the prospect after its rep has set the status at the door at the time `at`, or unchanged without a rep or a status change. */
 function visited(prospect: StoredProspect, at: string): StoredProspect {
   const { assignedToUserId: rep, lastStatusChange: change } = prospect;
   if (rep === null || change === null) return prospect;

@@ -60,7 +60,7 @@ export class BucketRules {
     this.#send = send;
   }
 
-  /** Adds the rules to fauxqs before it adds its routes. The queues have the path `/`, and the buckets have all others. */
+  /** Adds the rules to fauxqs. Call it before fauxqs adds its routes. Requests to queues have the path `/`, all others are to buckets. */
   addTo(app: App): void {
     app.addHook("onRoute", (route) => {
       const { handler } = route;

@@ -66,7 +66,7 @@ export async function startEngines(
   };
 }
 
-/** Creates the queues, buckets and tables. With `fresh`, it first deletes the tables that exist. Returns true if a table was created, so that the caller loads the demo data. */
+/** Creates the queues, buckets and tables. With `fresh`, first deletes old tables. Returns true if a table is new and needs demo data. */
 export async function createStorage({ queues, dynamoDb }: Engines, stack: Stack, fresh: boolean): Promise<boolean> {
   await createQueues(queues, stack);
   await createBuckets(queues, stack);

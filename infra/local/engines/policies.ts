@@ -1,4 +1,4 @@
-/** Reads the IAM policies of the functions from the templates. The local servers of S3 and KMS check them with the functions of this file. */
+/** Reads the functions' IAM policies from the templates. The local servers of S3 and KMS check requests with the code of this file. */
 import * as z from "zod/mini";
 import { OneOrMany, Policies, type Statement } from "../../release/rights.ts";
 import { Template } from "../template/resources.ts";

@@ -89,7 +89,7 @@ export function createGateway(
   };
 }
 
-/** API Gateway's own answer does not name the parameter that it cannot read. The local one does, because it helps while developing. */
+/** Adds the name of the unreadable parameter to the answer, because it helps while developing. API Gateway's own answer lacks it. */
 function naming(parameter: string | undefined, answer: Answer): Answer {
   if (parameter === undefined) return answer;
   const message = "has a percent escape that is not UTF-8: write é as %C3%A9, and % as %25";
@@ -154,7 +154,7 @@ async function answerTo(
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
-/** A company, or the caller of an API without companies. */
+/** Returns who holds an environment while a response is streamed: the company, or the caller of an API without companies. */
 const holderOf = ({ authorizer }: Call): string =>
   String(authorizer?.companyId ?? authorizer?.principalId ?? "everybody");
 

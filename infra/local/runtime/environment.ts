@@ -119,15 +119,15 @@ export async function writeWorker(file: string): Promise<void> {
   await run(here("../../../node_modules/.bin/esbuild"), [here("./worker.ts"), ...options]);
 }
 
-/** The thread ends itself within this time. Only a thread that computes without a pause for so long is ended by force. */
+/** Milliseconds within which the thread ends itself. Only a thread that computes without a pause for longer is ended by force. */
 const EXIT_MS = 10_000;
 
 class FunctionThread extends Worker {
   readonly #exited = new Promise<number>((resolve) => this.once("exit", resolve));
 
   /**
-   * Lets the thread end itself between two tasks. Node.js aborts the whole process if a thread is ended by force while it creates a stream of
-   * zlib (`close before init` in node_zlib.cc).
+   * Lets the thread end itself between two tasks. If a thread is ended by force while it creates a zlib stream, Node.js aborts the whole
+   * process (`close before init` in node_zlib.cc).
    */
   override async terminate(): Promise<number> {
     this.postMessage({ type: "exit" } satisfies ToWorker);

@@ -85,8 +85,8 @@ export class Pool {
   }
 
   /**
-   * Starts an environment if more invocations wait than environments are starting. If the environment does not load the code within the
-   * limit, a second environment is started. It may take as long as the function's time-out. Lambda does the same. Without the second try,
+   * Starts an environment if more invocations wait than environments are starting. If it does not load the code within the limit, a second
+   * environment is started, whose loading may take as long as the function's time-out. Lambda does the same. Without the second try,
    * requests would get 502 when a busy machine starts many environments at once.
    */
   #startIfNeeded(isSecondTry = false): void {
@@ -129,7 +129,7 @@ export class Pool {
       },
       variables: {
         ...this.#host.variables,
-        // The access key is the function's name. The checks in rights.ts find the IAM policies of the calling function by this name.
+        // The access key is the function's name, by which table-guard.ts and policies.ts find the function's IAM policies.
         AWS_ACCESS_KEY_ID: name,
         ...lambdaVariables(this.#spec),
         ...own?.Variables,

@@ -1,8 +1,8 @@
 /** Divides the environments of a function among the callers that read its streamed responses. */
 
 /**
- * Lets each holder have at most `most` turns at a time. Lambda has hundreds of environments for a function, but this machine has few, and a
- * reader that takes no bytes keeps one for seconds. Resolves with the function that ends the turn.
+ * Returns a function that lets each holder have at most `most` turns at a time, and resolves with the function that ends the turn. Lambda
+ * has hundreds of environments for a function, this machine few. A client that reads no bytes keeps an environment busy for seconds.
  */
 export function createTurns(most: number): (holder: string) => Promise<() => void> {
   const held = new Map<string, number>();
@@ -12,7 +12,7 @@ export function createTurns(most: number): (holder: string) => Promise<() => voi
     if (count < most) held.set(holder, count + 1);
     else await new Promise<void>((resolve) => waiting.set(holder, [...(waiting.get(holder) ?? []), resolve]));
     return () => {
-      // A turn passes to the next one that waits.
+      // The turn passes to the holder's next call that waits.
       const [next, ...others] = waiting.get(holder) ?? [];
       if (others.length > 0) waiting.set(holder, others);
       else waiting.delete(holder);

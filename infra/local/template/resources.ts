@@ -71,7 +71,7 @@ export const Queue = z.strictObject({
 });
 
 /**
- * A KMS key. The local KMS server enforces the IAM policies of the functions that use the key (rights.ts), but not the policy of the key.
+ * A KMS key. The local KMS server enforces the IAM policies of the functions that use the key (policies.ts), but not the policy of the key.
  */
 export const EncryptionKey = z.strictObject({
   Description: Ignored,
@@ -216,7 +216,7 @@ export const ApiKey = z.strictObject({
   Value: z.string().check(z.regex(/^[A-Za-z0-9]{20,128}$/, "must be 20 to 128 letters and digits")),
 });
 
-/** Resource types that the local service does not run. An `AWS::IAM::Role` has an effect all the same: rights.ts enforces its policies. */
+/** Resource types that the local service does not run. An `AWS::IAM::Role` has an effect all the same: policies.ts reads its policies. */
 export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Account",
   "AWS::ApiGateway::Deployment",
