@@ -89,6 +89,9 @@ const inOneDay = (): string => new Date(Date.now() + 86_400_000).toISOString();
  */
 const STATUSES = 150;
 
+/** The wide size takes longer than the time-out of other tests. */
+const HOUR_MS = 3_600_000;
+
 let words = 0;
 /** Returns a text that occurs in one operation only. */
 const newWord = (by = "phone"): string => `${by} ${words++}`;
@@ -241,6 +244,7 @@ async function follow(steps: readonly Step[], pageLimit: number): Promise<void> 
 
 test("each phone holds exactly the lists of its user after each complete sync, and each operation has its effect once", {
   tags: "sized",
+  timeout: HOUR_MS,
 }, async () => {
   const steps = fc.array(step, { minLength: 10, maxLength: 16 });
   const pageLimit = fc.constantFrom(5, 500);
