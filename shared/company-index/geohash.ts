@@ -22,7 +22,7 @@ export interface GeohashRange {
   readonly to: number;
 }
 
-/** Maximum number of cells on the edge of a box. 192 cells cover an area outside the box that is at most a sixth of the box's area. */
+/** Maximum number of cells that the outline of a box crosses. With this number, they reach beyond the box by a sixth of its area at most. */
 const EDGE_CELLS = 192;
 
 /** Returns sorted ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */

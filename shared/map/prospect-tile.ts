@@ -42,7 +42,7 @@ interface Names {
   readonly statuses: ReadonlyMap<number, { readonly value: string; readonly color: string }>;
 }
 
-/** `matches` must contain all matches in the tile. Undefined if there are none. */
+/** Returns the tile, or undefined if no prospect in it matches. `matches` must contain all matches in the tile. */
 export function tileOf(
   matches: Pick<Matches, "segments" | "unflushed" | "total">,
   tile: Tile,

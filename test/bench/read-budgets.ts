@@ -189,7 +189,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 interface BboxRead {
   /** The loaded segments, as a percentage of all segments. */
   readonly part: number;
-  /** Number of index rows that the function compares for each row that it returns. */
+  /** Number of prospects of the index that a list compares with the box, for each prospect that it returns. */
   readonly looked: number;
   readonly loaded: number;
 }

@@ -20,7 +20,7 @@ const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
  */
 const order = ["above-territories", "above-prospects"] as const;
 
-/** An image without colour that keeps the names of territories away from each pin. */
+/** A transparent image at each pin. The map draws no text over an image, so the names of territories stay away from the pins. */
 const ROOM = "room";
 const ROOM_PX = 10;
 

@@ -169,7 +169,7 @@ export class Grams {
     }
   }
 
-  /** Returns the set of parts that may contain the word. A word of fewer than three bytes may be in any part. */
+  /** Returns the set of parts (`PARTS`) that may contain the word: all parts if the word has fewer than three bytes, and so no trigram. */
   partsWith(word: Uint8Array): [low: number, high: number] {
     const last = this.#buckets - 1;
     let low = -1;

@@ -13,7 +13,7 @@ import { Id } from "#shared/schema.ts";
 
 /** Number of records whose results are stored together. After a crash, at most this number is handled again. */
 export const CHUNK = 512;
-/** Number of chunks whose ids are in one file (a piece). */
+/** Number of chunks in a piece. A piece is one file with the ids of the records of these chunks. */
 const CHUNKS_PER_PIECE = 32;
 const PIECE = CHUNK * CHUNKS_PER_PIECE;
 

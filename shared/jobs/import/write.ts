@@ -263,7 +263,7 @@ interface Checked {
   readonly commit: Commit;
 }
 
-/** Imports a checked file. Returns false if the time is too short for the rest. */
+/** Imports the rows of a checked file. Returns false if this invocation has too little time left for the remaining rows. */
 export async function importRows(
   context: ImportContext,
   job: ImportWork,

@@ -112,8 +112,8 @@ export function attachedItem(row: AttachedRow, prospectVersion: number, names: D
 }
 
 /**
- * Returns the note or appointment, or its removal if the caller does not see the prospect any more. Undefined if no device of the caller
- * can have a copy (`holdersOf`).
+ * Returns the note or appointment if the caller sees its prospect. Otherwise returns its removal, or undefined if no device of the caller
+ * can have a copy that must be removed (`holdersOf`).
  */
 export function movedItem(
   { caller, nowMs }: Making,
