@@ -209,6 +209,8 @@ const jobs: Group<Jobs> = {
     await table.write({ update: keys.import(companyId, upload.id), change: { set: { state: "running", runsUntil } } });
     return { ...company, ended, running, queued, paused, upload: upload.id };
   },
+  // The version of the queue counts its changes. A pause that is refused because the job was cancelled meanwhile may have changed it.
+  ignored: ["version"],
   pairs: {
     "pause the running": ["heartbeat", "end", "pause of itself"],
     "resume the running": ["end", "cancel the running", "pause of itself"],

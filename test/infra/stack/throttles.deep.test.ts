@@ -107,8 +107,8 @@ describe("the throttle of each company", () => {
     expect(common).toMatchObject({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 });
     const limited = own.filter((setting) => at(setting, "ThrottlingRateLimit") !== WITHOUT_TOKEN.perSecond);
     for (const setting of limited) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
-    // The preset `small` has ten executions, too few for a share of each company. A streamed list therefore has no throttle for each company,
-    // and only the time limit of its answer frees the execution of a client that reads slowly.
+    // The preset `small` has ten executions, too few for a share of each company. So a streamed list has no throttle for each company, and
+    // only the time limit of its answer frees the execution of a client that reads slowly.
     const plan = all("AWS::ApiGateway::UsagePlan")[0]?.properties;
     expect(at(plan, "ApiStages", 0, "Throttle", "/api/prospects/GET")).toBeUndefined();
   });
