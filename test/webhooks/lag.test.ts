@@ -98,6 +98,7 @@ test("the log has the result of each attempt, and a line for a message whose del
     await simulation.publish(hook, i + 1, 1);
     await simulation.runUntil(simulation.clock + 100);
   }
+  expect(of("attempted")[0]).toMatchObject({ companyId: hook.companyId, webhookId: hook.webhookId });
   expect(of("attempted").map(({ status, result }) => [status, result])).toEqual([
     [204, "2xx"],
     [302, "refused"],
