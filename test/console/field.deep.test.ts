@@ -5,7 +5,7 @@ import * as z from "zod/mini";
 import { dataOf } from "../harness/shapes.ts";
 import type { Team } from "../harness/team.ts";
 import { newRep, screen, statusesOf, titleOf, upToDate, walkTo } from "./field-stage.ts";
-import { browserForAll, chooseUser, soon, type Visit, visit } from "./visit.ts";
+import { browserForAll, chooseUser, jumpTo, soon, type Visit, visit } from "./visit.ts";
 
 let team: Team;
 let rep: Visit;
@@ -74,7 +74,7 @@ test("the service worker keeps the page and its files, and no answer of the API"
   for (const path of Array.isArray(kept) ? kept : []) expect(path).toMatch(/^\/(?:$|assets\/)/);
 });
 
-test("the device keeps the streets of the user's territories, and says how large they are", async () => {
+test("without a connection, the map has the kept streets of the territories, whose size is shown, or else those of the demo", async () => {
   browserOr();
   await page.getByRole("status").getByText("Up to date").click();
   await page.getByText("The street map of your territories takes 1 MB of at most 50 MB.").waitFor();
@@ -85,6 +85,11 @@ test("the device keeps the streets of the user's territories, and says how large
   page = await reopened(rep.context);
   const sources = "[...new Set(shownMap.queryRenderedFeatures().map(({ source }) => source))]";
   await expect.poll(() => page.evaluate(sources), soon).toContain("base streets");
+  await page.evaluate("caches.delete('canvassing-streets')");
+  await page.close();
+  page = await reopened(rep.context);
+  await jumpTo(page, [-104.9268, 39.75], 14);
+  await expect.poll(() => page.evaluate(sources), soon).toContain("streets");
   await rep.context.setOffline(false);
 });
 
