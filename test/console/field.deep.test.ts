@@ -138,10 +138,18 @@ test("a conflict is shown in words, and the user decides", async () => {
   await rep.context.setOffline(false);
   await page.getByRole("button", { name: "1 change needs your decision" }).click();
   await page.getByText("name is Theirs, yours is Mine.").waitFor();
-  await press("Use mine");
-  // The dialog becomes smaller when the change has been sent, and its buttons move.
-  await page.getByText("Nothing is waiting.").waitFor();
+  const places = () =>
+    Promise.all(
+      ["Use mine", "Close"].map((name) => page.getByRole("button", { name, exact: true }).first().boundingBox()),
+    );
   await page.getByText("The data on this device takes").waitFor();
+  const before = await places();
+  await rep.context.setOffline(true);
+  await page.getByText("This device has no connection.").waitFor();
+  expect(await places(), "a button has moved while the dialog was open").toEqual(before);
+  await rep.context.setOffline(false);
+  await press("Use mine");
+  await page.getByText("Nothing is waiting.").waitFor();
   await press("Close");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await upToDate(page);

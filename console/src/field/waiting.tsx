@@ -61,6 +61,16 @@ function WaitingDialog({ copy, streets, onClose }: DialogProps) {
             ? `The first download has not ended: ${amount(records, "record")} so far.`
             : `This device last had everything on ${timeText(new Date(lastContactMs).toISOString())}.`}
         </p>
+        {left.length === 0 && <p>Nothing is waiting.</p>}
+        <ul className="stack tight list">
+          {left.map((entry) => (
+            <EntryItem key={entry.opId} entry={entry} copy={copy} />
+          ))}
+        </ul>
+        <Button disabled={isSyncing} onClick={() => void phone.sync().catch(notifyFailed)}>
+          {isSyncing ? "Sending and loading …" : "Send and load now"}
+        </Button>
+        {/* What appears and disappears by itself is below the buttons, so that no button moves while the user presses it. */}
         {(outcome === "offline" || !isOnline) && (
           <p role="alert">
             {isOnline
@@ -77,16 +87,7 @@ function WaitingDialog({ copy, streets, onClose }: DialogProps) {
             </Button>
           </p>
         )}
-        {left.length === 0 && <p>Nothing is waiting.</p>}
-        <ul className="stack tight list">
-          {left.map((entry) => (
-            <EntryItem key={entry.opId} entry={entry} copy={copy} />
-          ))}
-        </ul>
         <StorageState waiting={left.length} streets={streets} />
-        <Button disabled={isSyncing} onClick={() => void phone.sync().catch(notifyFailed)}>
-          {isSyncing ? "Sending and loading …" : "Send and load now"}
-        </Button>
       </div>
     </Modal>
   );
