@@ -250,6 +250,6 @@ test("each phone holds exactly the lists of its user after each complete sync, a
   const pageLimit = fc.constantFrom(5, 500);
   await fc.assert(fc.asyncProperty(steps, pageLimit, follow), {
     endOnFailure: true,
-    numRuns: sized({ short: 1, wide: 400 }),
+    numRuns: sized({ short: 1, wide: 100 }),
   });
 });
