@@ -78,6 +78,24 @@ test("a wide screen has the field mode as a choice", async () => {
   await upToDate(page);
 });
 
+test("a browser that cannot draw maps shows the doors and the list all the same", async () => {
+  browserOr();
+  const bare = await rep.context.newPage();
+  await bare.addInitScript("HTMLCanvasElement.prototype.getContext = () => null");
+  await bare.goto("/field");
+  const sentence = bare.getByText("This browser cannot draw the map.");
+  await sentence.waitFor();
+  const before = await titleOf(bare).textContent();
+  await bare.getByRole("button", { name: "Next door", exact: true }).click();
+  await expect.poll(() => titleOf(bare).textContent()).not.toBe(before);
+  await bare.setViewportSize({ width: 1280, height: 800 });
+  await bare.goto("/");
+  await sentence.waitFor();
+  await bare.getByRole("link", { name: "Show as a list" }).click();
+  await bare.getByRole("table").getByText("Owner of 7").waitFor();
+  await bare.close();
+});
+
 test("the map fills the screen, the sheet has three heights, and everything is large enough for a finger", async () => {
   browserOr();
   const map = "(({ clientWidth, clientHeight }) => [clientWidth, clientHeight])(shownMap.getCanvas())";
@@ -284,7 +302,15 @@ test("the user changes all fields and the tags of a door", async () => {
     "E-mail": "olive@example.com",
     Unit: "Rear",
   };
+  await press("Not Home");
   await press("Edit");
+  const save = dialog().getByRole("button", { name: "Save", exact: true });
+  await save.scrollIntoViewIfNeeded();
+  const message = dialog()
+    .getByRole("status")
+    .getByText(/^Not Home: /);
+  const [button, words] = [await save.boundingBox(), await message.boundingBox()];
+  expect((button?.y ?? 0) + (button?.height ?? 0), "the message covers the button").toBeLessThanOrEqual(words?.y ?? 0);
   for (const [label, text] of Object.entries(texts)) await dialog().getByLabel(label, { exact: true }).fill(text);
   const address1 = await dialog().getByLabel("Street and number").inputValue();
   if (tag !== undefined) await dialog().getByLabel(tag.value).check();

@@ -1,5 +1,5 @@
 /** A component that shows a MapLibre map with the base map. The page that uses the component adds other layers in `onReady`. */
-import { type LngLatBoundsLike, Map as MapLibre, NavigationControl, ScaleControl } from "maplibre-gl";
+import { type LngLatBoundsLike, Map as MapLibre, type MapOptions, NavigationControl, ScaleControl } from "maplibre-gl";
 import "maplibre-gl/dist/maplibre-gl.css";
 import { useEffect, useRef, useState } from "react";
 import { navigate } from "wouter/use-browser-location";
@@ -47,11 +47,12 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
   const [map, setMap] = useState<MapLibre>();
   const [sources, setSources] = useState("");
   const [isDrawn, setDrawn] = useState(false);
+  const [isRefused, setRefused] = useState(false);
   const isMissing = useBaseMap(isDrawn ? map : undefined, config);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the map is made once; another effect moves it when the bounds change
   useEffect(() => {
     if (place.current === null) return;
-    const made = new MapLibre({
+    const made = mapOr(() => setRefused(true), {
       container: place.current,
       style: firstStyle(schemeOf()),
       ...(cameraIn(location.search) ?? {
@@ -67,6 +68,7 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
       pitchWithRotate: false,
       transformRequest: (url) => (url.startsWith(location.origin) ? { url, headers: SAME_SITE } : { url }),
     });
+    if (made === undefined) return;
     made.touchZoomRotate.disableRotation();
     made.addControl(new NavigationControl({ showCompass: false }), "top-right");
     made.addControl(new ScaleControl({ unit: "imperial" }), "bottom-left");
@@ -136,11 +138,22 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
         </Button>
       )}
       <small className={style.sources}>
+        {isRefused && <span role="status">This browser cannot draw the map. </span>}
         {isMissing && <span role="status">The street map does not answer. </span>}
         {sources}
       </small>
     </div>
   );
+}
+
+/** Makes a map. If the browser has no WebGL, it calls `refuse` instead, and the rest of the page works without the map. */
+function mapOr(refuse: () => void, options: MapOptions): MapLibre | undefined {
+  try {
+    return new MapLibre(options);
+  } catch {
+    refuse();
+    return undefined;
+  }
 }
 
 function fitTo(map: MapLibre, [west, south, east, north]: Bounds): void {
