@@ -13,7 +13,7 @@ import { newTeam, type Team } from "../harness/team.ts";
 import { copyOf } from "./copy.ts";
 import { chooseUser, jumpTo, visit } from "./visit.ts";
 
-const screen = { width: 390, height: 780 };
+const screen = { width: 320, height: 568 };
 const STATUSES = ["Not Home", "Go Back", "Interested", "Sold"] as const;
 const STEPS = 12;
 const TABS = 2;
