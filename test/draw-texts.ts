@@ -1,6 +1,7 @@
 /**
- * Prints 40 comments of the code and 10 paragraphs of the documents, drawn at random. A reader who does not know the project says for each
- * of them whether it is clear at first reading, and writes a better text for those that are not. At least 48 should be clear.
+ * Prints 40 comments of the code and 10 paragraphs of the documents, drawn at random, with the lines around them. The lines of a drawn text
+ * begin with `>`. A reader who does not know the project says for each of them whether it is clear at first reading, and writes a better
+ * text for those that are not. At least 48 should be clear.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,8 +12,8 @@ import { optionsOrExit } from "../infra/cli/command/options.ts";
 
 const COMMENTS = 40;
 const PARAGRAPHS = 10;
-/** Lines of code after a comment that the reader also sees. */
-const CODE_LINES = 4;
+/** Lines before and after a text that the reader also sees. */
+const AROUND = { before: 6, after: 12 } as const;
 const FEWEST_WORDS = 5;
 
 const usage = `npm run draw -- [options]
@@ -25,6 +26,8 @@ interface Text {
   /** The file and the line, for example `shared/log.ts:12`. */
   readonly place: string;
   readonly text: string;
+  /** The text with the lines around it. */
+  readonly shown: string;
 }
 
 const files = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).trim().split("\n");
@@ -36,25 +39,29 @@ const lineAt = (text: string, index: number): number => text.slice(0, index).spl
 /** Block comments, and groups of line comments. */
 const COMMENT = /^[ \t]*(?:\/\*\*.*?\*\/|\/\/[^\n]*(?:\n[ \t]*\/\/[^\n]*)*)[ \t]*\n/gms;
 
-function commentsOf(file: string): Text[] {
-  const text = read(file);
-  return [...text.matchAll(COMMENT)].map(({ 0: comment, index }) => {
-    const code = text
-      .slice(index + comment.length)
-      .split("\n")
-      .slice(0, CODE_LINES);
-    return { place: `${file}:${lineAt(text, index)}`, text: `${comment}${code.join("\n")}` };
+/** Finds the texts in a file. `marked` hides what is no text, and has as many characters in each line as the file. */
+function textsOf(file: string, pattern: RegExp, marked = read(file)): Text[] {
+  const lines = read(file).split("\n");
+  return [...marked.matchAll(pattern)].map(({ 0: found, index }) => {
+    const first = lineAt(marked, index);
+    const end = first - 1 + found.trimEnd().split("\n").length;
+    const shown = lines.slice(Math.max(0, first - 1 - AROUND.before), end + AROUND.after).map((line, i) => {
+      const at = Math.max(1, first - AROUND.before) + i;
+      return `${at >= first && at <= end ? ">" : " "} ${line}`;
+    });
+    return { place: `${file}:${first}`, text: found, shown: shown.join("\n") };
   });
 }
 
+const commentsOf = (file: string): Text[] => textsOf(file, COMMENT);
+
 /** Paragraphs of a document, without headings, tables, lists of links and code. */
-function paragraphsOf(file: string): Text[] {
-  const text = read(file).replace(/^```.*?^```$/gms, (block) => block.replace(/[^\n]/g, ""));
-  return [...text.matchAll(/(?:^(?!#|\||\s*$).*\n?)+/gm)].map(({ 0: paragraph, index }) => ({
-    place: `${file}:${lineAt(text, index)}`,
-    text: paragraph,
-  }));
-}
+const paragraphsOf = (file: string): Text[] =>
+  textsOf(
+    file,
+    /(?:^(?!#|\||\s*$).*\n?)+/gm,
+    read(file).replace(/^```.*?^```$/gms, (block) => block.replace(/[^\n]/g, "")),
+  );
 
 /** Returns `count` of the texts. The same seed returns the same texts, as long as the files stay the same. */
 function draw(texts: readonly Text[], count: number): Text[] {
@@ -71,4 +78,4 @@ const code = files.filter((file) => /\.tsx?$/.test(file) && file !== "docs/clien
 const documents = files.filter((file) => file.endsWith(".md") && file !== "CHANGELOG.md");
 const drawn = [...draw(code.flatMap(commentsOf), COMMENTS), ...draw(documents.flatMap(paragraphsOf), PARAGRAPHS)];
 console.log(`seed ${seed}`);
-for (const [i, { place, text }] of drawn.entries()) console.log(`\n--- ${i + 1}: ${place}\n${text}`);
+for (const [i, { place, shown }] of drawn.entries()) console.log(`\n--- ${i + 1}: ${place}\n${shown}`);
