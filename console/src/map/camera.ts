@@ -25,7 +25,7 @@ export function cameraOf(map: MapLibre): string {
   return [lng, lat, map.getZoom()].map((value) => value.toFixed(DECIMALS)).join();
 }
 
-/** Returns the query `search` with this camera in place of its own, or with none. The commas of the camera are not escaped. */
+/** Returns the query `search` with only this camera, or without a camera if it is undefined. The commas of a camera are not escaped. */
 export function withCamera(search: string, camera: string | undefined): string {
   const parameters = new URLSearchParams(search);
   parameters.delete(AT);

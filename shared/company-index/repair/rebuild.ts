@@ -236,7 +236,10 @@ async function newerParts({ context, companyId, replaced }: Job, { manifest }: H
   return (await readManifest(context.table, companyId, manifest.slice(replaced.length))).parts;
 }
 
-/** Throws RebuildRefused for a part of an import. Such a part has no version overrides, and may contain rows that the rebuild has read. */
+/**
+ * Throws RebuildRefused if a staying part comes from an import. The part may contain rows that the rebuild has read too. These rows would
+ * be in the index twice, because the part of an import has no `Overrides`, with which readers ignore the other copy of a row.
+ */
 function refuseImports(staying: readonly Part[], partOverrides: readonly PartOverrides[]): void {
   const isImported = staying.some(({ rows }, i) => rows > at(partOverrides, i).overrides.prospects.ids.length);
   if (isImported) throw new RebuildRefused("an import was completed meanwhile");

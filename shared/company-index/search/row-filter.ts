@@ -93,7 +93,7 @@ export interface Postings {
 /** A list of tags matches a filter if it contains a wanted tag. */
 export type Value = Wanted | readonly number[];
 
-/** `order` has all row numbers in list order. Undefined if the segment is not sorted. */
+/** `order` has all row numbers in list order. Undefined before `sortForLists`; each group then keeps the order of the segment. */
 export function postingsOf({ values, codes }: Coded<Value>, order: Uint16Array | undefined): Postings {
   const rows = new Uint32Array(order ?? allRows(codes.length));
   const { starts, items } = groupedBy(rows, values.length, (i) => uint16At(codes, uint32At(rows, i)));

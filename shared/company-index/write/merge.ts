@@ -63,7 +63,10 @@ export function mergeParts(parts: readonly PartToMerge[], isOldest: boolean): Ne
   };
 }
 
-/** `strays` are notes not stored with the newest row of their prospect. `present` are the prospects whose newest row is in a part. */
+/**
+ * Returns the prospects whose newest row is in one of the merged `parts` (`present`), and by prospect the current notes of these parts that
+ * are not stored with the newest row of their prospect (`strays`).
+ */
 function straysOf(parts: readonly PartToMerge[], prospects: NewestVersions, notes: NewestVersions) {
   const strays = new Map<number, NoteText[]>();
   const present = new Set<number>();

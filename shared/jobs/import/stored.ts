@@ -131,7 +131,7 @@ export const StoredImport = z.object({
   /** The ids that the new records need, and the number of rows that change a prospect. Absent until the whole file is checked. */
   total: z.optional(Counts),
   changes: z.optional(z.int()),
-  /** The first ids. Absent until the ids are reserved. */
+  /** The first of the reserved ids, for each kind of record. Absent until the ids are reserved. */
   first: z.optional(Counts),
   /** Blocks of 128 ids, needed to delete the rows of a failed import. Null until they are reserved, or if none are needed. */
   prospectBlocks: z.nullable(Blocks),

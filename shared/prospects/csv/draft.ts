@@ -73,7 +73,10 @@ interface Fault {
   readonly plain?: string;
 }
 
-/** `warnings` is the number of faulty values in columns whose headers are synonyms. These values are left empty. */
+/**
+ * `warnings` is the number of faulty values in columns whose header is only a synonym of the column's name, such as `Telephone` for `phone`.
+ * These values are left empty.
+ */
 type Read<T> = T & { readonly warnings: number };
 
 export const draftOf = (cells: readonly string[], header: Header, names: Names): Read<Draft> | Fault =>

@@ -252,7 +252,8 @@ async function namesWith(
     const isBehind = records.some(({ id, version, change: { kind, isDeleted } }) => {
       if (isDeleted || !(kind === "status" || kind === "tag" || kind === "user")) return false;
       const found = statuses.get(id) ?? tags.get(id) ?? users.get(id);
-      // A missing tag was deleted later. This deletion is in the log too.
+      // A tag may be missing because the dictionary is old, so the dictionary is read once more. If the tag is still missing, it was deleted
+      // after this change, and the client gets its deletion from the log.
       return found === undefined ? kind !== "tag" || tries === 1 : found.version < version;
     });
     if (!isBehind) break;

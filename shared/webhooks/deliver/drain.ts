@@ -194,8 +194,9 @@ function endAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): St
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries in partitions of the due index, at most one page of each. The index lags, so the rows come from the
- * table, and those that no longer wait there are left out. Returns undefined if the index has no entry.
+ * Returns the oldest waiting deliveries in partitions of the due index, at most one page of each. The index lags, and may
+ * still list a delivery that has ended or moved to another partition. The rows are therefore read from the table, and such deliveries are
+ * left out. Returns undefined if the index has no entry.
  */
 async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];
