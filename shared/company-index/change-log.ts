@@ -13,9 +13,9 @@ const common = { id: z.int(), version: z.int(), isDeleted: z._default(z.boolean(
 /** The assignee of a prospect before and after a change. `after` is null if the prospect has no assignee or is deleted. */
 const assignees = { before: z.nullable(z.int()), after: z.nullable(z.int()) };
 /** The users whose devices may have a copy of a deleted record. The list lacks users who see all prospects. */
-const holders = {
+const withHolders = {
   /** Undefined if the record was not deleted, or if the users are not known. */
-  heldBy: z.optional(z.array(z.int())),
+  holders: z.optional(z.array(z.int())),
 };
 
 /** The change of a prospect. A change of one of its appointments also counts as a change of the prospect. */
@@ -33,7 +33,7 @@ const AppointmentChange = z.object({
   kind: z.literal("appointment"),
   ...common,
   ...assignees,
-  ...holders,
+  ...withHolders,
   prospectId: z.int(),
 });
 export type AppointmentChange = z.infer<typeof AppointmentChange>;
@@ -41,7 +41,7 @@ export type AppointmentChange = z.infer<typeof AppointmentChange>;
 const NoteChange = z.object({
   kind: z.literal("note"),
   ...common,
-  ...holders,
+  ...withHolders,
   prospectId: z.int(),
   /** The creation time of the note in milliseconds since 1970, which is part of the note's key. Undefined if the note is deleted. */
   createdAt: z.optional(z.int()),
@@ -98,12 +98,12 @@ export const POSITION_MS = 60 * MS_PER_DAY;
 /** A chunk is stored a day longer than `POSITION_MS`, because a client that begins at an old position may need several requests. */
 const CHUNK_MS = POSITION_MS + MS_PER_DAY;
 
-/** Maximum number of changes in a row of at most 400 KB. Four users in `heldBy` count like one more change. */
+/** Maximum number of changes in a row of at most 400 KB. Four users in `holders` count like one more change. */
 const CHANGES_PER_ROW = 8_000;
 const HOLDERS_PER_CHANGE = 4;
 
 const weightOf = (change: Change): number =>
-  1 + ("heldBy" in change && change.heldBy !== undefined ? change.heldBy.length / HOLDERS_PER_CHANGE : 0);
+  1 + ("holders" in change && change.holders !== undefined ? change.holders.length / HOLDERS_PER_CHANGE : 0);
 
 function rowsOf(changes: readonly Change[]): Change[][] {
   const rows: Change[][] = [[]];

@@ -121,7 +121,7 @@ export const DeltaItem = z.object({
       id: z.int(),
       version: z.int(),
       isDeleted: z.boolean(),
-      heldBy: z.optional(z.array(z.int())),
+      holders: z.optional(z.array(z.int())),
     }),
   ),
   /** The creation time of a note, in milliseconds since 1970. */
@@ -129,7 +129,7 @@ export const DeltaItem = z.object({
   /** The assignee of the note's prospect, or 0 if it has none. Undefined unless the transaction has checked the assignee. */
   assignee: z.optional(z.int()),
   /** The users whose devices may have a copy of the deleted note. Undefined if they are not known. */
-  heldBy: z.optional(z.array(z.int())),
+  holders: z.optional(z.array(z.int())),
   /** See `FactFields`. */
   by: z.optional(z.int()),
   at: z.optional(z.int()),
@@ -155,10 +155,10 @@ function keepEntry(item: Item, { entries, notes, changes, facts }: Kept): Key {
     const [prospectId, noteId, version] = [Number(ofNote[1]), Number(ofNote[2]), Number(ofNote[3])];
     notes.push({ prospectId, noteId, version, text: note ?? null });
     const isDeleted = note === undefined;
-    const { assignee, heldBy, by, at = createdAt } = more;
+    const { assignee, holders, by, at = createdAt } = more;
     if (by !== undefined && at !== undefined)
       facts.push({ kind: "note", userId: by, at, statusId: null, prospectId, record: noteId });
-    changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee, heldBy, isDeleted });
+    changes.push({ kind: "note", id: noteId, version, prospectId, createdAt, assignee, holders, isDeleted });
   } else if (ofProspect !== null) {
     const [id, version] = [Number(ofProspect[1]), Number(ofProspect[2])];
     if (more.shared !== undefined) {

@@ -227,7 +227,7 @@ export function prospectAppointmentWrites(
   const { id } = subject;
   const appointment =
     change.after === undefined
-      ? { id, version: subject.version + 1, isDeleted: true, heldBy: holdersOf(current, subject, nowMs) }
+      ? { id, version: subject.version + 1, isDeleted: true, holders: holdersOf(current, subject, nowMs) }
       : { id, version: change.after.version, isDeleted: false };
   const fact = change.before === undefined ? factOfAppointment(change.after) : undefined;
   return [...replaceProspect(current, next, undefined, { appointment, fact }), ...agendaWrites(current, next, agenda)];

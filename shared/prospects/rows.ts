@@ -119,7 +119,7 @@ export const removeNote = (note: StoredNote, prospect: StoredProspect, nowMs: nu
   ...noteDelta(
     note.companyId,
     { ...indexNote(note), version: note.version + 1, text: null },
-    { ...loggedNote(note, prospect.assignedToUserId), heldBy: holdersOf(prospect, note, nowMs) },
+    { ...loggedNote(note, prospect.assignedToUserId), holders: holdersOf(prospect, note, nowMs) },
   ),
   { remove: attachedKeys.noteLocator(note.companyId, note.id) },
   ...(note.importId === undefined

@@ -137,9 +137,9 @@ test("a rep who has lost a prospect does not learn the ids of notes and appointm
 });
 
 test("a chunk with many deletions and many holders is divided into rows that the table can store", () => {
-  const heldBy = Array.from({ length: limits.pastAssignments }, (_, i) => 4_503_599_627_370_496 - 7_919 * i * i);
+  const holders = Array.from({ length: limits.pastAssignments }, (_, i) => 4_503_599_627_370_496 - 7_919 * i * i);
   const changes = Array.from({ length: 4_000 }, (_, i): NoteChange => {
-    const own = heldBy.map((user) => user - ((i * 104_729) % 1_000_003) * 1_009);
+    const own = holders.map((user) => user - ((i * 104_729) % 1_000_003) * 1_009);
     return {
       kind: "note",
       id: 9_000_000 + i,
@@ -147,7 +147,7 @@ test("a chunk with many deletions and many holders is divided into rows that the
       version: 2,
       isDeleted: true,
       createdAt: 1e12 + i,
-      heldBy: own,
+      holders: own,
     };
   });
   const writes = chunkWrites(1, readHead(undefined), { changes }, 1e12);

@@ -16,8 +16,8 @@ export interface ProspectDeltaOptions {
   readonly appointment?: WrittenAppointment | undefined;
 }
 
-/** If the appointment is deleted, `heldBy` lists the users who may have a copy. */
-export type WrittenAppointment = Pick<AppointmentChange, "id" | "version" | "isDeleted" | "heldBy">;
+/** If the appointment is deleted, `holders` lists the users who may have a copy. */
+export type WrittenAppointment = Pick<AppointmentChange, "id" | "version" | "isDeleted" | "holders">;
 
 /**
  * Returns the writes of an entry. The transaction that writes the prospect's row must contain them, so that the index misses no change. The
@@ -58,8 +58,8 @@ export function prospectDelta(
   ];
 }
 
-const loggedAppointment = ({ id, version, isDeleted, heldBy }: WrittenAppointment) => ({
-  ...{ id, version, isDeleted, heldBy },
+const loggedAppointment = ({ id, version, isDeleted, holders }: WrittenAppointment) => ({
+  ...{ id, version, isDeleted, holders },
 });
 
 /** What only the change log and activity reports need. */
@@ -71,14 +71,14 @@ export interface NoteDeltaOptions {
   /** The assignee of the note's prospect, or null. Set it only if the transaction checks the assignee with a condition. */
   readonly assignee?: number | null | undefined;
   /** The users whose devices may have a copy of the deleted note. Undefined if they are not known. */
-  readonly heldBy?: readonly number[] | undefined;
+  readonly holders?: readonly number[] | undefined;
 }
 
 /** Returns the writes of an entry. The transaction that writes the note must contain them, so that the index misses no change. */
 export function noteDelta(
   companyId: number,
   { prospectId, noteId, version, text }: NoteEntry,
-  { fact = {}, createdAt, assignee, heldBy }: NoteDeltaOptions = {},
+  { fact = {}, createdAt, assignee, holders }: NoteDeltaOptions = {},
 ): Write[] {
   const key = keys.noteDelta(companyId, prospectId, noteId, version);
   const common = {
@@ -87,7 +87,7 @@ export function noteDelta(
     ...fact,
     createdAt,
     assignee: assignee === null ? 0 : assignee,
-    heldBy,
+    holders,
   };
   if (text === null) return [{ put: common }];
   const bytes = Buffer.byteLength(text);

@@ -71,8 +71,8 @@ export class Interest {
   };
 
   /** False if the caller certainly has no copy. Users to whom the prospect was assigned before may have copies. */
-  #mayHold({ heldBy }: NoteChange | AppointmentChange): boolean {
-    return this.#own === undefined || heldBy === undefined || heldBy.includes(this.#own);
+  #mayHold({ holders }: NoteChange | AppointmentChange): boolean {
+    return this.#own === undefined || holders === undefined || holders.includes(this.#own);
   }
 
   /** True if the caller saw the prospect before the change, sees it after the change, or if this is not known. */
