@@ -234,7 +234,8 @@ async function compare(team: Team, phones: readonly Phone[], made: Made): Promis
   }
   const notes = [];
   for (const { id } of items) {
-    const { notes: found } = dataOf(await team.rep.GET("/api/prospects/{id}", { params: { path: { id } } }));
+    // A prospect shows only its newest five notes.
+    const found = dataOf(await team.rep.GET("/api/prospects/{id}/notes", { params: { path: { id } } }));
     notes.push(...found.map(({ body }) => body));
   }
   expect(notes.sort()).toEqual(made.notes.toSorted());
