@@ -68,6 +68,49 @@ test("the search finds doors of this device by the beginnings of words, in their
   await expect.poll(() => title().textContent()).toBe("4 Elm St");
 });
 
+test("the sheet of another door begins at its top", async () => {
+  browserOr();
+  await walkTo(page, "4 Elm St");
+  await press("Make the sheet larger");
+  await door().getByLabel("New note").scrollIntoViewIfNeeded();
+  await page.setViewportSize({ width: screen.width, height: 400 });
+  const content = door().locator(":scope > div");
+  await content.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  expect(await content.evaluate((element) => element.scrollTop)).toBeGreaterThan(0);
+  await press("Find a door");
+  await dialog().getByLabel("Address, name, phone, e-mail or note").fill("9 elm");
+  await dialog().getByRole("button", { name: "9 Elm St" }).click();
+  await expect.poll(() => title().textContent()).toBe("9 Elm St");
+  expect(await content.evaluate((element) => element.scrollTop)).toBe(0);
+  await page.setViewportSize(screen);
+  await press("Make the sheet larger");
+  await press("Make the sheet smaller");
+});
+
+test("an undo does not replace the status that somebody else has set, and a status that stays is no change", async () => {
+  browserOr();
+  await walkTo(page, "9 Elm St");
+  const statuses = dataOf(await team.admin.GET("/api/statuses"));
+  const idOf = (name: string) => statuses.find(({ value }) => value === name)?.id ?? expect.fail("no such status");
+  const nine = dataOf(await team.admin.GET("/api/prospects")).items.find(({ name }) => name === "Owner of 9");
+  const path = { id: nine?.id ?? expect.fail("there is no such prospect") };
+  await press("Interested");
+  await expect.poll(async () => (await statusesOf(team))["9 Elm St"]).toBe("Interested");
+  dataOf(
+    await team.admin.PATCH("/api/prospects/{id}", {
+      params: { path },
+      body: { currentStatusId: idOf("Sold") },
+    }),
+  );
+  await press("Undo");
+  await page.getByText("9 Elm St is Sold meanwhile, so nothing was undone.").waitFor();
+  expect((await statusesOf(team))["9 Elm St"]).toBe("Sold");
+  await expect.poll(() => title().textContent()).toBe("9 Elm St");
+  await press("Sold");
+  await page.getByText("Sold: 9 Elm St. It had this status before.").waitFor();
+  await upToDate(page);
+});
+
 test("a wide screen has the field mode as a choice", async () => {
   browserOr();
   await page.setViewportSize({ width: 1280, height: 800 });

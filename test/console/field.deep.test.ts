@@ -196,8 +196,11 @@ test("another user of the device sees nothing of the data, and a sign-out delete
   await page.getByRole("status").getByText("1 waiting").waitFor();
   await press("Menu");
   await press("Sign out");
+  const giveUp = () => page.getByRole("button", { name: "Give up 1 change and sign out" }).boundingBox();
+  const before = await giveUp();
   await press("Send first");
   await page.getByText("The service did not answer. The changes are still on this device.").waitFor();
+  expect(await giveUp(), "the button is now where the user has pressed another one").toEqual(before);
   // Without a waiting change, the sign-out asks nothing more. The next page is the sign-in page.
   await rep.context.setOffline(false);
   await page.getByLabel("Another user").waitFor();

@@ -132,12 +132,38 @@ test("a long press on a pin opens its door, and makes no second one", async () =
   expect(await page.getByRole("dialog").count()).toBe(0);
 });
 
+test("after a long press, the lift of the finger presses nothing in the dialog that has opened", async () => {
+  browserOr();
+  await jumpTo(page, [-104.97, 39.72], 17);
+  const region = page.getByRole("region", { name: "Map of doors" });
+  await region.click({ button: "right", position: { x: 200, y: 300 } });
+  const field = page.getByRole("dialog").getByLabel("Unit");
+  const { x = 0, y = 0 } = (await field.boundingBox()) ?? {};
+  const hasFocus = () => field.evaluate((element) => element.matches(":focus"));
+  expect(await hasFocus()).toBe(false);
+  await press("Close");
+  const touch = await rep.context.newCDPSession(page);
+  await touch.send("Emulation.setTouchEmulationEnabled", { enabled: true });
+  await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [{ x: x + 20, y: y + 10 }] });
+  await field.waitFor();
+  await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
+  // The browser sends the click of a touch before it answers the next call.
+  expect(await hasFocus()).toBe(false);
+  await press("Close");
+  await touch.send("Emulation.setTouchEmulationEnabled", { enabled: false });
+  await touch.detach();
+});
+
 test("without a connection, the page says so, also if nothing waits", async () => {
   browserOr();
   // The page loads the code of the sign-out only when it is used. Without a connection, the service worker must have this code.
   await page.evaluate("navigator.serviceWorker.ready");
+  const places = () =>
+    Promise.all(["Today", "Find a door"].map((name) => page.getByRole("button", { name }).boundingBox()));
+  const before = await places();
   await rep.context.setOffline(true);
   await page.getByRole("status").getByText("Offline", { exact: true }).waitFor();
+  expect(await places(), "the state moves the buttons beside it").toEqual(before);
   expect(await page.getByText("changes cannot be saved").count()).toBe(0);
   await press("Offline");
   const dialog = page.getByRole("dialog");
@@ -147,7 +173,13 @@ test("without a connection, the page says so, also if nothing waits", async () =
   await press("Menu");
   await press("Sign out");
   await page.getByText("You are still signed in").waitFor();
+  const pages = page.getByRole("navigation", { name: "Pages" });
+  await page.mouse.click(360, 400);
+  await expect.poll(() => pages.isVisible()).toBe(false);
   await press("Menu");
+  await expect.poll(() => pages.isVisible()).toBe(true);
+  await page.keyboard.press("Escape");
+  await expect.poll(() => pages.isVisible()).toBe(false);
   await rep.context.setOffline(false);
   await upToDate();
 });

@@ -73,7 +73,12 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
     const stop = (): void => clearTimeout(timer);
     const start = (event: MapTouchEvent): void => {
       stop();
-      if (event.points.length === 1) timer = window.setTimeout(() => press(event, true), LONG_PRESS_MS);
+      if (event.points.length !== 1) return;
+      timer = window.setTimeout(() => {
+        // Without this, the browser would turn the lift of the finger into a click on what the opened dialog has there.
+        addEventListener("touchend", (lift) => lift.preventDefault(), { once: true, capture: true, passive: false });
+        press(event, true);
+      }, LONG_PRESS_MS);
     };
     const listening = [
       map.on("click", (event) => press(event)),

@@ -121,25 +121,43 @@ function Field() {
     const change = (currentStatusId: number | null) =>
       phone.act({ type: "prospect.update", ...targetOf(at), fields: { currentStatusId } });
     const before = at.status?.id ?? null;
+    const undo = async (): Promise<void> => {
+      setKey(at.key);
+      // Another tab, or somebody else, may have changed the status meanwhile.
+      if (navigator.onLine) await phone.sync();
+      const now = phone.copy().doors.get(at.key)?.status;
+      if (now?.id === status.id) await change(before);
+      else notifyDone(`${titleOf(at)} is ${now?.value ?? "without a status"} meanwhile, so nothing was undone.`);
+    };
     // Remove the message of the earlier door. A user would take its undo button for the undo of this door's change.
     dismiss(notice.current);
     // To the user, the next door means that the change is safe. So it appears only when this device has stored the change.
-    await change(status.id);
-    notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => {
-      change(before).catch(notifyFailed);
-      setKey(at.key);
-    });
+    if (before === status.id) notifyDone(`${status.value}: ${titleOf(at)}. It had this status before.`);
+    else {
+      await change(status.id);
+      notice.current = notifyUndo(`${status.value}: ${titleOf(at)}.`, () => void undo().catch(notifyFailed));
+    }
     // A rep who has begun a note at this door stays there.
     const hasDraft = drafts.all().some((draft) => draft.record === recordOf(at) && draft.field === NOTE);
     if (!hasDraft) goOn(at);
     else visited.current.add(at.key);
   };
   const addNote = (at: Door, body: string): void => {
-    phone.act({ type: "note.create", ...targetOf(at), fields: { body } }).catch((error: Error) => {
-      const draft = { record: recordOf(at), field: NOTE, text: body, title: `Note for ${titleOf(at)}`, path: "/field" };
-      drafts.save({ ...draft, file: undefined }, Number.POSITIVE_INFINITY);
-      notifyFailed(error);
-    });
+    const stored = phone.act({ type: "note.create", ...targetOf(at), fields: { body } });
+    stored.then(
+      () => notifyDone("The note is added."),
+      (error: Error) => {
+        const draft = {
+          record: recordOf(at),
+          field: NOTE,
+          text: body,
+          title: `Note for ${titleOf(at)}`,
+          path: "/field",
+        };
+        drafts.save({ ...draft, file: undefined }, Number.POSITIVE_INFINITY);
+        notifyFailed(error);
+      },
+    );
   };
   return (
     <div className={style.page}>
@@ -176,12 +194,11 @@ function Field() {
           <Icon name="locate" />
         </Button>
       </div>
-      <Sheet label="Door" height={height} onHeight={setHeight}>
+      <Sheet key={door?.key} label="Door" height={height} onHeight={setHeight}>
         {door === undefined ? (
           <NoDoors isLoading={copy.lastContactMs === undefined} />
         ) : (
           <DoorView
-            key={door.key}
             door={door}
             statuses={statuses}
             tags={tags}

@@ -33,11 +33,11 @@ export function Waiting() {
 
 function stateOf({ outbox, lastContactMs, outcome = "synced" }: Copy, failed: number, isOnline: boolean): string {
   const waiting = outbox.filter(({ state }) => state === "waiting").length;
+  const waits = waiting > 0 && `${waiting} waiting`;
+  if (outcome === "signed-out") return ["Signed out", waits].filter(Boolean).join(", ");
   if (failed > 0) return `${amount(failed, "change needs", "changes need")} your decision`;
-  if (waiting > 0 || !isOnline)
-    return [!isOnline && "Offline", waiting > 0 && `${waiting} waiting`].filter(Boolean).join(", ");
+  if (waiting > 0 || !isOnline) return [!isOnline && "Offline", waits].filter(Boolean).join(", ");
   if (outcome instanceof Error) return "Not up to date";
-  if (outcome === "signed-out") return "Signed out";
   if (lastContactMs === undefined) return "Downloading …";
   return outcome === "synced" ? "Up to date" : "No connection";
 }
@@ -61,15 +61,21 @@ function WaitingDialog({ copy, streets, onClose }: DialogProps) {
             ? `The first download has not ended: ${amount(records, "record")} so far.`
             : `This device last had everything on ${timeText(new Date(lastContactMs).toISOString())}.`}
         </p>
+        {outcome === "signed-out" ? (
+          <Button kind="main" onClick={() => void signIn()}>
+            Sign in
+          </Button>
+        ) : (
+          <Button disabled={isSyncing} onClick={() => void phone.sync().catch(notifyFailed)}>
+            {isSyncing ? "Sending and loading …" : "Send and load now"}
+          </Button>
+        )}
         {left.length === 0 && <p>Nothing is waiting.</p>}
         <ul className="stack tight list">
           {left.map((entry) => (
             <EntryItem key={entry.opId} entry={entry} copy={copy} />
           ))}
         </ul>
-        <Button disabled={isSyncing} onClick={() => void phone.sync().catch(notifyFailed)}>
-          {isSyncing ? "Sending and loading …" : "Send and load now"}
-        </Button>
         {/* What appears and disappears by itself is below the buttons, so that no button moves while the user presses it. */}
         {(outcome === "offline" || !isOnline) && (
           <p role="alert">
@@ -80,12 +86,7 @@ function WaitingDialog({ copy, streets, onClose }: DialogProps) {
         )}
         {outcome instanceof Error && <p role="alert">The last attempt has failed: {outcome.message}</p>}
         {outcome === "signed-out" && (
-          <p role="alert">
-            Your session has ended. What waits stays on this device until you sign in.{" "}
-            <Button kind="main" onClick={() => void signIn()}>
-              Sign in
-            </Button>
-          </p>
+          <p role="alert">Your session has ended. What waits stays on this device until you sign in.</p>
         )}
         <StorageState waiting={left.length} streets={streets} />
       </div>

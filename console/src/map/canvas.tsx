@@ -137,8 +137,12 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
           <Icon name="fit" />
         </Button>
       )}
+      {isRefused && (
+        <p role="status" className={style.refused}>
+          This browser cannot draw the map.
+        </p>
+      )}
       <small className={style.sources}>
-        {isRefused && <span role="status">This browser cannot draw the map. </span>}
         {isMissing && <span role="status">The street map does not answer. </span>}
         {sources}
       </small>

@@ -1,6 +1,6 @@
 /** The frame around every page: the name of the company, the navigation and the signed-in user. */
 import type { Me } from "canvassing-client/api";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { isAdmin, nameOf } from "../api/reference.ts";
 import { Button } from "../ui/button.tsx";
@@ -26,9 +26,24 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
   const shown = destinations.filter(({ adminsOnly = false }) => !adminsOnly || isAdmin(me));
   const current = shown.find((destination) => isCurrent(destination, path));
 
-  // On a narrow screen the navigation covers the page, so it closes when a page is opened.
+  // On a narrow screen the navigation covers the page, so it closes when a page is opened, at a press beside it, and at Escape.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the effect must run when `path` changes
   useEffect(() => setOpen(false), [path]);
+  const menu = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (!isOpen) return;
+    const listening = new AbortController();
+    const close = (event: PointerEvent | KeyboardEvent): void => {
+      const inside = "key" in event ? "dialog" : `.${style.bar}, .${style.side}, dialog`;
+      if ("key" in event && event.key !== "Escape") return;
+      if (event.target instanceof Element && event.target.closest(inside) !== null) return;
+      setOpen(false);
+      if ("key" in event) menu.current?.focus();
+    };
+    addEventListener("pointerdown", close, { signal: listening.signal });
+    addEventListener("keydown", close, { signal: listening.signal });
+    return () => listening.abort();
+  }, [isOpen]);
   useEffect(() => {
     document.title = `${current?.name ?? "Not found"} · ${me.company.name}`;
   }, [current, me]);
@@ -39,7 +54,7 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
         Skip to the content
       </a>
       <header className={`${style.bar} row`}>
-        <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Button ref={menu} aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <Icon name="menu" /> <span>Menu</span>
         </Button>
         <strong>{me.company.name}</strong>

@@ -76,7 +76,6 @@ function WaitingChanges({ phone, waiting, onLeave, onClose }: ChangesProps) {
     <Modal title={`${amount(waiting, "change has", "changes have")} not been sent`} onClose={onClose}>
       <div className="stack inside">
         <p>The service does not have what you have changed in the field mode. If you sign out now, it is lost.</p>
-        {error !== null && <p role="alert">{error.message}</p>}
         <div className="row end">
           <Button kind="danger" disabled={leave.isPending} onClick={() => leave.mutate()}>
             Give up {amount(waiting, "change")} and sign out
@@ -85,6 +84,8 @@ function WaitingChanges({ phone, waiting, onLeave, onClose }: ChangesProps) {
             Send first
           </Button>
         </div>
+        {/* Above the buttons, it would move "Give up" to where the user has pressed "Send first". */}
+        {error !== null && <p role="alert">{error.message}</p>}
       </div>
     </Modal>
   );
@@ -124,7 +125,6 @@ function DraftsLeft({ onLeave, onClose }: Pick<ChangesProps, "onLeave" | "onClos
           them.
           {others > 0 && others < all.length && " If you send the notes, the other drafts are kept."}
         </p>
-        {leave.error !== null && <p role="alert">{leave.error.message}</p>}
         <div className="row end">
           <Button kind="danger" disabled={leave.isPending} onClick={() => leave.mutate("discard")}>
             Discard the drafts
@@ -138,6 +138,7 @@ function DraftsLeft({ onLeave, onClose }: Pick<ChangesProps, "onLeave" | "onClos
             </Button>
           )}
         </div>
+        {leave.error !== null && <p role="alert">{leave.error.message}</p>}
       </div>
     </Modal>
   );
