@@ -69,13 +69,14 @@ const isElsewhere = ({ target }: KeyboardEvent): boolean =>
   document.querySelector("dialog[open]") !== null ||
   (target instanceof Element && target.closest("input:not([type=checkbox]), textarea, select") !== null);
 
-/** Moves the focus to the next or the previous row. If no row has the focus but a panel is open, also opens the panel of the new row. */
+/** Moves the focus to the next or the previous row. If a panel is open, also opens the panel of the new row. */
 function moveTo(step: 1 | -1): void {
   const openers = [...document.querySelectorAll<HTMLElement>("main tr .open")];
   const find = (selector: string): number => openers.findIndex((one) => one.closest(selector) !== null);
-  const focused = find("tr:focus-within");
-  const at = focused === -1 ? find("tr[data-current=true]") : focused;
+  const [focused, current] = [find("tr:focus-within"), find("tr[data-current=true]")];
+  // After a fast second press, the focus is already on the next row, and the panel still shows the row before.
+  const at = focused === -1 ? current : focused;
   const next = openers[at === -1 ? 0 : at + step];
   next?.focus();
-  if (focused === -1 && at !== -1) next?.click();
+  if (current !== -1) next?.click();
 }
