@@ -51,8 +51,11 @@ export const isWriting = process.env.CONSOLE_DOCS === "1";
  */
 export const TOLERANCE = 1.1;
 
+/** The browser of this process. It ends with the process, so that the test files share the programs that it has compiled for the maps. */
+let launched: Promise<Browser> | undefined;
+
 /**
- * Opens a browser before the tests of a file, and runs `begin` with it. Skips the tests if there is no browser. Returns a function that
+ * Opens the browser before the tests of a file, and runs `begin` with it. Skips the tests if there is no browser. Returns a function that
  * returns the browser.
  */
 export function browserForAll(begin: (browser: Browser) => Promise<void>): () => Browser {
@@ -65,11 +68,14 @@ export function browserForAll(begin: (browser: Browser) => Promise<void>): () =>
       return;
     }
     await onceInRun("console", buildConsole);
-    opened = await openBrowser();
+    launched ??= openBrowser();
+    opened = await launched;
     await begin(opened);
   });
   beforeEach(({ skip }) => skip(opened === undefined, reason));
-  afterAll(() => opened?.close());
+  afterAll(async () => {
+    for (const context of opened?.contexts() ?? []) await context.close();
+  });
   return () => opened ?? expect.fail("no browser");
 }
 

@@ -3,7 +3,7 @@
  * passed and failed tests.
  */
 import { relative } from "node:path";
-import type { Reporter, SerializedError, TestModule } from "vitest/node";
+import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
 
 const SHOWN = 10;
 const LONG_MS = 20_000;
@@ -27,6 +27,11 @@ function line(name: string, ms: number): string {
 }
 
 export class Summary implements Reporter {
+  /** Vitest shows errors at the end of a run. A run of hours may be stopped before. */
+  onTestCaseResult(test: TestCase): void {
+    for (const { message } of test.result().errors ?? []) console.log(`FAILED ${test.fullName}: ${message}`);
+  }
+
   onTestRunEnd(modules: readonly TestModule[], uncaught: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) =>
       [...module.children.allTests()].map((test) => ({
