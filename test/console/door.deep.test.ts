@@ -50,6 +50,8 @@ test("each status takes one tap, and the sheet then shows the next door on the s
 test("the search finds doors of this device by the beginnings of words, in their addresses, names and phone numbers", async () => {
   browserOr();
   await press("Find a door");
+  const search = dialog().getByLabel("Address, name, phone, e-mail or note");
+  await expect.poll(() => search.evaluate((element) => element.matches(":focus"))).toBe(true);
   const listed = async () => (await dialog().getByRole("listitem").allInnerTexts()).map((text) => text.split("\n")[0]);
   for (const [typed, found] of [
     ["elm 7", ["7 Elm St"]],

@@ -21,6 +21,8 @@ export function Find({ doors, from, onOpen, onClose }: DoorsProps) {
       <div className={`stack tight inside ${style.large}`}>
         <Field label="Address, name, phone, e-mail or note">
           <Input
+            // The browser gives the focus to this element when it opens the dialog. React would set it too early.
+            ref={(element) => element?.setAttribute("autofocus", "")}
             type="search"
             maxLength={limits.search}
             value={typed}
