@@ -68,7 +68,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
  * unused. A failed test may not have used all of its grants either, so mend the failed tests first.
  */
 function isWhole({ config, state }: TestProject["vitest"]): boolean {
-  if (config.testNamePattern !== undefined) return false;
+  if (config.testNamePattern !== undefined || config.tagsFilter !== undefined) return false;
   const files = globSync("test/**/*.{api,deep}.test.ts", { cwd: config.root }).map((file) => join(config.root, file));
   const ran = Map.groupBy(state.getTestModules(), ({ moduleId }) => moduleId);
   return files.every((file) => {
