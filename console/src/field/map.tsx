@@ -75,8 +75,15 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
       stop();
       if (event.points.length !== 1) return;
       timer = window.setTimeout(() => {
-        // Without this, the browser would turn the lift of the finger into a click on what the opened dialog has there.
-        addEventListener("touchend", (lift) => lift.preventDefault(), { once: true, capture: true, passive: false });
+        // Without this, the browser would turn the lift of the finger into a click on what the opened dialog has there. If the browser
+        // cancels the touch instead, the next lift is another one and must stay a click.
+        const touch = new AbortController();
+        const lift = (event: TouchEvent): void => {
+          touch.abort();
+          if (event.type === "touchend") event.preventDefault();
+        };
+        const listening = { capture: true, passive: false, signal: touch.signal };
+        for (const name of ["touchend", "touchcancel"] as const) addEventListener(name, lift, listening);
         press(event, true);
       }, LONG_PRESS_MS);
     };

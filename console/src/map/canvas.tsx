@@ -1,5 +1,12 @@
 /** A component that shows a MapLibre map with the base map. The page that uses the component adds other layers in `onReady`. */
-import { type LngLatBoundsLike, Map as MapLibre, type MapOptions, NavigationControl, ScaleControl } from "maplibre-gl";
+import {
+  GPUInitializationError,
+  type LngLatBoundsLike,
+  Map as MapLibre,
+  type MapOptions,
+  NavigationControl,
+  ScaleControl,
+} from "maplibre-gl";
 import "maplibre-gl/dist/maplibre-gl.css";
 import { useEffect, useRef, useState } from "react";
 import { navigate } from "wouter/use-browser-location";
@@ -154,7 +161,8 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
 function mapOr(refuse: () => void, options: MapOptions): MapLibre | undefined {
   try {
     return new MapLibre(options);
-  } catch {
+  } catch (error) {
+    if (!(error instanceof GPUInitializationError)) throw error;
     refuse();
     return undefined;
   }

@@ -44,8 +44,8 @@ const events: z.infer<typeof Operation>[] = Object.entries(current.webhooks).map
 }));
 const operations = [...Object.values(current.paths).flatMap((methods) => Object.values(methods)), ...events];
 /**
- * The examples of all JSON answers and events in the OpenAPI document of this release. They stand for real answers: `lint:openapi` checks
- * each example with its schema, and the API tests check that real answers have no field that the document lacks.
+ * The examples of all JSON answers and events in the OpenAPI document of this release. They stand for real answers, because
+ * \`lint:openapi\` checks each example with its schema, and the API tests check that real answers have no field that the document lacks.
  */
 const answers: readonly Answer[] = [...operations, { operationId: "", responses }].flatMap(({ operationId, ...one }) =>
   Object.entries(one.responses).flatMap(([status, { content = {} }]) =>
