@@ -1,4 +1,7 @@
-/** Makes the outline of the land from the npm package world-atlas. The map shows it if no street map is configured, or if none answers. */
+/**
+ * Makes the outline of the land from the npm package world-atlas. Maps show it if there is no street map, or if the server of the street
+ * map does not answer.
+ */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { feature } from "topojson-client";

@@ -90,7 +90,7 @@ function WithDrafts({ me, children }: { me: Me; children: ReactNode }) {
   });
   const isOffered = config.data?.offline;
   useEffect(() => {
-    // In development, the worker would keep files that change.
+    // Only a build contains the service worker.
     if (isOffered !== undefined && import.meta.env.PROD) void installWorker(isOffered).catch(notifyFailed);
   }, [isOffered]);
   return (

@@ -31,7 +31,7 @@ export async function indexedDbStore(name: string): Promise<Store> {
       const ended = endOf(transaction);
       const written = write(transaction, commit);
       // If a write fails, for example because a value cannot be stored, abort the transaction. Otherwise the browser would commit the
-      // writes before it.
+      // earlier writes.
       written.catch(() => abort(transaction));
       const [isWritten] = await Promise.all([written, ended]);
       return isWritten;

@@ -35,8 +35,9 @@ export interface OfflineOptions {
 
 /**
  * The result of `sync`. `synced`: all changes are read, and all operations are sent, except those that wait because an earlier operation on
- * the same record has failed. `offline`: several attempts failed, so something may be left. `signed-out`: the service does not accept the
- * token. In each case, the store keeps the operations that are not applied, and the app can call `sync` again at any time.
+ * the same record has failed. `offline`: several attempts failed, so the client may have to read more changes or send more operations.
+ * `signed-out`: the service does not accept the token. In each case, the store keeps the operations that are not applied, and the app can
+ * call `sync` again at any time.
  */
 export type Outcome = "synced" | "offline" | "signed-out";
 
@@ -186,7 +187,9 @@ export function offlineClient({
     return true;
   }
 
-  /** The comparison is due once a day, and after an upgrade of the app. If the phone's clock was set back, it is due too. */
+  /**
+   * Returns true if the checksums must be compared: once a day, after an upgrade of the app, or if the phone's clock was set back by a day.
+   */
   async function isCheckDue(): Promise<boolean> {
     const { checked } = await store.state();
     return checked?.release !== release || isPast(checked.atMs);
@@ -232,7 +235,7 @@ export function offlineClient({
         [isAsked, failures] = [false, 0];
         outcome = await push();
         failures = 0;
-        // A write of another user at the same moment can cause a difference too, so only the second one counts.
+        // The checksums may also differ because another user writes at the same moment. So only a difference in a second comparison counts.
         const isSame = (await pull(await isCheckDue())) || (await pull(true));
         if (!isSame) await renew();
       }

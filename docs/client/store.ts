@@ -54,7 +54,7 @@ export interface State {
   readonly clockOffsetMs: number;
   /** When the client has last compared its records with the service, in milliseconds since 1970, and the release of the app. */
   readonly checked?: { readonly atMs: number; readonly release: string };
-  /** When the client has last begun anew because its records differed, in milliseconds since 1970. */
+  /** When the client last began a new snapshot because its records differed from the service's, in milliseconds since 1970. */
   readonly renewedAtMs?: number;
 }
 
@@ -90,8 +90,8 @@ export interface Store {
 }
 
 /**
- * Returns true if `record` may replace `known`, the stored copy of the record, or if a removal may remove this copy. Versions are compared
- * only within a generation. If the service has rebuilt its index, the versions of a new generation can be lower.
+ * Returns true if `record` may replace `known`, the stored copy of the record, or if a removal may remove this copy. In a newer generation,
+ * it may also have a lower version, because the service may have rebuilt its index.
  */
 export const isCurrent = (record: Versioned, known: Versioned | undefined): boolean =>
   known === undefined || record.generation > known.generation || record.version >= known.version;

@@ -17,7 +17,7 @@ const screen = { width: 320, height: 568 };
 const STATUSES = ["Not Home", "Go Back", "Interested", "Sold"] as const;
 const STEPS = 12;
 const TABS = 2;
-/** A call of the API, but not a page or a file of the console. */
+/** The calls with which the field mode syncs. No page or file of the console has such a path. */
 const API = /\/api\/(?:changes|sync)/;
 
 interface Phone {

@@ -1,4 +1,4 @@
-/** Gives the tests of drafts a company with two prospects, and the page with the list of them that an admin has opened. */
+/** Gives the tests of drafts a company with two prospects, and a page on which an admin has opened the list of prospects. */
 import type { Page } from "playwright-core";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";

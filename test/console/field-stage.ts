@@ -23,7 +23,7 @@ export async function newRep(browser: Browser): Promise<{ readonly team: Team; r
     const contact = { phoneNumber: "+1 303 555 0100", emailAddress: "oak@example.com" };
     dataOf(await team.admin.POST("/api/prospects", { body: { ...place, ...contact, assignedToUserId: user.id } }), 201);
   }
-  // The order of the statuses is not that of their ids.
+  // These statuses make the order of all statuses differ from the order of their ids.
   for (const [value, sortOrder] of [
     ["Renter", 1_000],
     ["Moved", 0],

@@ -201,7 +201,7 @@ test("another user of the device sees nothing of the data, and a sign-out delete
   await press("Send first");
   await page.getByText("The service did not answer. The changes are still on this device.").waitFor();
   expect(await giveUp(), "the button is now where the user has pressed another one").toEqual(before);
-  // Without a waiting change, the sign-out asks nothing more. The next page is the sign-in page.
+  // With the connection, the phone sends the change. The sign-out then has nothing to ask, and the sign-in page appears.
   await rep.context.setOffline(false);
   await page.getByLabel("Another user").waitFor();
   await chooseUser(page, team.viewer.email);

@@ -1,4 +1,4 @@
-/** Does ten tasks in a real browser with the keyboard only. */
+/** Tests in a real browser that ten tasks are possible with the keyboard only. */
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";

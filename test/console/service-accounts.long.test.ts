@@ -188,7 +188,8 @@ test("an account appears as an author and in the list of users, but is not offer
   await page.getByRole("link", { name: "Users" }).click();
   await rowOf(page, "Ada Admin").waitFor();
   await rowOf(page, "Uploader").waitFor({ state: "detached" });
-  // Until its next load, the list of accounts still requests the keys of the deleted account. The closed page must request nothing.
+  // Until its next load, the list of accounts still requests the keys of the deleted account. The closed page of this account must request
+  // nothing.
   expect(faults.filter((fault) => !fault.includes(" 409 ") && !fault.endsWith("/keys"))).toEqual([]);
 });
 

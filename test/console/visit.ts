@@ -51,7 +51,7 @@ export const isWriting = process.env.CONSOLE_DOCS === "1";
  */
 export const TOLERANCE = 1.1;
 
-/** The browser of this process. It ends with the process, so that the test files share the programs that it has compiled for the maps. */
+/** The browser of this process. It ends with the process, so that the test files share the shaders that it has compiled for the maps. */
 let launched: Promise<Browser> | undefined;
 
 /**
@@ -149,7 +149,10 @@ export async function closeMessages(page: Page): Promise<void> {
   }
 }
 
-/** Waits until the map is ready and the number of prospects is known. The map has then drawn everything. Returns the number. */
+/**
+ * Waits until layers can be added to the map and the number of prospects is known. Returns this number. The map may not have drawn them
+ * yet.
+ */
 export async function mapOf(page: Page): Promise<number> {
   await page.locator('[data-ready="true"] canvas').waitFor();
   const count = page.locator("[data-count]");
@@ -201,7 +204,7 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 const DOCUMENT = join(root, "docs/console.md");
 
-/** Writes a row of a table of docs/console.md, which begins with this name. */
+/** Replaces the row of docs/console.md that begins with this name. */
 export function writeRow(name: string, ...cells: readonly (string | number)[]): void {
   if (!isWriting) return;
   const row = new RegExp(`^\\| ${name} \\|.*$`, "m");
@@ -244,7 +247,7 @@ export async function clickUntil(page: Page, [lat, lng]: readonly [lat: number, 
   await expect.poll(click, soon).toBe(true);
 }
 
-/** Returns the clusters that the map shows, each with its number. */
+/** Returns the number of prospects in each cluster that the map shows. */
 export async function clustersOn(page: Page): Promise<number[]> {
   const counts = "shownMap.getStyle().sources.clusters.data.features.map(({ properties }) => properties.count)";
   return z.parse(z.array(z.number()), await page.evaluate(counts));

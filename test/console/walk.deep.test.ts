@@ -167,7 +167,8 @@ test("after a long press, the lift of the finger presses nothing in the dialog t
 
 test("without a connection, the page says so, also if nothing waits", async () => {
   browserOr();
-  // The page loads the code of the sign-out only when it is used. Without a connection, the service worker must have this code.
+  // The page loads the code of the sign-out only when the user signs out. Without a connection, this code must come from the service
+  // worker.
   await page.evaluate("navigator.serviceWorker.ready");
   const places = () =>
     Promise.all(["Today", "Find a door"].map((name) => page.getByRole("button", { name }).boundingBox()));

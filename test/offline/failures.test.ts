@@ -55,7 +55,10 @@ async function syncWith(service: SmallService, ...faults: Fault[]): Promise<Phon
   return phone;
 }
 
-/** The keys are headings of docs/offline.md. Each function causes this failure. The phone's `trace` must then equal the guide's diagram. */
+/**
+ * The keys are headings of docs/offline.md. Each function causes the failure of its heading. The phone's `trace` must then equal the
+ * guide's diagram.
+ */
 const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   "A request does not arrive": async (service) => {
     const phone = await syncWith(service, "lost request", "lost request", "lost request");

@@ -26,7 +26,7 @@ interface Row {
 }
 
 const PAGE = 3;
-/** The difference between the versions of two successive writes. A version between them would be a change without a write of the row. */
+/** Each write raises the version by this number. The service uses the numbers between for changes without a write of the row. */
 export const STEP = 2 ** 24;
 const FACT_AGE_MS = 60 * 86_400_000;
 const problem = (status: number, code: string, pointer?: string) => ({

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 
 interface Change<Input, Result> {
   readonly run: (input: Input) => Promise<Result>;
-  /** The first parts of the keys of the data that is loaded again after the change. */
+  /** After the change, a query is loaded again if its key begins with one of these texts. */
   readonly stale: readonly string[];
   /** Runs before the data is loaded again, so that a panel of a deleted record is closed by then. */
   readonly onDone?: ((result: Result, input: Input) => void) | undefined;

@@ -26,8 +26,8 @@ export class FieldError extends Error {
 }
 
 /**
- * Returns each fault once, with the first value that has it. A fault in a part of a field, such as `/polygon/0/1`, belongs to the whole
- * field.
+ * Returns each fault of a field once, with the message about the first value that has it. A fault inside a field, such as `/polygon/0/1`,
+ * belongs to the whole field.
  */
 export function faultsIn(problem: { readonly errors?: readonly Fault[] } | undefined): FieldFault[] {
   const faults = new Map<string, FieldFault>();

@@ -72,7 +72,9 @@ export const isAdmin = ({ role }: Me): boolean => role !== "sales";
 
 export const mayManage = ({ permissions }: Me): boolean => permissions.includes("canManageProspects");
 
-/** Returns the users as options of a list: active people, and the user `chosen`. Service accounts are left out: they get no work. */
+/**
+ * Returns the users as options of a list: active people, and the user `chosen`. Service accounts are no options, because they get no work.
+ */
 export function useUserOptions(chosen?: number): readonly (readonly [id: number, name: string])[] {
   const users = useUsers().data ?? [];
   return users

@@ -19,12 +19,12 @@ export interface Place {
   readonly path: string;
 }
 
-/** For each field, its text without a draft and the maximum number of characters of a draft. */
+/** For each field, the text that it shows if there is no draft, and the maximum number of characters of a draft. */
 type Fields<F extends string> = Readonly<Record<F, readonly [text: string, limit: number]>>;
 
 export interface DraftOf<F extends string> {
   readonly drafts: readonly Draft[];
-  /** Returns the user's draft, or the field's text without one. */
+  /** Returns the user's draft of the field, or the text in `Fields` if there is no draft. */
   readonly text: (field: F) => string;
   readonly change: (field: F, text: string) => void;
   /** The attributes of the field's control. */
@@ -32,7 +32,7 @@ export interface DraftOf<F extends string> {
     readonly value: string;
     readonly onChange: (event: ChangeEvent<HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement>) => void;
   };
-  /** Deletes the drafts of the fields: of all, or of those named. */
+  /** Deletes the drafts of the named fields. Without names, deletes the drafts of all fields. */
   readonly discard: (...fields: readonly F[]) => void;
 }
 

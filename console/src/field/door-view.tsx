@@ -15,7 +15,10 @@ import style from "./field.module.css";
 
 /** Number of statuses that are shown at once. The others need one more tap. */
 const FIRST_STATUSES = 8;
-/** Milliseconds for which a new door ignores taps on its statuses, so that it gets no second tap of a double tap on the last door. */
+/**
+ * For this time, a door that has just appeared ignores taps on its statuses: the second tap of a double tap was meant for the previous
+ * door.
+ */
 const SETTLED_MS = 400;
 
 interface DoorProps {
@@ -42,7 +45,7 @@ export function DoorView({ door, statuses, tags, me, onStatus, onNote, onNext, o
   const isStoring = useRef(false);
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    // If the focus was on a button of the last door, it is lost. The heading of this door then gets the focus.
+    // If an element of the previous door had the focus, the focus is gone with it. The heading of this door then gets the focus.
     if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true });
     const timer = setTimeout(() => setSettled(true), SETTLED_MS);
     return () => clearTimeout(timer);

@@ -1,6 +1,6 @@
 /**
- * The doors that the field mode shows: the prospects of the phone's copy, each with its notes and appointments, and with the changes that
- * the service has not confirmed yet.
+ * The doors that the field mode shows: the prospects that are stored on this device, each with its notes and appointments, and with the
+ * changes that the service has not confirmed yet.
  */
 import type { Appointment, Prospect, StatusSummary } from "canvassing-client/api";
 import type { Entry, StoredRecord } from "canvassing-client/store";
@@ -26,7 +26,7 @@ export interface DoorNote {
 
 export interface DoorAppointment extends Pick<Appointment, "title" | "startAt" | "status"> {
   readonly key: string;
-  /** Undefined until the feed has returned the appointment. It cannot be changed before. */
+  /** Undefined until the feed has returned the appointment. Until then, the user cannot change it. */
   readonly id: number | undefined;
 }
 
@@ -39,13 +39,13 @@ export interface Door extends Stop, DoorFields {
   readonly tags: readonly number[];
   /** The newest first. */
   readonly notes: readonly DoorNote[];
-  /** In the order of their beginnings. */
+  /** The earliest first. */
   readonly appointments: readonly DoorAppointment[];
   /** The changes that the service has not confirmed, in the order in which the user made them. */
   readonly pending: readonly Entry[];
 }
 
-/** The records of the phone's copy. */
+/** The records that are stored on this device. */
 export class Records {
   readonly all = new Map<string, StoredRecord>();
 
@@ -104,7 +104,7 @@ const positionOf = (lat: unknown, lng: unknown): Position | undefined =>
 const byBeginning = (a: { startAt: string }, b: { startAt: string }): number =>
   a.startAt < b.startAt ? -1 : a.startAt > b.startAt ? 1 : 0;
 
-/** Returns the doors with the effect of the outbox. A deleted prospect is left out, and a new one has a door. */
+/** Returns the doors as they are after the operations in the outbox, so without deleted prospects and with new ones. */
 export function withOutbox(
   confirmed: ReadonlyMap<string, Door>,
   outbox: readonly Entry[],

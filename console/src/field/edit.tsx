@@ -1,4 +1,4 @@
-/** Dialogs that change all fields of a door, or add a new door at a place of the map. */
+/** The dialogs that change the fields of a door, or add a door at a position on the map. */
 import { useMutation } from "@tanstack/react-query";
 import type { Tag } from "canvassing-client/api";
 import { type ReactNode, useRef, useState } from "react";
@@ -28,7 +28,7 @@ const labels: Readonly<Record<Name, string>> = {
   state: "State",
   zip: "Postal code",
 };
-/** Keyboards of phones have keys for these texts. */
+/** The on-screen keyboards that phones show for these fields. */
 const keyboards: Partial<Record<Name, "tel" | "email">> = {
   phoneNumber: "tel",
   secondaryPhoneNumber: "tel",
@@ -143,7 +143,7 @@ export function EditDoor({ door, tags, onClose }: { door: Door; tags: readonly T
 
 interface NewDoorProps {
   readonly position: Position;
-  /** A door nearby, from which the new door has city, state and postal code. */
+  /** A door nearby. The dialog copies its city, state and postal code. */
   readonly near: Door | undefined;
   readonly onClose: () => void;
   readonly onMade: (key: string) => void;

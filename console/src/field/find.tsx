@@ -21,7 +21,7 @@ export function Find({ doors, from, onOpen, onClose }: DoorsProps) {
       <div className={`stack tight inside ${style.large}`}>
         <Field label="Address, name, phone, e-mail or note">
           <Input
-            // The browser gives the focus to this element when it opens the dialog. React would set it too early.
+            // With this attribute, the browser focuses the element when it opens the dialog. React's `autoFocus` would focus it too early.
             ref={(element) => element?.setAttribute("autofocus", "")}
             type="search"
             maxLength={limits.search}

@@ -81,7 +81,7 @@ async function kept(cache: Cache, url: string, mayChange: boolean): Promise<Resp
   return response;
 }
 
-/** Returns the URLs of the tiles in a box. Those of the small zooms come first, because they cover the most. */
+/** Returns the URLs of the tiles in a box. Tiles of small zooms come first, because they cover the most and the list may be cut. */
 function tilesIn([west, south, east, north]: Bounds, template: string, maxzoom: number): string[] {
   const [from, to] = [MercatorCoordinate.fromLngLat([west, north]), MercatorCoordinate.fromLngLat([east, south])];
   return ZOOMS.filter((z) => z <= maxzoom).flatMap((z) => {

@@ -45,7 +45,7 @@ interface MapProps {
 
 export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPress, onMove }: MapProps) {
   const [map, setMap] = useState<MapLibre>();
-  /** The place to which the map was last moved, and the pins with which it began. */
+  /** The position to which the map was last moved, and the pins that it had when it was created. */
   const begun = useRef<{ place: string; pins?: Feature[] | undefined }>({ place: "" });
   const [zoom, setZoom] = useState(PIN_ZOOM);
   const buildings = useMemo(() => buildingsOf(doors), [doors]);
@@ -75,8 +75,8 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
       stop();
       if (event.points.length !== 1) return;
       timer = window.setTimeout(() => {
-        // Without this, the browser would turn the lift of the finger into a click on what the opened dialog has there. If the browser
-        // cancels the touch instead, the next lift is another one and must stay a click.
+        // When the user lifts the finger, the browser would click what the opened dialog has at this position. Prevent that click. After a
+        // touchcancel, the next touchend belongs to another touch, whose click must not be lost.
         const touch = new AbortController();
         const lift = (event: TouchEvent): void => {
           touch.abort();
@@ -137,7 +137,7 @@ export function FieldMap({ doors, selected, me, isFollowing, onDoors, onLongPres
   return <Canvas label="Map of doors" bounds={bounds} isPlaced={selected?.position !== undefined} onReady={ready} />;
 }
 
-/** Moves the map to a door, above the sheet, which covers its lower part. */
+/** Moves the map so that the door is above the sheet, which covers the lower part of the map. */
 function moveTo(map: MapLibre, position: Position, animate = true): void {
   const isVisible = map.getZoom() >= WALK_ZOOM - 2 && map.getBounds().contains([...position]);
   const offset: [number, number] = [0, -map.getContainer().clientHeight / 5];
@@ -193,7 +193,7 @@ function pixels(
 }
 
 const onlyPoints: ExpressionSpecification = ["==", ["geometry-type"], "Point"];
-/** Returns the radius of a pin in pixels. It grows up to zoom 15, from which on a rep walks. */
+/** Returns the radius of a pin in pixels. It grows from zoom 12 to zoom 18. */
 const pinRadius = (extra = 0): ExpressionSpecification => [
   "interpolate",
   ["linear"],

@@ -59,7 +59,7 @@ async function openDoors(issuer: string, user: number): Promise<Phone> {
   throw new Error(tooMany(numberText(total)));
 }
 
-/** Statuses with these words mean that nobody may knock. The statuses of a company have no other sign. */
+/** A status with these words means that nobody may knock. No field of a status says this. */
 const DO_NOT = /\b(do not|don't|dnk|no soliciting)\b/i;
 
 type Dialog =
@@ -104,7 +104,7 @@ function Field() {
     setDirection(directionOf(door?.place, next.place, direction));
     setKey(next.key);
   };
-  /** Opens the next door of the walk. If the user has opened another door while the change was stored, that door stays open. */
+  /** Opens the next door of the walk. If the user has meanwhile opened another door than `from`, that door stays open. */
   const goOn = (from: Door): void => {
     visited.current.add(from.key);
     const step = nextStop(doors, from, direction, isOpen);

@@ -1,6 +1,6 @@
 /**
- * The copy of the user's data on this device, which the field mode shows. The reference client keeps it equal to the service and sends what
- * the user has changed. Without a connection, everything works on the copy.
+ * The copy of the user's data on this device, which the field mode shows. The client in docs/client/offline.ts keeps it up to date and
+ * sends the user's changes. Without a connection, everything works on the copy.
  */
 import type { Status, StatusSummary, Tag, Territory } from "canvassing-client/api";
 import { indexedDbStore } from "canvassing-client/indexeddb-store";
@@ -24,7 +24,7 @@ export interface Copy {
   /** Number of records on this device. */
   readonly records: number;
   readonly isSyncing: boolean;
-  /** How the last sync has ended: as the reference client says, or with an error. */
+  /** The outcome of the last sync, or the error with which it failed. */
   readonly outcome: Outcome | Error | undefined;
   /** The end of the last complete download of changes, in milliseconds since 1970. Undefined before the first one has ended. */
   readonly lastContactMs: number | undefined;
@@ -165,7 +165,7 @@ function createView(lastContactMs: number | undefined) {
     confirmed = confirmedDoors(records);
     const [statuses, tags] = [records.of("statuses"), records.of("tags")];
     showOutbox(outbox, {
-      // In the order of the API.
+      // The lists of the API have the same order.
       statuses: statuses.map(({ data }) => data).sort((a, b) => a.sortOrder - b.sortOrder || a.id - b.id),
       tags: tags.map(({ data }) => data).sort((a, b) => a.value.localeCompare(b.value, "en") || a.id - b.id),
       territories: records.of("territories").map(({ data }) => data),
@@ -189,7 +189,10 @@ function createView(lastContactMs: number | undefined) {
       for (const record of all) records.all.set(nameOf(record), record);
       showRecords(outbox);
     },
-    /** Returns true if the commit would give the device too many prospects. If it belongs to a new copy, the old copy is not counted. */
+    /**
+     * Returns true if the device would have too many prospects after the commit. If the commit belongs to a new snapshot, the records of
+     * the old snapshot do not count.
+     */
     isTooMuch: ({ put = [] }: Commit): boolean => {
       const ids = new Set(put.flatMap(({ type, id }) => (type === "prospects" ? id : [])));
       if (ids.size === 0) return false;
@@ -208,7 +211,8 @@ function createView(lastContactMs: number | undefined) {
       }
       for (const [key, { generation }] of records.all) if (generation < removeBelow) records.all.delete(key);
       const isNew = timer !== 0 || put.length + remove.length > 0;
-      // A change leaves the outbox when its record has come. Show both at once, or the door would have its old status for a moment.
+      // A change leaves the outbox when the changed record has come. Show the record and the outbox at once, or the door would have its old
+      // status for a moment.
       if (isNew && outbox.length < copy.outbox.length) showRecords(outbox);
       else {
         if (isNew && timer === 0) timer = window.setTimeout(() => showRecords(copy.outbox), SETTLE_MS);

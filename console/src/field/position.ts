@@ -1,4 +1,4 @@
-/** The position of the device. The browser asks the user when the position is first used. It stays on the device. */
+/** Reads the position of the device. The browser asks the user before the first use. The position is not sent to the service. */
 import { useEffect, useEffectEvent, useRef, useState } from "react";
 import { dismiss, notifyFailed } from "../ui/notices.tsx";
 import type { Position } from "./distance.ts";
@@ -11,7 +11,7 @@ export interface Measured {
 
 /**
  * Returns the measured position. Returns undefined while `isWanted` is false or the position is not known. Calls `onDenied` if the browser
- * does not give the position to this page. The browser is then asked again only after `isWanted` has become true again.
+ * does not give the position to this page. To ask the browser again, set `isWanted` to false and then to true.
  */
 export function usePosition(isWanted: boolean, onDenied: () => void): Measured | undefined {
   const [measured, setMeasured] = useState<Measured>();

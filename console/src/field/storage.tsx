@@ -1,6 +1,6 @@
 /**
- * How safe the data on this device is. Browsers may delete the storage of a page when the device is full, unless they have granted that it
- * persists. Safari deletes the storage of a page that is not installed after seven days without a visit
+ * Shows how safe the data on this device is. Browsers may delete the storage of a page when the device is full, unless they have granted
+ * persistent storage. If the page is not installed, Safari deletes its storage after seven days without a visit
  * (https://webkit.org/blog/10218/full-third-party-cookie-blocking-and-more/).
  */
 import { useQuery } from "@tanstack/react-query";
@@ -11,7 +11,10 @@ import { type KeptStreets, MOST_STREETS_BYTES } from "./kept-streets.ts";
 
 const megabytes = (bytes: number): string => `${numberText(Math.ceil(bytes / 1_000_000))} MB`;
 const isInstalled = (): boolean => matchMedia("(display-mode: standalone)").matches;
-/** Other browsers on iPhones are Safari too, but only Safari itself can install a page. Chrome and Edge also name Safari. */
+/**
+ * True also for Chrome and Firefox on iPhones, which use Safari's engine. False for Edge, and for Chrome on other devices, although they
+ * name Safari.
+ */
 const isSafari = (): boolean => /^((?!chrome|chromium|android|edg).)*safari/i.test(navigator.userAgent);
 
 /** The browser's offer to install the page. Undefined if the browser makes no offer. */

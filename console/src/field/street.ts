@@ -58,9 +58,9 @@ const plain = (text: string): string =>
     .trim();
 
 /**
- * Returns the next door after `from` for which `isOpen` is true. It is on the same side of the street, with the next house number in the
- * direction of the walk. At the end of the side, the walk goes on at the nearer end of the other side. Without an open door in the street,
- * it is the nearest door. Returns undefined if no door is open.
+ * Returns the next door after `from` for which `isOpen` is true. On the same side of the street, this is the door with the next house
+ * number in the direction of the walk. After the last one, it is the door at the nearer end of the other side. If no door in the street is
+ * open, it is the nearest open door elsewhere. Returns undefined if no door is open.
  */
 export function nextStop<S extends Stop>(
   stops: readonly S[],

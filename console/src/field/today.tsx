@@ -5,13 +5,13 @@ import { metresBetween, type Position } from "./distance.ts";
 import { type Door, titleOf } from "./door.ts";
 import style from "./field.module.css";
 
-/** Statuses with these words mean that the rep comes back. The statuses of a company have no other sign. */
+/** A status with these words means that the rep comes back. No field of a status says this. */
 const GO_BACK = /\b(back|return|follow|later|call)\b/i;
 const MOST = 200;
 
 export interface DoorsProps {
   readonly doors: readonly Door[];
-  /** Where the rep is. */
+  /** The position of the rep. If it is not known, the position of the open door. */
   readonly from: Position | undefined;
   readonly onOpen: (door: Door) => void;
   readonly onClose: () => void;
@@ -51,7 +51,7 @@ export function nearestFirst(doors: readonly Door[], from: Position | undefined)
   return doors.toSorted((a, b) => metres(a) - metres(b));
 }
 
-/** Returns the appointments of the day on which `now` is, in their order. */
+/** Returns the scheduled appointments on the day of `now`, the earliest first. */
 export function visitsOf(doors: readonly Door[], now: Date) {
   const day = now.toDateString();
   return doors

@@ -1,9 +1,9 @@
-/** How far the user has come today. It stays on this device, so that a closed tab does not begin the walk again. */
+/** The doors that the user has visited today. This device stores them, so that the user can close the tab and continue later. */
 
 export interface Walk {
   /** The key of the door that was open last. */
   readonly door: string | undefined;
-  /** The keys of today's doors, the newest last. */
+  /** The keys of the doors that were visited today, the newest last. */
   readonly visited: readonly string[];
 }
 

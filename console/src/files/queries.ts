@@ -42,8 +42,8 @@ function importAtOnce({ file, options: { mapping, matchBy, onMatch }, dryRun }: 
 
 /**
  * Returns true if a job must import the file instead. 413 means that the file has too many changes for one request, which only the service
- * knows. 503 and 504 mean that the time of one request was too short. A job then repeats only a dry run, because an import may
- * already have written rows.
+ * knows. 503 and 504 mean that the time of one request was too short. After 503 and 504, a job repeats only a dry run, because an import
+ * may already have written rows.
  */
 const isTooMuchForRequest = (error: unknown, { dryRun }: ImportRequest): boolean =>
   error instanceof RequestFailed && (error.status === 413 || (dryRun && [503, 504].includes(error.status)));

@@ -1,4 +1,4 @@
-/** The last imports of the company, and the last jobs that changed many prospects. The user can cancel and undo them here. */
+/** The tables of the last imports and the last jobs that changed many prospects. The user can cancel imports, and undo imports and jobs. */
 import type { ImportSummary, Job } from "canvassing-client/api";
 import { useMemo } from "react";
 import { nameOf, useUsers } from "../api/reference.ts";

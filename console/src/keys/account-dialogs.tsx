@@ -14,7 +14,7 @@ import { isLive, stale, useKeys } from "./keys.ts";
 /** No prospect is assigned to a program, so a service account must see all prospects. */
 const IMPLIED = "canViewAllProspects";
 
-/** `account` is undefined for a new one. */
+/** Without `account`, the form creates a service account. */
 export function AccountForm({ account, onClose }: { account?: ServiceAccount; onClose: () => void }) {
   const [, open] = useLocation();
   const title = account === undefined ? "New service account" : `Edit ${account.name}`;

@@ -117,7 +117,7 @@ const shown: readonly Column<ApiKey>[] = [
   { id: "used", header: "Last used", cell: ({ lastUsedAt }) => (lastUsedAt ? <Time iso={lastUsedAt} /> : "Never") },
 ];
 
-/** A key can be taken over even if it has ended, because it may have ended for the reason that it no longer had a creator. */
+/** An admin can take over a key that has ended: it may have ended only because it no longer had a creator. */
 const isPossible = (action: Action, key: ApiKey): boolean =>
   action === "Take over" ? key.orphanedAt !== null : isLive(key) && (action === "Revoke" || key.replacedBy === null);
 

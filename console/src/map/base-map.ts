@@ -14,11 +14,14 @@ const PREFIX = "base ";
 const ANSWER_MS = 10_000;
 const RETRY_MS = 60_000;
 
-/** Adds the base map. Returns true while the provider does not answer. It is asked again each minute, and when the connection is back. */
+/**
+ * Adds the base map. Returns true while the provider does not answer. Until it answers, the hook tries again each minute, and when the
+ * connection is back.
+ */
 export function useBaseMap(map: MapLibre | undefined, config: Config | undefined): boolean {
   const [isMissing, setMissing] = useState(false);
   const [attempt, setAttempt] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new attempt begins anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a change of `attempt` starts the effect again
   useEffect(() => {
     if (map === undefined || config === undefined) return;
     const scheme = schemeOf();

@@ -25,7 +25,10 @@ export function cameraOf(map: MapLibre): string {
   return [lng, lat, map.getZoom()].map((value) => value.toFixed(DECIMALS)).join();
 }
 
-/** Returns the query `search` with only this camera, or without a camera if it is undefined. The commas of a camera are not escaped. */
+/**
+ * Returns the query `search` with `camera` as its only camera, or with none if `camera` is undefined. The commas of a camera are not
+ * escaped.
+ */
 export function withCamera(search: string, camera: string | undefined): string {
   const parameters = new URLSearchParams(search);
   parameters.delete(AT);

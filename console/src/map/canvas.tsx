@@ -27,17 +27,19 @@ const START: LngLatBoundsLike = [-125, 24, -66, 50];
 const PADDING_PX = 48;
 /** Maximum zoom when the map moves to its records. Without it, the map would zoom in to the limit if there is only one prospect. */
 const CLOSEST_ZOOM = 16;
-/** Milliseconds for which the map must stay at a place until the URL gets it. Browsers refuse more than ten changes of it a second. */
+/**
+ * Milliseconds for which the map must rest before its place is stored in the URL. Browsers refuse more than ten changes of a URL a second.
+ */
 const PAUSE_MS = 250;
 /** Milliseconds in which a label appears. Users who have asked for less motion see it at once. */
 const FADE_MS = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 300;
 
 interface CanvasProps {
-  /** The name of the map for screen readers. The page also has a table with the same records. */
+  /** The name of the map for screen readers. */
   readonly label: string;
-  /** The part of the world to show, if the URL has no place of the map. If `bounds` changes, the map moves there. */
+  /** The area to show, if the URL has no camera. If `bounds` changes, the map moves there. */
   readonly bounds: Bounds | undefined;
-  /** True if `onReady` moves the map, which then does not begin with its bounds. */
+  /** True if `onReady` moves the map. The component then does not move it to `bounds`. */
   readonly isPlaced?: boolean;
   /** True while the page does not know its records. The base map is loaded after them. */
   readonly isWaiting?: boolean;
@@ -157,7 +159,7 @@ function ColoredCanvas({ label, bounds, isPlaced = false, isWaiting = false, onR
   );
 }
 
-/** Makes a map. If the browser has no WebGL, it calls `refuse` instead, and the rest of the page works without the map. */
+/** Makes a map. Without WebGL, calls `refuse` instead, so that the rest of the page works without the map. */
 function mapOr(refuse: () => void, options: MapOptions): MapLibre | undefined {
   try {
     return new MapLibre(options);

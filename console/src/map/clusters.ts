@@ -5,14 +5,14 @@ export interface Cluster {
   readonly x: number;
   readonly y: number;
   readonly count: number;
-  /** The number of prospects by their status: by its name in the tile, such as `status_7`, or by its colour. */
+  /** The number of prospects with each status. The keys are the names of statuses in the tile, such as `status_7`, or their colours. */
   readonly byStatus: Readonly<Record<string, number>>;
 }
 
 /** The width in pixels of the whole map at zoom 0. */
 const WORLD_PX = 512;
 const GAP_PX = 2;
-/** The step in a cell's number from one column to the next. It is more than the number of cells from north to south. */
+/** The difference between the numbers of two cells side by side. It is larger than the number of cells from north to south. */
 const ROW = 2 ** 25;
 const NEIGHBOURS = [-ROW, 0, ROW].flatMap((right) => [right - 1, right, right + 1]);
 

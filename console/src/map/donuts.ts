@@ -10,7 +10,7 @@ import { collection, point } from "./features.ts";
 import { CLUSTERS, isRemoved, prospectLayers, setData } from "./layers.ts";
 import { type TileState, type Tiles, useTiles } from "./tiles.ts";
 
-/** The statuses of a donut are rounded to this many parts, so that many clusters have the same image. */
+/** The share of each status in a donut is rounded to 1/`PARTS`, so that many clusters have the same image. */
 const PARTS = 24;
 /** Images have two pixels for each pixel of the screen, which suffices for the screens of phones. */
 const PIXEL_RATIO = 2;

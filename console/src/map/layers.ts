@@ -66,7 +66,7 @@ export function prepareLayers(map: MapLibre): void {
     type: "symbol",
     source: "territory-names",
     minzoom: 8,
-    // A name is left out if it would cover a pin or a donut at each of its places, because the layers above are placed first.
+    // MapLibre omits a name if each of its places would cover a pin or a donut, because it places the symbols of the layers above first.
     layout: {
       ...FONT,
       "text-field": ["get", "name"],

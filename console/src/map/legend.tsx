@@ -1,4 +1,4 @@
-/** Says what the signs on the map mean. */
+/** The legend of the map: what its colours, rings and areas mean. */
 import { useStatuses } from "../api/reference.ts";
 import { StatusMark } from "../ui/badge.tsx";
 import style from "./legend.module.css";

@@ -1,6 +1,6 @@
 /**
- * The base map that the console contains itself: a grid of degrees, the outline of the land, and streets if the
- * deployment names them. It needs no provider and no key.
+ * The console's own base map: a grid of degrees, the outline of the land, and streets if the settings of the deployment contain them. It
+ * needs no provider and no key.
  */
 
 import { landUrl } from "virtual:land-outline";

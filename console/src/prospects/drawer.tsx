@@ -20,7 +20,7 @@ import { PROSPECTS, useProspect } from "./queries.ts";
 
 export function Drawer({ id, onClose }: { id: number; onClose: () => void }) {
   const query = useProspect(id);
-  // The lists of the panel are loaded together with the prospect.
+  // Start to load the choices of the panel's lists at the same time as the prospect.
   useStatuses();
   useUsers();
   const panel = useRef<HTMLElement>(null);
@@ -142,7 +142,7 @@ interface Chosen {
   readonly isUndo: boolean;
 }
 
-/** A list whose entries are saved when the user chooses them. It shows the choice at once. The undo is a second change. */
+/** A list that shows and saves a choice as soon as the user makes it. The undo is a second change. */
 function SavedChoice({ prospect, label, shown, choices, bodyOf }: SavedChoiceProps) {
   const { id } = prospect;
   const queries = useQueryClient();
@@ -209,8 +209,8 @@ function ActionButtons({ prospectId: id }: { prospectId: number }) {
 type Shown = keyof Pick<ProspectDetail, "currentStatus" | "assignedTo">;
 
 /**
- * A version that is lower than that of any changed prospect, so the first operation is a conflict. Its answer contains the present prospect
- * with its version, which the answers to PATCH and GET lack.
+ * A version below that of any changed prospect, so that the first operation is a conflict. The answer to a conflict contains the present
+ * prospect and its version. The answers to PATCH and GET have no version.
  */
 const OLDEST = 1;
 

@@ -14,7 +14,7 @@ export const filterNames = [
   "dateTo",
 ] as const;
 
-/** The parameters whose change is an entry of the browser's history. */
+/** A change of one of these parameters adds an entry to the browser's history. */
 const STEPS = ["prospect", "page"] as const;
 /** The parameter with the place of the map (map/camera.ts). */
 export const AT = "at";

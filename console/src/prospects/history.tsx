@@ -1,4 +1,4 @@
-/** The parts of the panel of a prospect with what has happened, or will happen, there. */
+/** The sections of the panel of a prospect: notes, appointments, and the history of its status. */
 import type { ProspectDetail } from "canvassing-client/api";
 import { type ReactNode, useState } from "react";
 import * as limits from "../../../shared/limits.ts";

@@ -23,5 +23,7 @@ export const useProspect = (id: number) =>
     queryFn: ({ signal }) => answer(api.GET("/api/prospects/{id}", { params: { path: { id } }, signal })),
   });
 
-/** The first part of the keys of all data on prospects. After a change of one prospect, lists, maps and counts may all be out of date. */
+/**
+ * The query keys of all data on prospects begin like this. After a change of one prospect, lists, maps and counts may all be out of date.
+ */
 export const PROSPECTS = ["prospects"] as const;

@@ -8,7 +8,7 @@ const policy = window.trustedTypes?.createPolicy("service-worker", {
   },
 });
 
-/** The worker loads the files of all pages. On a slow connection, they would delay the first page if it began earlier. */
+/** The worker downloads the files of all pages. If it began before this time, it would delay the first page on a slow connection. */
 const AFTER_MS = 6_000;
 
 export async function installWorker(isWanted: boolean): Promise<void> {

@@ -1,4 +1,4 @@
-/** Keys for all pages, and a list of them. */
+/** The keyboard shortcuts of all pages, and the dialog that lists them. */
 import { useEffect, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Modal } from "../ui/modal.tsx";
@@ -12,7 +12,7 @@ const keys = [
   ["?", "Show these keys"],
 ] as const;
 
-/** Software for dictation may press letters, so users can switch such keys off (WCAG 2.1.4). The choice is kept on the device. */
+/** Dictation software may press letters, so users can switch off the keys of one character (WCAG 2.1.4). The device stores the choice. */
 const NAME = "canvassing-keys";
 const OFF = "off";
 

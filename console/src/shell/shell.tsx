@@ -100,9 +100,9 @@ export function Shell({ me, children }: { me: Me; children: ReactNode }) {
         </div>
       </aside>
       <main id="content" className={style.main} tabIndex={-1}>
-        {/* The field mode works without a connection, and says so itself. */}
+        {/* The field mode works without a connection, and shows its own message about it. */}
         {path !== "/field" && <Connection />}
-        {/* A page that has failed does not hide the next one. */}
+        {/* With this `key`, a page that has failed does not hide the page that the user opens next. */}
         <Part key={path} what="the page">
           {children}
         </Part>

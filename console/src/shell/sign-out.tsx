@@ -1,6 +1,6 @@
 /**
- * Signs the user out. If this device has drafts, or changes that the service does not have, a dialog first asks what to do with them. The
- * copy of the user's data is deleted.
+ * Signs the user out, and deletes the copy of the user's data on this device. If the device has drafts, or changes that the service does
+ * not have, a dialog first asks what to do with them.
  */
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
@@ -40,7 +40,7 @@ export function SignOut({ onClose }: { onClose: () => void }) {
   const waiting = copy?.outbox.filter(({ state }) => state !== "applied").length ?? 0;
   const isAsking = drafts.length + waiting > 0;
   const isReady = phone.isSuccess && !isAsking;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it runs once, when it is known that nothing is left
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the effect signs out once, when the dialog has nothing to ask
   useEffect(() => {
     if (isReady) leave().catch(notifyFailed).finally(onClose);
   }, [isReady]);
@@ -84,7 +84,7 @@ function WaitingChanges({ phone, waiting, onLeave, onClose }: ChangesProps) {
             Send first
           </Button>
         </div>
-        {/* Above the buttons, it would move "Give up" to where the user has pressed "Send first". */}
+        {/* Above the buttons, the message would move "Give up" to where the user has pressed "Send first". */}
         {error !== null && <p role="alert">{error.message}</p>}
       </div>
     </Modal>

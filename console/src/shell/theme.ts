@@ -19,7 +19,7 @@ export function chooseTheme(theme: string): Theme {
   return themeOf();
 }
 
-/** Call it before the page is drawn. */
+/** Sets the colours of the page. Call this before the page is drawn. */
 export function applyTheme(): void {
   document.documentElement.dataset.theme = themeOf();
 }

@@ -1,4 +1,4 @@
-/** The panel for one territory, and the dialog with the fields of a territory, which also makes new ones. */
+/** The panel for one territory, and the dialog that changes the fields of a territory or creates one. */
 import type { Territory } from "canvassing-client/api";
 import type { Map as MapLibre } from "maplibre-gl";
 import { useEffect, useState } from "react";
@@ -131,9 +131,9 @@ function MoveCorners({ territory, map }: { territory: Territory; map: MapLibre }
     const ring = drafted instanceof FieldError ? territory.polygon : drafted;
     setEditing(editPolygon(map, closed(ring), (moved) => draft.change(POLYGON, textOf(moved))));
   };
-  // Also stops if the user closes the panel while the corners are moved.
+  // End the editing also if the user closes the panel while the corners are moved.
   useEffect(() => () => editing?.stop(), [editing]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the draft has the corners when another map replaces this one
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new map ends the editing; the draft keeps the corners
   useEffect(() => setEditing(undefined), [map]);
   const save = useSave(territory.id, finish);
   if (editing === undefined) {

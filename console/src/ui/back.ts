@@ -1,4 +1,4 @@
-/** Stops Back and Forward while the page would lose something. */
+/** Stops the browser's Back and Forward while the user would lose data by leaving the page. */
 import { useEffect, useEffectEvent } from "react";
 
 let held: { readonly href: string; readonly ask: () => void } | undefined;

@@ -1,4 +1,4 @@
-/** Keeps the keyboard's place on the page when a dialog or a panel closes. */
+/** When a dialog or a panel closes, returns the focus to the element that had it before. */
 import { type RefObject, useLayoutEffect } from "react";
 
 /**

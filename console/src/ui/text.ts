@@ -12,7 +12,7 @@ export const dateText = (iso: string): string => date.format(new Date(iso));
 export const timeText = (iso: string): string => time.format(new Date(iso));
 export const numberText = (value: number): string => number.format(value);
 
-/** Returns a part of 1 as a percentage. */
+/** Returns a share between 0 and 1 as a percentage. */
 export const shareText = (value: number): string => share.format(value);
 
 /** Returns a number together with its noun, for example `1 prospect` or `2 prospects`. */

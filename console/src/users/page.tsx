@@ -42,7 +42,9 @@ export function UsersPage() {
   );
 }
 
-/** Disabled people are shown, because they can be enabled again. A service account that is not active is deleted, and not shown. */
+/**
+ * The table shows disabled people, because admins can enable them again. An inactive service account is a deleted one, so it is not shown.
+ */
 const isShown = ({ type, isActive }: User): boolean => type !== "service" || isActive;
 
 const shown: readonly Column<User>[] = [

@@ -1,4 +1,4 @@
-/** The webhooks of the company, and a form for another one. */
+/** The page with the webhooks of the company. */
 import type { Webhook } from "canvassing-client/api";
 import { useState } from "react";
 import { Link } from "wouter";

@@ -54,7 +54,10 @@ export const useDelivery = (id: number, deliveryId: string) =>
 
 const CONFLICT = 409;
 
-/** Runs an action on a webhook, loads the data on webhooks again, and shows a message. The dialog of the action shows its error. */
+/**
+ * Runs an action on a webhook, loads the data on webhooks again, and shows a message. If the action has a dialog, the dialog shows the
+ * error.
+ */
 const useAction = <Result, Input = void>(
   run: (input: Input) => Promise<Result>,
   said: (result: Result) => string,
