@@ -1,6 +1,6 @@
 /**
- * POST /health/webhooks: receives a webhook, and answers with what has arrived. The smoke test of a deployment sends its webhook here and
- * reads the answer in the log of deliveries, so the smoke test needs no public address.
+ * POST /health/webhooks: receives a webhook, and answers with its signature and the digest of its body. The smoke test of a deployment
+ * sends its webhook here and reads the answer in the log of deliveries, so the smoke test needs no public address.
  */
 import { createHash } from "node:crypto";
 import type { APIGatewayProxyEvent, APIGatewayProxyResult } from "aws-lambda";

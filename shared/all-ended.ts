@@ -1,9 +1,9 @@
 /**
- * Waits for several promises. Each function settles only after all its promises have settled. When a caller handles a failure, no work is
- * still running.
+ * Functions that wait for several promises. Each function settles only after all its promises have settled, so no work is still running
+ * when its caller handles a failure.
  */
 
-/** If both fail, throws the error of `a`. */
+/** If both promises fail, throws the error of `a`. */
 export async function bothEnded<A, B>(a: Promise<A>, b: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];

@@ -1,6 +1,6 @@
 /**
- * Access to an element that must exist. Each kind of typed array has a function of its own, because V8 compiles a function to fast code for
- * one kind of array.
+ * Returns an element that must exist. Each kind of typed array has a function of its own, because V8 makes faster code for a function that
+ * always gets the same kind of array.
  */
 
 /** Throws if there is no element at `index`, because only a defect of the caller can cause this. */

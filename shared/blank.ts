@@ -1,4 +1,7 @@
-/** Blank characters: Unicode White_Space, and U+200B and U+FEFF, which copied texts often contain and nobody sees. */
+/**
+ * Tests texts for blank characters, and removes them. These are Unicode White_Space, and U+200B and U+FEFF, which copied texts often
+ * contain and nobody sees.
+ */
 
 export const isBlank = (text: string): boolean => /^[\p{White_Space}\u200B\uFEFF]*$/u.test(text);
 

@@ -27,7 +27,7 @@ export class VersionedCache<Value> {
   constructor(rules: CacheRules<Value>) {
     this.#rules = rules;
     const maxSize = Math.max(1, Math.floor(rules.maxBytes));
-    // A value larger than the cache counts as `maxSize`, because LRUCache would reject it. It evicts all others.
+    // A value larger than the cache counts as `maxSize`, because LRUCache rejects a larger size. Such a value evicts all others.
     const sizeCalculation = ({ value }: Entry<Value>): number =>
       Math.max(1, Math.min(maxSize, Math.ceil(rules.bytesOf(value))));
     this.#entries = new LRUCache({ maxSize, sizeCalculation });

@@ -1,4 +1,4 @@
-/** Forms of strings that can be compared case-insensitively. */
+/** Converts strings to forms that can be compared case-insensitively. */
 import { singleSpaced, wordsIn } from "#shared/blank.ts";
 
 /**

@@ -35,8 +35,8 @@ const settings = {
   /** Scopes that the console requests in addition to `openid`, separated by blanks. */
   CONSOLE_SCOPE: z.optional(z.string()),
   /**
-   * The prefix of the API keys of API Gateway, by which it limits the requests of a company. A hash of the company's id gives the rest of
-   * the key, so several companies may share one.
+   * The prefix of API Gateway's API keys, which limit the requests of companies. A hash of the company's id gives the rest of the key, so
+   * several companies may share one key.
    */
   THROTTLE_KEY_PREFIX: z.string().check(z.minLength(1)),
   /** The id of the Cognito user pool that creates invited users. It is not set for another identity provider. */

@@ -14,7 +14,7 @@ import type { Exchange, Post } from "#shared/outbound/post.ts";
 import type { Secrets } from "#shared/secrets/secrets.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
 
-/** Each function opens only the services that it needs, because each makes its bundle larger. */
+/** Each function opens only the services that it needs, because each service makes the bundle of the function larger. */
 export interface AppContext {
   readonly table: Table;
   readonly clock: Clock;

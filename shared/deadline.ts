@@ -48,7 +48,9 @@ export function isStopped(): boolean {
   return deadline?.signal !== undefined && (deadline.signal.aborted || deadline.remainingMs() <= 0);
 }
 
-/** Undefined if the work is never stopped. Throws DeadlinePassed if it was already stopped. */
+/**
+ * Returns the signal that stops the current work, or undefined if nothing stops it. Throws DeadlinePassed if the work was already stopped.
+ */
 export function stopSignal(): AbortSignal | undefined {
   if (isStopped()) throw new DeadlinePassed("no time is left for another call of the table");
   return current.getStore()?.signal;
@@ -70,7 +72,7 @@ export async function beginningBefore<T>(remainingMs: () => number, work: () => 
   }
 }
 
-/** Throws DeadlinePassed after the deadline. No timer can stop code that computes, so long computations call this between their parts. */
+/** Throws DeadlinePassed after the deadline. No timer can stop code that computes, so long computations call this function often. */
 export function requireTime(): void {
   const remainingMs = firstByte.getStore() ?? current.getStore()?.remainingMs;
   if (remainingMs !== undefined && remainingMs() <= 0)

@@ -111,7 +111,7 @@ export class QueueBusy extends Error {
   override readonly name = "QueueBusy";
 }
 
-/** A request to DynamoDB that was already sent may still take effect. */
+/** The deadline of the current work has passed. A request to DynamoDB that was already sent may still take effect. */
 export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed";
 }

@@ -32,7 +32,10 @@ interface Entry {
   readonly source?: string | undefined;
 }
 
-/** Only for values of limited size and depth. The parameter `found` of an issue is the number, or its text if the number is inexact. */
+/**
+ * Makes a check of all numbers in an object, for objects of limited size and depth. The parameter `found` of an issue is the number, or its
+ * text if the number is inexact.
+ */
 const numbers = (faultOf: (value: number, isInexact: boolean) => string | undefined) =>
   z.check<Record<string, unknown>>(({ value: object, issues }) => {
     const entries: Entry[] = [{ value: object, path: [] }];

@@ -1,6 +1,6 @@
 /**
- * The limits of the service. The name of a duration ends with its unit. Import it as a namespace, so that bundles contain only the limits
- * that they use.
+ * The limits of the service. The name of a duration ends with its unit. Import this file as a namespace, so that bundles contain only the
+ * limits that they use.
  */
 
 export const bodyBytes = 1_000_000;
@@ -100,10 +100,13 @@ export const streamBodyMs = 275_000;
 /** A streamed response ends if its client reads no bytes for this time, because the response occupies an instance of the function. */
 export const readerMs = 10_000;
 
-/** A CSV file that is imported within one request. A larger file needs an import job. */
+/** Rows and bytes of a CSV file that is imported within one request. A larger file needs an import job. */
 export const importRows = 10_000;
 export const importBytes = 4_000_000;
-/** Each change needs a transaction, and the request must end within 29 seconds (API Gateway's limit). */
+/**
+ * Prospects that an import within one request may change. Each change needs a transaction, and the request must end within 29 seconds (API
+ * Gateway's limit).
+ */
 export const importUpdates = 1_000;
 /** Prospects and blocks of 128 ids that an import within one request reads to match its rows, in about a second. */
 export const importMatchProspects = 10_000;
@@ -117,7 +120,7 @@ export const bulkIds = 10_000;
 export const bulkSamples = 20;
 /** Waiting and paused bulk jobs of a company. In addition, one job may be running. */
 export const bulkWaiting = 20;
-/** After its end, a job can be undone and its results can be read. A job that is paused for this time is cancelled. */
+/** For this time after its end, a job can be undone and its results can be read. A job that is paused for this time is cancelled. */
 export const bulkKeptMs = 30 * 24 * 3_600_000;
 export const openJobs = 100;
 /** Faulty rows that the answer about an import job lists. The job's report file lists all. */
@@ -130,7 +133,7 @@ export const exportKeptDays = 7;
 export const mappedColumns = 100;
 export const csvHeader = 255;
 export const ignoredColumns = 100;
-/** A dry run of a file without a known header shows these values of each column, cut at `columnSample` characters. */
+/** A dry run of a file without a known header shows this many values of each column, cut at `columnSample` characters. */
 export const columnSamples = 3;
 export const columnSample = 100;
 export const ignoredColumn = 100;
@@ -157,7 +160,7 @@ export const keyOverlapSeconds = 7 * 24 * 3_600;
 export const orphanedKeyMs = 30 * 24 * 3_600_000;
 /** Mails about keys that a company gets on one day (UTC). Later notices wait for the next day. */
 export const keyMailsPerDay = 10;
-/** A use of a key writes its time at most this often. */
+/** The service stores the time of a key's use at most once in this time. */
 export const keyUseMs = 15 * 60_000;
 /** A disabled user or a changed role takes effect at the latest after this time. */
 export const authorizationCacheSeconds = 60;
@@ -169,7 +172,7 @@ export const dictionaryCacheMs = 60_000;
  * `subscriptionsSettleMs` after the time of change that the transaction itself stores.
  */
 export const subscriptionsCacheMs = 60_000;
-/** Shortly after a change, a Query may return a mixture of old and new registrations, so the publisher caches none. */
+/** For this time after a change, a Query may return a mixture of old and new registrations, so the publisher does not cache its result. */
 export const subscriptionsSettleMs = 5_000;
 export const webhooksPerCompany = 40;
 export const registrationsPerWebhook = 50;

@@ -42,7 +42,7 @@ function write(level: Level, event: string, fields: LogFields = {}): void {
   else if (order[level] >= threshold()) writeToStderr(level, message);
 }
 
-/** Command-line tools print their results to standard output. */
+/** Log lines go to standard error, because command-line tools print their results to standard output. */
 function writeToStderr(level: Level, message: LogFields): void {
   const line = { timestamp: new Date().toISOString(), level: level.toUpperCase(), message };
   process.stderr.write(`${JSON.stringify(line)}\n`);

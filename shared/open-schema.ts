@@ -1,5 +1,6 @@
 /**
- * Opens the JSON Schemas of responses and events. A client that knows only such a schema accepts the fields and values of later releases.
+ * Makes the JSON Schemas of responses and events open: a client that knows only an open schema accepts the fields and values of later
+ * releases.
  */
 
 type Schema = Record<string, unknown>;
@@ -7,7 +8,7 @@ type Schema = Record<string, unknown>;
 /** The keyword that replaces `enum`. It lists the known values of a text, and validators ignore it. */
 export const KNOWN_VALUES = "x-extensible-enum";
 
-/** Opens one schema, but not the schemas inside it: zod's `toJSONSchema` calls its `override` once for each schema. */
+/** Makes one schema open, but not the schemas inside it: zod's `toJSONSchema` calls its `override` once for each schema. */
 export function openSchema(schema: Schema): void {
   withoutTimePattern(schema);
   if (schema.additionalProperties === false) delete schema.additionalProperties;

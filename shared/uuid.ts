@@ -1,4 +1,4 @@
-/** The schema of UUIDs that clients make. It has a separate file, so that other bundles do not contain it. */
+/** The schema of UUIDs that clients make. It has a separate file, so that bundles without UUIDs do not contain it. */
 import * as z from "zod/mini";
 
 /** Compare and store UUIDs in lower case. `z.uuid` would add the patterns of all UUID versions to the bundles. */

@@ -1,6 +1,6 @@
 /**
- * The sweeper. It sends a new queue message for each overdue delivery and job, because the first message was probably lost. It also starts
- * requested flushes, and gives notice of keys that end soon.
+ * The sweeper, which runs every minute: it sends a new queue message for each overdue delivery and job, because the first message was
+ * probably lost. It also starts overdue flushes, and mails notices about API keys to admins.
  */
 import { allEnded } from "#shared/all-ended.ts";
 import { openMail } from "#shared/aws/ses.ts";

@@ -1,4 +1,4 @@
-/** POST /api/prospects: creates a prospect, or finds the one that has a given key. */
+/** POST /api/prospects: creates a prospect. With `matchBy`, it returns an existing prospect that has the same key. */
 import { command } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
 import { NewProspect } from "#shared/prospects/input.ts";

@@ -23,7 +23,7 @@ export const handler = command(
       return { ...(await deleteAccount(context, caller, path.id)), after: settled };
     } catch (error) {
       // Also waits after `not_found`: an earlier request may have deleted the account while one of its jobs was running, and this job may
-      // still write with the old rights. If the user does not exist, there is no such job.
+      // still write with the old rights. If the account never existed, `settled` does not wait, and throws `not_found` too.
       await settled();
       throw error;
     }

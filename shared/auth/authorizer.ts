@@ -27,7 +27,7 @@ export interface Authorization {
     ];
   };
   readonly context: ReturnType<typeof contextOf> | RefusalContext;
-  /** The API key, whose usage plan limits the rate of requests. */
+  /** The API key of API Gateway whose usage plan limits the rate of the caller's requests. */
   readonly usageIdentifierKey: string;
 }
 

@@ -13,7 +13,7 @@ import { setting } from "#shared/config.ts";
 import { oncePerInstance } from "#shared/instance.ts";
 
 export interface IdentityProvider {
-  /** The inviter may choose the token subject if another system manages the users. */
+  /** True if another system manages the users. The inviter may then choose the token subject. */
   readonly takesSubjects: boolean;
   /** Minimum milliseconds of an invitation request. A shorter time would reveal that another company has the e-mail address. */
   readonly answersAfterMs: number;

@@ -22,8 +22,8 @@ interface Refused {
   readonly at: number;
 }
 /**
- * The last refusal of each key id. Guesses of the secret of an id therefore cost one read a minute. An accepted key is read each time,
- * because it may have been revoked.
+ * The last refusal of each key id. With this cache, guesses of the secret of an id cost one read a minute. The row of an accepted key is
+ * read each time, because the key may have been revoked.
  */
 const refusals = new LRUCache<string, Refused>({ max: 10_000 });
 

@@ -35,7 +35,7 @@ export const StoredKey = z.object({
 });
 export type StoredKey = z.infer<typeof StoredKey>;
 
-/** A change of a key that an event and a mail report. */
+/** A change of an API key about which the service makes an event and sends a mail. */
 const KeyNotice = z.object({ what: z.enum(["revoked", "orphaned", "expiring"]), key: StoredKey });
 export type KeyNotice = z.infer<typeof KeyNotice>;
 
@@ -49,7 +49,7 @@ export const StoredKeyRing = z.object({
   /** The time at which an operator suspended the company. */
   suspendedAt: z.optional(z.string()),
   keys: z.array(StoredKey),
-  /** The times at which the keys were used, by key id. A use writes its time at most every 15 minutes. */
+  /** The times at which the keys were used, by key id. The service stores the time of a key's use at most every 15 minutes. */
   lastUsed: z.optional(z.record(z.string(), Timestamp)),
   /** The notices that the next mail to the admins contains. */
   unsent: z.optional(z.array(KeyNotice)),
@@ -114,7 +114,7 @@ export function reminded(key: StoredKey, nowMs: number): StoredKey {
 /** The condition that no key and no right of the ring has changed since it was read. */
 export const isUnchanged = ({ version }: StoredKeyRing): Condition => equals("version", version);
 
-/** Returns the changes to report between two states of a ring. A key that leaves the ring after its end is not revoked. */
+/** Returns the changes to report between two states of a ring. A key that leaves the ring after its end does not count as revoked. */
 export function keyNotices(before: readonly StoredKey[], after: readonly StoredKey[], nowMs: number): KeyNotice[] {
   return before.flatMap((was): KeyNotice[] => {
     const key = after.find(({ id }) => id === was.id);

@@ -19,8 +19,9 @@ import * as limits from "#shared/limits.ts";
 const FETCH_TIMEOUT_MS = 2_000;
 
 /**
- * The pattern of an Authorization header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. The
- * documentation of API Gateway, which checks this pattern, does not say whether it must match the whole header, so it has `^` and `$`.
+ * The pattern of an Authorization header (RFC 6750) with a signed JWT. RFC 9110 allows any case of `Bearer`, and several spaces. API
+ * Gateway checks this pattern, but its documentation does not say whether the pattern must match the whole header, so the pattern has `^`
+ * and `$`.
  */
 export const BEARER_PATTERN = "^[Bb][Ee][Aa][Rr][Ee][Rr] +[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$";
 
@@ -62,7 +63,7 @@ const Discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 interface Issuer {
   readonly issuer: string;
-  /** If undefined, the issuer's discovery document is read first. */
+  /** If undefined, the URL is read from the issuer's discovery document. */
   readonly jwksUri: string | undefined;
 }
 

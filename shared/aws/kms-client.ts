@@ -1,2 +1,2 @@
-/** Import the SDK of KMS only through this file, so that the bundles do not contain its other commands. */
+/** Exports the parts of the KMS SDK that the service uses. Import the SDK only here, so that bundles do not contain its other commands. */
 export { DecryptCommand, GenerateDataKeyCommand, KMSClient } from "@aws-sdk/client-kms";

@@ -1,4 +1,4 @@
-/** The KMS client for data keys. It loads the SDK at its first request, because most requests find their data key in the cache. */
+/** The KMS client for data keys. It loads the SDK when it first calls KMS, because most invocations find their data key in the cache. */
 import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts";
 
 /** The encryption context of KMS. KMS decrypts a key only with the same context. It must have no secret, because CloudTrail logs it. */

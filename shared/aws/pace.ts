@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { msUntilDeadline } from "#shared/deadline.ts";
 
-/** Maximum number of concurrent batches of one `send`. More batches could have to wait for a connection. */
+/** Maximum number of concurrent batches of one `send`. With more batches, some might have to wait for a free connection. */
 const SLOTS = 12;
 /** The pause before an attempt is random. Its maximum is 25 ms, and doubles after each attempt without progress up to this value. */
 const PAUSE_MS = 2_000;
@@ -14,7 +14,7 @@ const PATIENCE_MS = 5_000;
 /** `send` gives up this many milliseconds before the deadline, so that the caller can still respond to its client. */
 const RESERVE_MS = 2_000;
 
-/** Returns the entries that the service has not processed. */
+/** Sends a batch to DynamoDB or SQS. Returns the entries that were not processed. */
 export type SendChunk<T> = (chunk: readonly T[]) => Promise<readonly T[]>;
 
 const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttling)|Throttled/;
@@ -22,7 +22,7 @@ const throttling = /^(ProvisionedThroughputExceeded|RequestLimitExceeded|Throttl
 const isThrottled = (error: unknown): boolean => error instanceof Error && throttling.test(error.name);
 
 /**
- * Adapts the number of concurrent batches to the rate that the service accepts. The number grows slowly, and falls by up to a half when
+ * Adapts the number of concurrent batches to the rate that DynamoDB or SQS accepts. The number grows slowly, and falls by up to a half when
  * entries stay unprocessed. The next `send` begins with the last number.
  */
 export class Pace {
@@ -91,7 +91,7 @@ export class Pace {
 
 const msUntilReserve = (): number => Math.max(0, (msUntilDeadline() ?? Number.POSITIVE_INFINITY) - RESERVE_MS + 1);
 
-/** Returns all entries if the service throttles the whole batch. */
+/** Sends a batch and returns its unprocessed entries. These are all entries if DynamoDB or SQS throttles the whole batch. */
 async function unprocessed<T>(pending: readonly T[], sendChunk: SendChunk<T>): Promise<readonly T[]> {
   try {
     return await sendChunk(pending);

@@ -38,7 +38,7 @@ export function s3Client(settings: ClientSettings = {}): S3Client {
 const statusOf = (error: unknown): number | undefined =>
   error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;
 
-/** A file or multipart upload does not exist, or another file has replaced it. */
+/** The names of S3's errors if a file or multipart upload does not exist, or if another file has replaced it. */
 const GONE = /^(NoSuchKey|NoSuchUpload|PreconditionFailed)$/;
 
 /**

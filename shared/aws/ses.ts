@@ -4,7 +4,7 @@ import { type ClientSettings, clientConfig } from "#shared/aws/client-config.ts"
 import { setting } from "#shared/config.ts";
 
 export interface Mail {
-  /** At most 50 addresses. No recipient sees the others. */
+  /** At most 50 addresses. No recipient sees the other addresses. */
   readonly to: readonly string[];
   readonly subject: string;
   readonly text: string;

@@ -1,4 +1,4 @@
-/** The queues. SQS may deliver a message twice, so every consumer must be idempotent. */
+/** Sends messages to the SQS queues. SQS may deliver a message twice, so every consumer must be idempotent. */
 import {
   type BatchResultErrorEntry,
   ChangeMessageVisibilityCommand,
@@ -65,7 +65,7 @@ export function openQueue(queueUrl: string, sqs: SQSClient = sqsClient()): Deliv
         const { Failed = [] } = await sqs.send(
           new SendMessageBatchCommand({ QueueUrl: queueUrl, Entries: [...pending] }),
         );
-        // A repetition of a message with a fault of the sender would fail each time.
+        // If the sender is at fault, SQS would refuse the message each time, so `pace` does not send it again.
         refused.push(...Failed.filter(({ SenderFault }) => SenderFault));
         const left = new Set(Failed.flatMap(({ Id, SenderFault }) => (SenderFault ? [] : [Id])));
         return pending.filter(({ Id }) => left.has(Id));
@@ -103,7 +103,10 @@ export interface JobMessage extends JobId {
   readonly kind: "import" | "export" | "bulk";
 }
 
-/** Parses a message about one job to a list of jobs. S3 sends messages to the import queue that name several jobs or none. */
+/**
+ * Parses a message about one job to a list with this job. It is a list, because S3 sends messages to the import queue that name several
+ * jobs or none.
+ */
 export const oneJob = (kind: JobMessage["kind"]) =>
   z.pipe(
     z.object({ kind: z.literal(kind), companyId: Id, id: Id }),

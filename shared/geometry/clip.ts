@@ -11,7 +11,7 @@ export type PlaneRing = readonly PlanePoint[];
 export const simplified = (ring: PlaneRing, tolerance: number): PlanePoint[] =>
   withoutFlatParts(thinned(isClosed(ring) ? ring.slice(0, -1) : ring, tolerance / 2), tolerance / 2);
 
-/** A fast first step, which leaves fewer points for the slower second step. */
+/** Removes points that are close to the last kept point. This is fast, and leaves fewer points for the slower `withoutFlatParts`. */
 function thinned(points: PlaneRing, tolerance: number): PlaneRing {
   let last: PlanePoint | undefined;
   return points.filter((point) => {

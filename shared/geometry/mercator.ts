@@ -14,6 +14,6 @@ export function mercatorY(lat: number): number {
 export const lngAt = (x: number): number => x * 360 - 180;
 export const latAt = (y: number): number => (Math.atan(Math.sinh(Math.PI * (1 - 2 * y))) * 180) / Math.PI;
 
-/** `cells` is the number of cells on one axis of the map. A position outside belongs to the outermost cell. */
+/** `cells` is the number of cells on one axis of the map. A position outside the map belongs to the nearest cell. */
 export const cellAt = (position: number, cells: number): number =>
   Math.max(0, Math.min(cells - 1, Math.floor(position * cells)));

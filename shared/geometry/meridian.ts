@@ -26,7 +26,10 @@ export function cutAtMeridian(ring: Ring): Point[][] {
   return parts;
 }
 
-/** A corner on the meridian gets 180 or -180, the side of its part. All others keep the original longitude, without a rounding error. */
+/**
+ * A corner on the meridian gets the longitude 180 or -180, depending on the side of the meridian on which its part is. All other corners
+ * keep their original longitude, without a rounding error.
+ */
 function pointOf({ x, lat, lng }: Corner, turns: number): Point {
   const moved = x - 360 * turns;
   return [Math.abs(moved) === 180 ? moved : (lng ?? moved), lat];
@@ -39,7 +42,7 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   if (ring.every(({ x }) => x <= edge)) return { west: [[...ring]], east: [] };
   const west: Chain[] = [];
   const east: Chain[] = [];
-  // The ring begins with a corner that is east of the meridian, after one that is west of it.
+  // The ring is turned to begin with a corner that is not west of the meridian, and whose previous corner is west of it.
   const start = ring.findIndex(({ x }, at) => x >= edge && (ring.at(at - 1)?.x ?? edge) < edge);
   if (start < 0) return { west: [], east: [[...ring]] };
   const turned = [...ring.slice(start), ...ring.slice(0, start)];
@@ -66,7 +69,10 @@ function halvesOf(ring: readonly Corner[], edge: number): { west: Corner[][]; ea
   return { west: closed(west), east: closed(east) };
 }
 
-/** Joins chains to rings: connects their ends in pairs from south to north. By the even-odd rule, the meridian between a pair is inside. */
+/**
+ * Joins chains to rings: connects their ends in pairs from south to north. By the even-odd rule, the meridian between the two ends of a
+ * pair is inside the area.
+ */
 function closed(chains: readonly Chain[]): Corner[][] {
   const ends = chains
     .flatMap((chain, number) => [
@@ -133,7 +139,7 @@ export function joinedAtMeridian(rings: readonly Ring[]): Point[] | undefined {
   return left.size === 0 && unwrapped(ring) !== undefined ? withoutCuts(ring) : undefined;
 }
 
-/** Maximum distance in degrees between a point that a cut added and the straight edge. */
+/** Maximum distance in degrees between a point that a cut added and the straight line between its two neighbours. */
 const CUT = 1e-9;
 
 /** Leaves out the points that a cut has added on the meridian. All other points on the meridian get the longitude 180. */

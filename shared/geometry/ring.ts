@@ -55,7 +55,7 @@ export function unwrapped(ring: Ring): [lng: number, lat: number][] | undefined 
 
 /** Some edges of the ring, and a point that is known to be inside or outside the area. */
 interface Part {
-  /** The edges from this position of the list up to the position before `end`. */
+  /** The edges of the part are at the positions `from` to `end - 1` of `#list`. */
   readonly from: number;
   readonly end: number;
   readonly lng: number;
@@ -67,7 +67,7 @@ interface Part {
 const EDGE_BYTES = 32;
 const [Y1, X2, Y2] = [8, 16, 24];
 
-/** At most this many points are tested one by one. */
+/** If a box has at most this many points, each of them is tested by itself. */
 const FEW_POINTS = 3;
 /** A margin in degrees for rounding errors. */
 const ROUNDING = 1e-11;
@@ -81,7 +81,7 @@ export class RingArea {
   readonly box: PlainBox;
   /** Four numbers for each edge: its ends (x1, y1) and (x2, y2). A DataView checks each access and is as fast as a typed array. */
   readonly #edges: DataView;
-  /** Contains the whole area. Points outside are not compared with edges. */
+  /** A box that contains the whole area. Points outside the box are not compared with edges. */
   readonly #plane: PlainBox;
   /** Numbers of edges: first all of them, then those of each part that `pointsInside` examines. */
   #list: Uint32Array;
@@ -116,7 +116,7 @@ export class RingArea {
     return lat >= south && lat <= north && lng >= west && lng <= east;
   }
 
-  /** All edges, with a point south of the ring, which is outside. */
+  /** The part with all edges. Its known point is south of the ring, and therefore outside the area. */
   #wholeSouthOf(lng: number): Part {
     const [, south, , north] = this.#plane;
     return {
@@ -217,7 +217,10 @@ export class RingArea {
     return { from: end, end: next };
   }
 
-  /** True if most edges are steep in the box, scaled to a square. A division by longitude then separates more edges than by latitude. */
+  /**
+   * True if most edges are steep after the box is scaled to a square. A division by longitude then separates more edges than a division by
+   * latitude.
+   */
   #isSteep({ from, end }: Part, [west, south, east, north]: PlainBox): boolean {
     const [edges, list, width, height] = [this.#edges, this.#list, east - west, north - south];
     let steep = 0;
@@ -230,7 +233,10 @@ export class RingArea {
     return steep === 0 ? width > height : steep > 0;
   }
 
-  /** Counts the edges that cross the line from the known point of the part: at each, inside changes to outside, or back. */
+  /**
+   * Counts the edges that cross the line from the known point of the part to the given point: at each of them, inside changes to outside,
+   * or back.
+   */
   #test(
     { from, end, lng: knownLng, lat: knownLat, isInside }: Part,
     lng: number,
@@ -304,7 +310,10 @@ function boxOf(ring: Ring): PlainBox {
   return [west, south, east, north];
 }
 
-/** Converts longitudes above 180. A box that reaches the meridian afterwards contains both of its longitudes, 180 and -180. */
+/**
+ * Converts longitudes above 180 to the range from -180 to 180. The result of a box that touches the meridian contains both longitudes of
+ * the meridian, 180 and -180.
+ */
 function boxOnEarth([west, south, east, north]: PlainBox): PlainBox {
   if (east - west >= TURN) return [-180, south, 180, north];
   return [west === -180 ? 180 : west, south, east >= 180 ? east - TURN : east, north];

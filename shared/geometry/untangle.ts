@@ -7,7 +7,7 @@ import { at } from "#shared/at.ts";
 import { doubleArea, type PlanePoint, type PlaneRing } from "#shared/geometry/clip.ts";
 import { following } from "#shared/geometry/ring.ts";
 
-/** One outer ring without its holes. The rings are open and do not cross each other. */
+/** The area inside an outer ring and outside of its holes. The rings are open and do not cross each other. */
 interface Area {
   readonly outer: PlaneRing;
   readonly holes: readonly PlaneRing[];
@@ -85,8 +85,8 @@ function withCrossings(ring: PlaneRing): PlanePoint[] | undefined {
 type Numbered = readonly [edge: Edge, index: number];
 
 /**
- * Calls `compare` with each pair of edges whose boxes overlap. Stops and returns false if `compare` returns false, or after
- * COMPARISONS_PER_EDGE pairs for each edge that overlap from west to east.
+ * Calls `compare` with each pair of edges whose boxes overlap. Stops and returns false if `compare` returns false, or if more than
+ * COMPARISONS_PER_EDGE pairs for each edge overlap from west to east.
  */
 function comparePairs(edges: readonly Edge[], compare: (one: Numbered, other: Numbered) => boolean): boolean {
   const boxes = edges

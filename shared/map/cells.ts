@@ -14,7 +14,10 @@ const CELL_ZOOM = 3;
  */
 const MARGIN = 1 / 64;
 
-/** A part of a grid of cells. Their size depends only on the zoom and the size of the box, so no cell changes when a user moves the map. */
+/**
+ * The cells of the map in a box or a tile. The size of the cells depends only on the zoom and the size of the box, so no cell changes when
+ * a user moves the map.
+ */
 export class View {
   /** Number of cells of the world in each direction. */
   readonly cells: number;
@@ -40,7 +43,7 @@ export class View {
     while (touched(width) * touched(bottom - top) > CELLS_MAX) cells /= 2;
     const [west, north] = [cellAt(left, cells), cellAt(top, cells)];
     const columns = ((cellAt(right, cells) - west + cells) % cells) + 1;
-    // A box around nearly the whole earth may begin and end in the same column, although it touches all.
+    // A box around nearly the whole earth may begin and end in the same column, although it touches all columns.
     return new View(cells, west, north, width * cells > columns ? cells : columns, cellAt(bottom, cells) - north + 1);
   }
 

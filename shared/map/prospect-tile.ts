@@ -17,7 +17,10 @@ import { DEFAULT_COLOR } from "#shared/reference/schema.ts";
 export const TILE_PINS_MAX = 5_000;
 /** Number of cells of a tile in each direction. A cell has 32 pixels if the tile has 512. */
 export const TILE_CELLS = 16;
-/** Higher levels make a tile with many pins up to 5 % larger, because they prefer a longer repetition that is far away. */
+/**
+ * The gzip level of tiles. Higher levels make a tile with many pins up to 5 % larger, because gzip then prefers longer repetitions that are
+ * far away.
+ */
 export const TILE_GZIP_LEVEL = 4;
 
 /** Undefined if no match is in the tile. */
@@ -97,7 +100,7 @@ function statusShown(id: number | null, { statuses }: Names): Shown {
 
 function metaOf(total: number): Layer {
   const meta = new Layer("meta");
-  // The specification requires a geometry. Its position has no meaning.
+  // The vector tile specification requires a geometry for each feature. The position of this one has no meaning.
   meta.addPoint([EXTENT / 2, EXTENT / 2], { total });
   return meta;
 }

@@ -51,7 +51,7 @@ export async function territoryTile<Current = never>(
   return tileOfShapes(shapes, tile);
 }
 
-/** A polygon that would exceed the maximum work is drawn as its box, so that it does not prevent the other territories. */
+/** A polygon that would exceed the maximum work is drawn as its box, so that the tile still shows the other territories. */
 export function tileOfShapes(shapes: readonly Shape[], tile: Tile): Uint8Array | undefined {
   const drawn = new Map<Shape, Position[][]>();
   let [work, boxes] = [0, 0];
@@ -106,7 +106,7 @@ function leftsOf({ box: [west, south, east, north] }: Pick<Shape, "box">, { z, x
 /** Returns the position from north to south on the map of the world, from 0 to 1. Points near the poles are on the edge of the map. */
 const onMap = (lat: number): number => Math.max(0, Math.min(1, mercatorY(lat)));
 
-/** Returns the ring in units of the tile, from the north-western corner of the world. */
+/** Returns the ring in units of the tile, counted from the north-western corner of the world. */
 function onWorld(ring: Ring, { z }: Tile): PlanePoint[] {
   const units = 2 ** z * EXTENT;
   return ring.map(([lng, lat]): PlanePoint => [mercatorX(lng) * units, onMap(lat) * units]);

@@ -4,7 +4,7 @@ import type { Box } from "#shared/company-index/criteria.ts";
 import { explain } from "#shared/documentation.ts";
 import { cellAt, latAt, lngAt, MAX_ZOOM, mercatorX, mercatorY } from "#shared/geometry/mercator.ts";
 
-/** Positions in a tile are whole numbers, up to this number on each side. */
+/** Width and height of a tile, in the unit of positions. Positions are whole numbers. */
 export const EXTENT = 4_096;
 
 export const VECTOR_TILE_TYPE = "application/vnd.mapbox-vector-tile";

@@ -39,8 +39,8 @@ interface Cached {
 }
 
 /**
- * Concurrent requests for one host share one look-up. At most 200 run concurrently. A company has at most 40 webhooks, so one company
- * cannot occupy all look-ups.
+ * Concurrent requests for one host share one look-up. At most 200 look-ups run concurrently. A company has at most 40 webhooks, so one
+ * company cannot occupy all look-ups.
  */
 export function createResolver(settings: ResolverSettings = {}): Resolve {
   const { now = () => performance.now() } = settings;

@@ -18,7 +18,7 @@ export interface Exchange {
   readonly answer: string;
   readonly retryAfter: string | undefined;
   readonly latencyMs: number;
-  /** The request never left this process. The receiver may be working. */
+  /** True if the request never left this process. The receiver may be working. */
   readonly isUnsent?: true;
 }
 

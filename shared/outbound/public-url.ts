@@ -17,7 +17,7 @@ const resolvers: Record<UrlPolicy, Resolve> = {
 };
 export const resolverFor = (policy: UrlPolicy): Resolve => resolvers[policy];
 
-/** Ranges that ipaddr.js reports as public, or to which it gives no clear name. */
+/** Forbidden ranges that ipaddr.js reports as public, or to which it gives no clear name. */
 const denied: ReadonlyArray<[prefix: string, name: string]> = [
   ["169.254.169.254/32", "instance metadata"],
   ["169.254.170.0/24", "container metadata"],

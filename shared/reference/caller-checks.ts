@@ -1,6 +1,6 @@
 /**
- * Checks the caller again in transactions that give rights to others. API Gateway caches callers for a minute, and a caller who has lost
- * rights since must not give them.
+ * Checks the caller again in transactions that give rights to others. API Gateway caches callers for a minute, and a caller must not give
+ * rights that the caller has lost meanwhile.
  */
 import { ringOf } from "#shared/auth/api-key.ts";
 import { type Caller, common, isBelow } from "#shared/auth/caller.ts";
@@ -18,7 +18,10 @@ export interface CheckedCaller {
   readonly key: StoredKey | undefined;
 }
 
-/** `others` are the other writes of the transaction. Call this after their reads. Throws `permission_denied` if the key has lost rights. */
+/**
+ * `others` are the other writes of the transaction. Call this function after the reads for these writes. Throws `permission_denied` if the
+ * key has lost rights.
+ */
 export async function checkedCaller(
   context: ReadContext,
   caller: Caller,

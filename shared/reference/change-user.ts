@@ -1,6 +1,6 @@
 /**
- * Changes, disables and enables users. Disabling an invited user, who has not signed in, withdraws the invitation. Enabling such a user
- * sends a new invitation.
+ * Changes, disables and enables users. Disabling a user who has not signed in yet withdraws the invitation. Enabling such a user sends a
+ * new invitation.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
@@ -124,8 +124,8 @@ export async function disableOrWithdraw(
 }
 
 /**
- * Withdraws an invitation: first at the identity provider, and then in the rows, which prevent a new invitation. In the opposite order, a
- * new invitation could come in between, and its user would be removed from the provider.
+ * Withdraws an invitation: first at the identity provider, and then in the rows. Until the rows change, they prevent a new invitation. In
+ * the opposite order, a new invitation could come in between, and its user would be removed from the provider.
  */
 async function withdrawal(
   context: ApiContext,

@@ -1,6 +1,6 @@
 /**
- * An API key never has more rights than its sponsors, the users who are responsible for it. A transaction in which a user loses rights
- * therefore also changes the keys with this sponsor.
+ * Lowers the rights of API keys when a user who is responsible for them (a sponsor) loses rights. The transaction that changes the user
+ * also changes these keys, so an API key never has more rights than its sponsors.
  */
 import { common, effectivePermissions, isBelow } from "#shared/auth/caller.ts";
 import { isLive, isUnchanged, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
@@ -14,7 +14,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export const losesRights = (before: StoredUser, after: StoredUser): boolean =>
   isDegraded(before, after) || effectivePermissions(before).length > common(before, after).permissions.length;
 
-/** True if the keys with this sponsor become orphaned. */
+/** True if the keys of which the user is a sponsor become orphaned. */
 const isDegraded = (before: StoredUser, after: StoredUser): boolean =>
   (before.isActive && !after.isActive) || isBelow(after.role, before.role);
 
@@ -25,8 +25,8 @@ interface CreatorWrites {
 }
 
 /**
- * Returns the writes for the keys with this sponsor. Every other ring gets a check that no key was added meanwhile. The transaction must
- * also fail if the dictionary has changed, because a new account has a new ring.
+ * Returns the writes for the keys of which the user is a sponsor. Every other ring gets a check that no key was added meanwhile. The
+ * transaction must also fail if the dictionary has changed, because a new account has a new ring.
  */
 export async function creatorWrites(
   { table }: Pick<ReadContext, "table">,

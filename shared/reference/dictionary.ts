@@ -49,8 +49,8 @@ export const namesChange = (companyId: number, ...changes: readonly SharedChange
 ];
 
 /**
- * Like `namesChange`, but the first write fails if the dictionary has changed since `dictionary` was read. Without it, concurrent requests
- * could exceed a limit on the number of entries.
+ * Like `namesChange`, but the first write fails if the dictionary has changed since `dictionary` was read. Without this condition,
+ * concurrent requests could exceed a limit on the number of entries.
  */
 export const namesChangeAfter = (
   { version }: Dictionary,
@@ -74,7 +74,10 @@ const loggedNamesChange = (companyId: number, changes: readonly SharedChange[]):
 
 type NamedRecord = StoredStatus | StoredTag | Omit<StoredUser, "sub">;
 
-/** Returns `next` with the version after that of `current`. `renames` counts changes that other records show. Their versions contain it. */
+/**
+ * Returns `next` with the version after that of `current`. `renames` counts the changes that other records show. It is part of the versions
+ * of these records (record-version.ts).
+ */
 export const nextVersion = <Row extends NamedRecord>(current: NamedRecord, next: Row): Row => ({
   ...next,
   version: current.version + 1,
@@ -132,7 +135,10 @@ export async function dictionaryAtLeast(source: Source, companyId: number, versi
     : freshDictionary(source, companyId);
 }
 
-/** Returns `source.dictionary` if there is one, otherwise the current dictionary. If that is cached, only the version is read. */
+/**
+ * Returns `source.dictionary` if there is one, otherwise the current dictionary. If the current dictionary is cached, only its version is
+ * read.
+ */
 export async function currentDictionary(source: Source, companyId: number): Promise<Dictionary> {
   if (source.dictionary !== undefined) return source.dictionary;
   const cached = dictionaries(source.table).get(companyId);

@@ -1,6 +1,6 @@
 /**
- * Invites users, up to a daily maximum. Only one user of the service can own an e-mail address. A caller must not learn that another
- * company has the address: the invitation is then stored like any other, but sends no mail, and expires.
+ * Invites users, up to a daily maximum. Only one user of the service can own an e-mail address. If another company has the address, the
+ * caller must not learn this: the invitation is stored like any other, but sends no mail, and expires.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
@@ -43,7 +43,7 @@ export function invitationOf({ invitedUntil, isWithdrawn }: StoredUser, nowMs: n
 export const canSignIn = (user: StoredUser, nowMs: number): boolean =>
   ["accepted", "pending"].includes(invitationOf(user, nowMs));
 
-/** The row with the state of its invitation. The schema of the answer removes fields such as the token subject. */
+/** A user's row with the state of the invitation. The schema of the answer removes fields such as the token subject. */
 export type PresentedUser = Omit<StoredUser, "type"> & Pick<User, "type" | "invitation" | "invitationExpiresAt">;
 
 export function presentUser(user: StoredUser, nowMs: number): PresentedUser {
@@ -110,8 +110,8 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
 }
 
 /**
- * Starts a timer of `answersAfterMs`. The returned function waits for its end before a success is answered. An earlier response would
- * reveal that no mail was sent because another company has the address.
+ * Starts a timer of `answersAfterMs`, and returns a function that waits until the timer ends. An endpoint calls the returned function
+ * before it answers a success, because an earlier answer would reveal that no mail was sent.
  */
 export function constantTime({ answersAfterMs }: IdentityProvider): () => Promise<void> {
   const waited = wait(answersAfterMs);
@@ -211,7 +211,8 @@ async function invitation(
     answer: presentUser(user, nowMs),
     after,
     refused: ({ failed }) => {
-      // The positions in `writes` of the token subject, unless the caller has chosen it, and of the claim on the address in the service.
+      // The positions in `writes` at which a user of another company can make the transaction fail: the token subject, unless the caller
+      // has chosen it, and the claim on the address.
       const others = named === undefined ? [3, 4] : [4];
       const isLost = failed.every(({ index, item }) => others.includes(index) && item?.companyId !== caller.companyId);
       if (!isLost || !isOurs) return undefined;

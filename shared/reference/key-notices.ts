@@ -17,7 +17,10 @@ interface Context extends Pick<AppContext, "table" | "clock"> {
   readonly mail: SendMail | undefined;
 }
 
-/** The function times out after 50 s. The next invocation, a minute later, handles the rings that are left. */
+/**
+ * A sweep begins no ring after this time, because the function times out after 50 s. The next invocation, a minute later, handles the rings
+ * that are left.
+ */
 const WORK_MS = 30_000;
 /** Maximum recipients of a mail. With `keyMailsPerDay`, a company gets at most 200 mails a day, as many as it may send invitations. */
 const RECIPIENTS = 20;

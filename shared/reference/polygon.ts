@@ -82,7 +82,10 @@ function readScaled(from: ByteReader, count: number, scale: number): [number, nu
   });
 }
 
-/** Returns the first bytes of all values, then the second bytes, and so on. Bytes at the same place are mostly equal and compress well. */
+/**
+ * Returns the first bytes of all values, then the second bytes, and so on. Bytes with the same position in their values are often equal, so
+ * they compress well.
+ */
 function shuffled(values: readonly number[]): Uint8Array {
   const plain = new DataView(new ArrayBuffer(values.length * DOUBLE_BYTES));
   for (const [i, value] of values.entries()) plain.setFloat64(i * DOUBLE_BYTES, value);

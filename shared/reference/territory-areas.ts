@@ -17,7 +17,7 @@ interface Prepared {
   readonly polygon: Uint8Array;
 }
 
-/** A polygon of 5 000 points needs 200 KB to 12 MB, which depends on the points that were tested. */
+/** Maximum bytes of all cached areas. A polygon of 5 000 points needs 200 KB to 12 MB, which depends on the points that were tested. */
 const MAX_BYTES = 64_000_000;
 /** Each polygon counts as at least this size, because the cache adds up the sizes of all entries at each use and must have few entries. */
 const LEAST_BYTES = MAX_BYTES / 500;
@@ -41,7 +41,10 @@ export interface CompanyTerritories {
 
 const keyOf = ({ companyId, head }: CompanyTerritories, id: number): string => `${companyId} ${head.logId} ${id}`;
 
-/** Returns the area of a territory row. If the same polygon is cached, its area is faster, because it has the results of earlier tests. */
+/**
+ * Returns the area of a territory row. If the cache has the area of the same polygon, returns the cached area, which keeps the results of
+ * earlier tests and is therefore faster.
+ */
 export function areaOf(company: CompanyTerritories, { id, polygon }: WithPolygon): PolygonArea {
   const cache = areas(company.table);
   const known = cache.get(keyOf(company, id))?.value;

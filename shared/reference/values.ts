@@ -23,7 +23,7 @@ type ValuedRow = StoredStatus | StoredTag;
 const keyOf = (companyId: number, { type, id }: ValuedRow): keys.Key =>
   type === "status" ? keys.status(companyId, id) : keys.tag(companyId, id);
 
-/** The row that a write creates to take a value. The write fails if the row exists. */
+/** The key of the row that reserves the value for one status or tag. */
 const valueKey = (companyId: number, { type, value }: ValuedRow): keys.Key =>
   keys.uniqueValue(companyId, type === "status" ? "STATUS" : "TAG", folded(value));
 

@@ -157,7 +157,7 @@ export async function activityReport(
   };
 }
 
-/** An incomplete report must not look complete. */
+/** The error if a part of the activity cannot be read. A report without this part would look complete. */
 const unreadable = (cause: unknown): ApiError =>
   new ApiError("unavailable", "The activity of the company cannot be read.", { cause });
 

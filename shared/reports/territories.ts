@@ -87,7 +87,7 @@ function blocksOf({ segments, unflushed }: Matches, byProspect: ReadonlyMap<numb
   return blocks.filter(({ prospects }) => prospects.length > 0);
 }
 
-/** Adds up the counts of the prospects inside the area, and marks them. Undefined if there are none. */
+/** Adds up the counts of the prospects inside the area, and sets `isInside` of these prospects. Undefined if no prospect is inside. */
 function countsInside({ box, rowsInside }: PolygonArea, blocks: readonly Block[]): readonly number[] | undefined {
   const found: (readonly number[])[] = [];
   for (const { places, zone, prospects } of blocks) {

@@ -29,7 +29,7 @@ export function provideSecrets(provide: (table: Table) => Secrets): void {
   provider = provide;
 }
 
-/** Both functions throw if the bundle of this Lambda function does not contain the implementation. */
+/** The returned functions throw if the bundle of this Lambda function does not contain the implementation. */
 export function secretsOn(table: Table): Secrets {
   let secrets: Secrets | undefined;
   const opened = async (): Promise<Secrets> => {

@@ -1,6 +1,7 @@
 /**
  * Makes the handlers of sign-in, refresh and sign-out of the console. Unlike all other endpoints, they set cookies and need no token, and
- * browsers open two of them as pages. One cookie has the id of the session, the other the sign-in that has begun.
+ * browsers open two of them as pages. The cookie `session` has the id of the session, and the cookie `sign-in` has the state of a sign-in
+ * that has begun.
  */
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
@@ -45,7 +46,10 @@ export interface SessionDocument {
   readonly problems: readonly number[];
 }
 
-/** The stage variables, which every request contains. A deployment creates the functions, and later learns the console's address. */
+/**
+ * The stage variables of API Gateway, which every request contains. These values are not settings of the functions, because a deployment
+ * learns the console's address only after it has created the functions.
+ */
 const Console = z.object({ consoleUrl: z.url(), consoleClient: z.string() });
 
 export function sessionEndpoint(session: SessionDocument, work: (call: SessionCall) => Promise<SessionAnswer>) {

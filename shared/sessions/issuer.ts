@@ -1,6 +1,6 @@
 /**
- * The requests to the identity provider for sign-ins of the console: authorization code flow with PKCE, and refresh. It also makes the URLs
- * of the provider's pages.
+ * The requests to the identity provider for sign-ins of the console: authorization code flow with PKCE, and refresh. This file also makes
+ * the URLs of the provider's pages.
  */
 import {
   AuthorizationResponseError,
@@ -94,8 +94,8 @@ function scopeOf({ scopes_supported = [] }: AuthorizationServer, { scope }: Cons
 }
 
 /**
- * `returned` has the query parameters of the issuer's redirect. Throws SignInRefused if they, the response or the tokens are not valid for
- * this sign-in. Throws `unavailable` if the issuer cannot be reached.
+ * Exchanges the authorization code for tokens. `returned` has the query parameters of the issuer's redirect. Throws SignInRefused if they,
+ * the response or the tokens are not valid for this sign-in. Throws `unavailable` if the issuer cannot be reached.
  */
 export async function exchangeCode(
   client: ConsoleClient,
@@ -170,7 +170,7 @@ async function authenticationOf(
   { secret }: ConsoleClient,
 ): Promise<ClientAuth> {
   if (secret === undefined) return None();
-  // The default of OpenID Connect Discovery.
+  // If the discovery document names no method, the issuer supports `client_secret_basic` (OpenID Connect Discovery, section 3).
   const isBasic = (methods ?? ["client_secret_basic"]).includes("client_secret_basic");
   return isBasic ? ClientSecretBasic(await secret()) : ClientSecretPost(await secret());
 }

@@ -33,7 +33,7 @@ export async function beginSession(
   return { id, caller };
 }
 
-/** Removes the rows of this id, and of the ids before and after it. Does nothing if the session is unknown. */
+/** Removes the row of this id, and the rows of the ids that replace it and that it replaces. Does nothing if the session is unknown. */
 export async function endSession(context: Pick<ApiContext, "table" | "clock">, sessionId: string): Promise<void> {
   const digest = digestOf(sessionId);
   const session = await readSession(context, digest);
@@ -44,7 +44,7 @@ async function remove({ table }: Pick<ApiContext, "table">, digests: readonly (s
   await table.transact(digests.flatMap((digest) => (digest === undefined ? [] : [{ remove: keys.session(digest) }])));
 }
 
-/** Undefined if the session keeps its id or another request has refreshed it. */
+/** `id` is undefined if the session keeps its id, or if another request has refreshed the session. */
 export type Refreshed = { readonly id: string | undefined };
 
 /**

@@ -48,7 +48,7 @@ export interface NewSession {
   readonly endsAt: number;
 }
 
-/** Encrypts the tokens for this row. They cannot be decrypted in another row. */
+/** Returns the row of a session. Its tokens are encrypted for this row, and cannot be decrypted in another row. */
 export async function sessionRow(
   secrets: Pick<Secrets, "seal">,
   { digest, caller: { companyId, userId }, clientId, tokens, endsAt }: NewSession,

@@ -1,4 +1,4 @@
-/** Calls the API of a deployment as any client does. It shares no code with the functions. */
+/** Calls the API of a deployment as any client does. This file shares no code with the functions. */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
 

@@ -1,4 +1,4 @@
-/** The scheduled smoke test. It signs in as the user of a separate company, runs the steps, and logs one line. */
+/** The scheduled smoke test. It signs in as the user of a separate company, runs the steps of story.ts, and logs one line. */
 import { Metrics, MetricUnit } from "@aws-lambda-powertools/metrics";
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";

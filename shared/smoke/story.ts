@@ -195,8 +195,8 @@ async function story(smoke: Smoke, made: Made): Promise<readonly number[]> {
   for (let i = 0; i < changes; i++) {
     const id = prospects[i % prospects.length];
     const isEvenRound = Math.floor(i / prospects.length) % 2 === 0;
-    // Each round gives each prospect the other one of two statuses, so that each PATCH is a change. Before the first round, the chosen
-    // prospect has the second status, and the other prospects have the first.
+    // Each round moves each prospect from one of two statuses to the other, so that each PATCH is a change. Before the first round, the
+    // chosen prospect has the second status, and the other prospects have the first.
     const currentStatusId = (id === chosen) === isEvenRound ? first.id : second.id;
     await call(rep, ["PATCH", `/api/prospects/${id}`, { currentStatusId }], 200, Identified);
   }

@@ -1,4 +1,4 @@
-/** Territories in GeoJSON (RFC 7946). */
+/** Converts territories to GeoJSON (RFC 7946). */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
 import { cutAtMeridian } from "#shared/geometry/meridian.ts";

@@ -139,8 +139,8 @@ export async function importTerritories(
   const read = placed(features.map((feature) => readFeature(feature, names)));
   const count = Math.ceil(read.length / IMPORT_GROUP);
   const known = await knownTerritories(context, caller.companyId, read);
-  // Read after the known territories. Otherwise, a concurrent execution of this request could write a group between the reads, and the
-  // group would be reported as duplicates.
+  // The receipts are read after the known territories. Otherwise, a concurrent execution of this request could write a group between the
+  // reads, and the group would be reported as duplicates.
   const receipts = await readReceipts(context, caller, count);
   const results: PolygonResult[] = [];
   for (let number = 0; number < count; number++) {
@@ -166,7 +166,7 @@ function ofFeature(results: readonly PolygonResult[]): FeatureResult {
   return { ...shown, id: ids[0] ?? null, ids };
 }
 
-/** Returns the polygons of all features. A feature that would exceed the maximum for a file fails. */
+/** Returns the polygons of all features. A feature fails if the file would exceed the maximum number of polygons with it. */
 function placed(features: readonly ReturnType<typeof readFeature>[]): PlacedFeature[] {
   let left = limits.territoryFeatures - features.length;
   return features.flatMap((polygons, index): PlacedFeature[] => {

@@ -1,4 +1,4 @@
-/** Counts the prospects inside a territory by status and by representative, from the company's search index. */
+/** Counts the prospects inside a territory by status and by representative, from the company index. */
 import * as z from "zod/mini";
 import { uint16At, uint32At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";

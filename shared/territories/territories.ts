@@ -186,7 +186,7 @@ export const newTerritory = (
   version: 1,
 });
 
-/** Returns the write of the entry in the change log. Put it into the transaction that writes the territory. */
+/** Returns the write that adds a change of a territory to the change log. Put it into the transaction that writes the territory. */
 const logged = ({ companyId, id, version, createdAt, deletedAt }: StoredTerritory): Write =>
   sharedDelta(companyId, {
     kind: "territory",

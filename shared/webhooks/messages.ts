@@ -23,7 +23,7 @@ export const DeliveryMessage = z.object({
 });
 export type DeliveryMessage = z.infer<typeof DeliveryMessage>;
 
-/** Asks for the next step of sending what waits for a webhook (drain.ts). */
+/** Asks for the next step of a drain (drain.ts). */
 export const DrainMessage = z.object({ ...ofWebhook, drain: z.enum(["paused", "throttled", "replay"]) });
 export type DrainMessage = z.infer<typeof DrainMessage>;
 

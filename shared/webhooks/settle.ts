@@ -1,4 +1,4 @@
-/** Conditional writes that change the states of deliveries, and what is left of a batch of deliveries. */
+/** Changes the states of deliveries by conditional writes, and says which deliveries of a batch are not finished. */
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { all, type Change, equals, type Item, type Write } from "#shared/db/expression.ts";
@@ -7,16 +7,16 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 
-/**
- * The work that is left after the handling of a delivery: the delivery joined the throttled backlog, or a fault of the service has stopped
- * its handling.
- */
+/** A delivery that a sender could not finish: it joined the throttled backlog, or a fault of the service has stopped its handling. */
 export type Left =
   | { readonly id: string; readonly isThrottled: true }
   /** The queue must deliver the delivery's message again. */
   | { readonly id: string; readonly error: unknown };
 
-/** Returns what `work` leaves. An error of `work` counts for these deliveries only, so that the other deliveries of the batch continue. */
+/**
+ * Returns the deliveries that `work` could not finish. An error of `work` counts only for `deliveries`, so that the other deliveries of the
+ * batch continue.
+ */
 export async function guarded(
   deliveries: readonly Pick<StoredDelivery, "id">[],
   work: () => Promise<readonly Left[]>,

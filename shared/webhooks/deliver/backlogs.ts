@@ -1,6 +1,6 @@
 /**
- * Holds deliveries back: in the paused backlog of a paused webhook, or in the throttled backlog, which waits for a slot. Both are
- * partitions of the due index, which `drain.ts` empties.
+ * Holds deliveries back: in the paused backlog while their webhook is paused, or in the throttled backlog while they wait for a slot. Both
+ * backlogs are partitions of the due index, which `drain.ts` empties.
  */
 import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * Sends what waits for a webhook, in steps of one page: its paused backlog, its throttled backlog, or a replay. A lease allows one step at
- * a time, so a large backlog occupies only one function. A step sends the message for the next step.
+ * Sends the deliveries that wait for a webhook, in steps of one page: its paused backlog, its throttled backlog, or a replay. A lease
+ * allows one step at a time, so a large backlog occupies only one function. A step sends the message for the next step.
  */
 import * as z from "zod/mini";
 import { allEnded } from "#shared/all-ended.ts";
@@ -44,7 +44,10 @@ const pacedMs = (startMs: number, n: number): number => startMs + (n * 1_000) / 
 type Step =
   /** `position` is stored before the next step runs at `nextMs`. */
   | { readonly nextMs: number; readonly position?: Change }
-  /** Nothing waits any more: `end` is the last change of the row. If `when` fails, a delivery has joined, and the next step is made now. */
+  /**
+   * Nothing waits any more: `end` is the last change of the row. If `when` fails, a delivery has joined the backlog, and the next step is
+   * made now.
+   */
   | { readonly end: Change; readonly when?: Condition };
 
 /** Makes one step, unless another function holds the lease. */
@@ -94,7 +97,10 @@ async function drainPaused(context: EventContext, webhook: StoredWebhook, startM
   return { nextMs: pacedMs(startMs, PAGE) };
 }
 
-/** Makes deliveries due before `makeStep` stores the position. A step repeated after a crash skips deliveries with this replay's id. */
+/**
+ * Makes one page of deliveries due. `makeStep` then stores the position. A step that is repeated after a crash skips deliveries that have
+ * the id of this replay.
+ */
 async function drainReplay(context: EventContext, replay: StoredReplay, startMs: number): Promise<Step> {
   const { count, cursor } = await replayPage(context, replay, PAGE, (n) => pacedMs(startMs, n));
   if (cursor === undefined) return { end: { remove: ["dueShard"] } };
@@ -102,9 +108,9 @@ async function drainReplay(context: EventContext, replay: StoredReplay, startMs:
 }
 
 /**
- * Sends one page of the throttled backlog, unless the limiter forbids it for now (`openUntil`). It may use all free slots of the webhook.
- * If the webhook is paused, moves the page to the paused backlog. If the webhook is deleted, cancels all its waiting deliveries, page by
- * page.
+ * Sends one page of the throttled backlog, unless the limiter forbids it for now (`openUntil`). The page may use all free slots of the
+ * webhook. If the webhook is paused, moves the page to the paused backlog. If the webhook is deleted, cancels all its waiting deliveries,
+ * page by page.
  */
 async function drainThrottled(context: EventContext, limiter: StoredLimiter, startMs: number): Promise<Step> {
   const { companyId, webhookId, openUntil } = limiter;
@@ -194,9 +200,9 @@ function endAfterLag({ clock }: EventContext, { emptySince }: StoredLimiter): St
 const DueKey = z.object({ pk: z.string(), sk: z.string() });
 
 /**
- * Returns the oldest waiting deliveries in partitions of the due index, at most one page of each. The index lags, and may
- * still list a delivery that has ended or moved to another partition. The rows are therefore read from the table, and such deliveries are
- * left out. Returns undefined if the index has no entry.
+ * Returns the oldest waiting deliveries in partitions of the due index, at most one page of each. The index lags behind the rows, and may
+ * still list a delivery that has ended or moved to another partition. This function therefore reads the rows from the table, and leaves out
+ * such deliveries. Returns undefined if the index has no entry.
  */
 async function oldestIn(table: Table, shards: readonly string[]): Promise<StoredDelivery[] | undefined> {
   const found: Key[] = [];

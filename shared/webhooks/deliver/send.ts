@@ -67,7 +67,7 @@ export async function sendWithSlot(
   return left;
 }
 
-/** Makes all exchanges concurrently. A request without an answer does not delay the records of the others. */
+/** Makes all exchanges concurrently. A request without an answer does not delay the recording of the other exchanges. */
 async function exchangeAll(
   context: EventContext,
   webhook: StoredWebhook,
@@ -138,7 +138,7 @@ async function recordAll(context: EventContext, webhook: StoredWebhook, made: re
   const concluded = made.map((one) => ({ one, ...conclude(context, one) }));
   const updates = concluded.map(({ one, change }) => ({ ...whilePending(one.delivery, change), one }));
   const refused = await updateEach(context.table, updates);
-  // If its update fails, a short success is stored nowhere, so it gets a separate row.
+  // If the update of its delivery fails, a short success is stored nowhere, so it gets a separate row.
   await context.table.batchPut(refused.flatMap(({ one }) => (isShortSuccess(one) ? [attemptItem(one)] : [])));
   return enqueue(
     context,

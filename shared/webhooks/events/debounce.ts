@@ -1,7 +1,8 @@
 /**
- * Debounces the events of a registration with a delay, and makes the bodies of deliveries. The first event of a record opens a window, and
- * later events join its delivery until its first attempt closes the window. The creation time of an event decides which window it joins, so
- * that an event published late joins the same window. Each event has its own row, because a row can be at most 400 KB large.
+ * Debounces the events of a registration with a delay, and makes the bodies of deliveries. The first event of a record opens a window.
+ * Later events join the delivery of the window, until the first attempt of this delivery closes the window. The creation time of an event
+ * decides which window it joins, so that an event published late joins the same window. Each event has its own row, because a row can be at
+ * most 400 KB large.
  */
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -69,8 +70,8 @@ const CLOCK_SKEW_MS = 60_000;
 const KEPT_LONGER_SECONDS = 2 * 86_400;
 
 /**
- * Adds the event to the open window or opens one, in one transaction. If a sender closes the window at the same time, either its body
- * includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message.
+ * Adds the event to the open window or opens one, in one transaction. If a sender closes the window at the same time, either the body that
+ * it sends includes the event, or the event opens a new window. Returns the delivery if the caller must queue a message.
  */
 export function debounce(table: Table, match: Match, timeScale: number): Promise<StoredDelivery | undefined> {
   const { event, subscriber } = match;

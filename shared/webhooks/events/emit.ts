@@ -17,7 +17,7 @@ import { expectedWrites } from "#shared/webhooks/expected-deliveries.ts";
 import { enqueue } from "#shared/webhooks/messages.ts";
 import { delayMs } from "#shared/webhooks/retry-plan.ts";
 
-/** Maximum number of concurrent calls. More of them would only wait for a free connection. */
+/** Maximum number of concurrent calls. More calls would only wait for a free connection. */
 const PARALLEL = 12;
 
 /**

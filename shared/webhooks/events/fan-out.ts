@@ -1,7 +1,7 @@
 /**
- * Handles fan-outs: events with many matches, and the events of bulk jobs. The publisher stores their matches in rows, and consumers of the
- * delivery queue create the deliveries in parts and at a limited rate. A company has two lanes of fan-outs, one for ordinary events and one
- * for events of bulk jobs. A lease allows one function to work on a lane.
+ * Handles fan-outs: events with many matches, and the events of bulk jobs. The publisher stores their matches in rows, and the deliverer
+ * creates the deliveries in parts and at a limited rate. A company has two lanes of fan-outs, one for ordinary events and one for events of
+ * bulk jobs. A lease allows only one function at a time to work on a lane.
  */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
@@ -80,8 +80,8 @@ const MATCH_BYTES = 60;
 const EVENT_BYTES = 300;
 
 /**
- * Stores the matches of events, many events in a row. The id of a row is made from the ids of its events, and a repeated row keeps its
- * first matches. A repeated event may be in two rows, but it makes no second delivery, because the ids of its deliveries are the same.
+ * Stores the matches of events, many events in a row. The id of a row is made from the ids of its events. If the row already exists, it
+ * keeps its matches. A repeated event may be in two rows, but it makes no second delivery, because the ids of its deliveries are the same.
  */
 export async function startFanOuts(
   { table, clock }: EventContext,
@@ -157,7 +157,7 @@ const PART = 100;
 export const MATCHES_PER_MESSAGE = 500;
 export const BYTES_PER_MESSAGE = 16_000_000;
 const START_WITHIN_MS = 1_000;
-/** The pause between two messages of a lane (the fan-outs of a company), so that deliveries are not created faster than they are sent. */
+/** The pause between two messages of a lane, so that deliveries are not created faster than they are sent. */
 const PAUSE_SECONDS = 1;
 /** Tolerated difference between the clocks of functions. */
 const EARLY_MS = 100;
@@ -176,8 +176,8 @@ export function expand(context: EventContext, { companyId, isBulk }: FanOutMessa
     const isLeft = await makeDeliveries(context, lane, held);
     if (isLeft) await held.release(clock.now() + PAUSE_SECONDS * 1_000 - EARLY_MS);
     else await held.end();
-    // If a fan-out was added while this function held the lease, its message has done nothing. This function therefore looks for it after
-    // the release.
+    // If a fan-out was added while this function held the lease, the message of the fan-out has done nothing. This function therefore looks
+    // for such a fan-out after the release.
     if (!isLeft && (await oldestFanOut(table, lane)) === undefined) return;
     await queue.send([{ message: fanOutMessage(lane), delaySeconds: isLeft ? PAUSE_SECONDS : 0 }]);
   });

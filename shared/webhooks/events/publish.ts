@@ -151,8 +151,8 @@ export async function publishChanges(
 }
 
 /**
- * `fannedOut`: the events of bulk jobs, events with many matches, and those of a company that already has as many matches in `direct` as
- * the publisher may handle itself. This prevents one company from delaying the stream.
+ * Divides the events. `fannedOut` gets the events of bulk jobs, events with many matches, and events with which a company would have more
+ * matches in `direct` than the publisher may handle itself. This prevents one company from delaying the stream.
  */
 function divide(matched: readonly Matched[]): Record<"direct" | "fannedOut", Matched[]> {
   const room = new Map<number, number>();
@@ -165,7 +165,10 @@ function divide(matched: readonly Matched[]): Record<"direct" | "fannedOut", Mat
   return { direct, fannedOut };
 }
 
-/** Maximum bytes of data in a delivery's row, which each change of the row writes again. The deliveries of an event share larger data. */
+/**
+ * Maximum bytes of data in a delivery's row, which each change of the row writes again. Larger data has a row of its own, which all
+ * deliveries of the event share.
+ */
 const INLINE_BYTES = 4_096;
 
 /** Stores the data of an event in a row of its own if the data is large or the event has many matches. Otherwise the result contains it. */

@@ -40,8 +40,8 @@ export interface RowChange {
 }
 
 /**
- * The rows whose changes make events. The stream's filter drops all others. The physical deletion of a row makes no event, because the
- * write that marked the record as deleted made one.
+ * The types of the rows whose changes make events. The stream's filter drops all other rows. The physical deletion of a row makes no event,
+ * because the write that marked the record as deleted made one.
  */
 export const publishedTypes = ["prospect", "note", "appointment", "territory", "import", "bulkJob", "keyRing"] as const;
 export type PublishedType = (typeof publishedTypes)[number];
@@ -272,7 +272,7 @@ async function keyEvents(old: unknown, now: unknown, dictionary: () => Promise<D
     const { daysLeft = 0 } = key;
     const shown = presentKey(key, after, users.get(key.createdBy));
     const event = eventOf(row, `api_key.${what}`, { serviceAccount: summaryOf(account), key: shown, daysLeft });
-    // One write can change several keys.
+    // One write can change several keys, so the id of the event contains the id of the key.
     return { ...event, id: `${event.id}-${key.id}` };
   });
 }

@@ -253,7 +253,9 @@ const openEnd = ({ timeScale }: EventContext, now: number, openings: number): st
 
 const isNotOpen = (now: number): Condition => any(missing("openUntil"), atMost("openUntil", iso(now)));
 
-/** Frees the slot and makes the given change in one write. Returns the limiter afterwards, or undefined if the slot was already free. */
+/**
+ * Frees the slot and makes the given change in one write. Returns the limiter after the write, or undefined if the slot was already free.
+ */
 export async function freeSlot(
   context: EventContext,
   claim: SlotClaim,

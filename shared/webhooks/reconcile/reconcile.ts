@@ -21,7 +21,7 @@ import { isExpired, readDue, readWebhookState, type WebhookState } from "#shared
 import { readWebhooks, type WebhookRows } from "#shared/webhooks/subscriptions/webhooks.ts";
 
 const noCounts = {
-  /** Deliveries that are expected or exist. If only one of the two is true, this is also a fault. */
+  /** Deliveries that are expected or exist. A delivery that is expected but does not exist, or the reverse, is also a fault. */
   matched: 0,
   delivered: 0,
   waiting: 0,
@@ -60,7 +60,8 @@ export async function reconcile(
 
 async function reconcileOnce({ table, clock }: ReadContext, companyId: number): Promise<Reconciliation> {
   const now = clock.now();
-  // Read before the deliveries: a delivery that is created between the two reads would otherwise look lost.
+  // The list of expected deliveries is read before the deliveries. Otherwise, a delivery that is created between the two reads would look
+  // lost.
   const expected = await readExpected(table, companyId, now);
   const { expanding, faults: fanOutFaults } = await readFanOuts(table, companyId, now);
   const webhooks = new Map((await readWebhooks(table, companyId)).map((rows) => [rows.webhook.id, rows]));

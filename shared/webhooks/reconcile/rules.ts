@@ -1,6 +1,6 @@
 /**
  * The rules of reconciliation. Each rule says which other rows a state of a delivery requires or forbids: attempts, body, row in the due
- * index, place in the limiter, debounce window.
+ * index, slot, debounce window.
  */
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
@@ -137,7 +137,7 @@ function waitingFaults(
         : ["waits for a deleted registration"];
     case pausedShard:
     case pausedBulkShard:
-      // The drain of a deleted webhook's throttled backlog also cancels its paused backlog. Until its end, the limiter's row has
+      // The drain of a deleted webhook's throttled backlog also cancels its paused backlog. Until this drain ends, the limiter's row has
       // `dueShard`.
       if (webhook === undefined) return limiter.dueShard === undefined ? ["is paused for a deleted webhook"] : [];
       return webhook.status === "paused" || webhook.dueAt !== undefined

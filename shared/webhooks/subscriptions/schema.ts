@@ -209,8 +209,8 @@ export const StoredWebhook = z.object({
   /** The time of the first failure after the last success. Absent after a success. */
   failingSince: z.optional(Timestamp),
   /**
-   * The row's partition in the due index. A paused webhook has one partition. After a resume, the webhook has another one, which the sweeper
-   * reads, until its backlog is sent.
+   * The partition of the due index that contains the row. While the webhook is paused, this is the partition of paused webhooks. After a
+   * resume, it is one that the sweeper reads, until the paused backlog is sent.
    */
   dueShard: z.optional(z.string()),
   dueAt: z.optional(Timestamp),
