@@ -19,7 +19,7 @@ const seed = Number(process.env.TEST_SEED ?? randomInt(2 ** 31));
 const tier = process.env.TEST_SIZE === "wide" ? "wide" : "short";
 console.info(`TEST_SEED=${seed}`);
 
-/** The time-outs only end tests that hang. No test fails because several runs share the processors. */
+/** This time-out only ends tests that hang. It is so long that no test fails because several runs share the processors. */
 const LIMIT_MS = 300_000;
 const suffixes = { api: ".api.test.ts", deep: ".deep.test.ts", long: ".long.test.ts" } as const;
 const all = (suffix: string): string => `test/**/*${suffix}`;

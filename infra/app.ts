@@ -10,7 +10,7 @@ import { createStacks } from "./stack/stacks.ts";
 import { createApp, functionFiles } from "./synth.ts";
 
 const app = createApp();
-// The build takes most of the time, so wrong settings are reported early.
+// Report wrong settings before the build, because the build takes most of the time.
 const config = configOrExit(app.node.getAllContext(), placeIn(process.env));
 const bundles = join(app.outdir, "bundles");
 // Only CI and tests set this variable. A deployment always builds the bundles.

@@ -38,7 +38,8 @@ export function withoutNesting(template: unknown, read: (resource: Resource) => 
   const stacks = Object.entries(parent.Resources).filter(([, { Type }]) => Type === NESTED);
   if (stacks.length === 0) return template;
   const inner = new Map(stacks.map(([id, resource]) => [id, innerOf(Template.parse(read(resource)), resource)]));
-  // Remove nested stacks from `DependsOn`. A resource that depends on one also refers to a resource in it, so the order of creation stays.
+  // Remove nested stacks from `DependsOn`. A resource that depends on a nested stack also refers to a resource in that stack, so the order
+  // of creation stays.
   const own = Object.entries(parent.Resources)
     .filter(([, { Type }]) => Type !== NESTED)
     .map(

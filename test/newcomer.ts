@@ -8,8 +8,8 @@
  * - `sh aws` needs an AWS account and does not run.
  * - `sh slow` does not run in CI.
  * - `ts FILE` is appended to this file of the clone.
- * - `json`, as the next block, is compared with the last line that the block has printed. The value `"…"` matches any value. The key
- * `"…"` matches any other fields.
+ * - `json` is compared with the last line that the block before it has printed. The value `"…"` matches any value. The key `"…"` matches
+ * any other fields.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

@@ -14,7 +14,7 @@ interface Generator {
   /** The npm command. */
   readonly command: string;
   readonly generate: () => Promise<readonly Generated[]>;
-  /** Also part of `--check`. Returns the reasons why the generated files are not acceptable. */
+  /** Returns reasons why the generated files are not acceptable. If there are any, `--check` fails. */
   readonly faults?: () => Promise<readonly string[]>;
 }
 

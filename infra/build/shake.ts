@@ -31,7 +31,7 @@ export async function shake({ cwd, input, file, alias, neverLoaded, limitBytes }
     cwd,
     input,
     platform: "node",
-    // Otherwise Rolldown prints a warning on a busy machine.
+    // This check prints a warning on a busy machine.
     checks: { bundlerTimings: false },
     resolve: { alias, mainFields: ["module", "main"] },
     treeshake: { moduleSideEffects: [{ test: WITHOUT_SIDE_EFFECTS, sideEffects: false }] },

@@ -26,7 +26,7 @@ function handler(event) {
   return request;
 }
 
-// A cookie or a header that occurs twice is refused, because one of its two values may come from an attacker.
+// A session cookie or an X-Requested-With that occurs twice is ignored, because one of its two values may come from an attacker.
 function isSession(cookie) {
   return cookie !== undefined && !cookie.multiValue && /^[A-Za-z0-9_-]{43}$/.test(cookie.value);
 }

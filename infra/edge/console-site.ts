@@ -45,7 +45,7 @@ const openFreeMap: Basemap = {
 /** The value of the setting that means that there is no street map. */
 export const NO_BASEMAP = "none";
 
-/** Returns the base map of a setting. A style of the operator is used on dark screens too. */
+/** Returns the base map for the setting `basemapStyleUrl`. The operator's own style is used on light and on dark screens. */
 export function basemapOf(styleUrl: string | undefined, origins: readonly string[] = []): Basemap | undefined {
   if (styleUrl === undefined) return openFreeMap;
   return styleUrl === NO_BASEMAP ? undefined : { light: styleUrl, dark: styleUrl, origins };

@@ -23,7 +23,7 @@ import {
   pageHeaders,
 } from "./console-site.ts";
 
-/** A request to the API, as far as an edge function reads or changes it. */
+/** The parts of a request to the API that an edge function reads or changes. */
 interface ApiRequest {
   readonly verb: string;
   readonly path: string;

@@ -281,8 +281,9 @@ function success({ method, file }: Route, contract: Contract, components: Compon
 }
 
 /**
- * Returns the description of the response with the status 200, for example to a dry run. `answers.ts` has an example of the function's
- * other response. So this code passes a file name without an example, and `success` uses the example of the response's schema.
+ * Returns the description of the response with the status 200 of a function that usually responds with another status. `answers.ts` has
+ * an example only of the usual response. So this code passes a file name that `answers.ts` does not contain, and `success` uses the
+ * example of the response's schema.
  */
 const okSuccess = (route: Route, contract: Contract, response: z.ZodMiniType, components: Components): Fields =>
   success({ ...route, file: `${route.file}?ok` }, { ...contract, response, status: 200 }, components);

@@ -125,7 +125,7 @@ export interface Parameter {
   readonly example?: string | number;
 }
 
-/** The JSON Schema of an object with fields. A `$ref` does not match it, because it has no fields. */
+/** Matches the JSON Schema of an object with fields. It does not match a `$ref`, which has no fields. */
 const ObjectShape = z.looseObject({
   type: z.literal("object"),
   properties: z.record(z.string(), JsonObject),

@@ -100,7 +100,7 @@ export const bulkJob: Access = {
   settings: ["CHANGES_AT_ONCE"],
 };
 
-/** The file contains only prospects that the user who started the export may see. */
+/** The rights of an export job. It reads the user who began it, because the file contains only prospects that this user may see. */
 export const exportJob: Access = {
   table: {
     ...indexReads,

@@ -17,7 +17,7 @@ interface Marks {
   /** The response may exceed 6 MB, the limit without streaming. `shared/http/streaming.ts` creates the handler. */
   readonly streamed?: true | undefined;
   readonly public?: true | undefined;
-  /** A POST that changes nothing accepts no idempotency key, so its function needs no rights to the rows of these keys. */
+  /** True for a POST that changes nothing. It accepts no idempotency key, so its function needs no rights to the rows of these keys. */
   readonly isRead?: true | undefined;
   /** The throttle of the route, instead of that of the whole API. A public route has `WITHOUT_TOKEN`. */
   readonly rate?: Rate | undefined;
@@ -66,7 +66,10 @@ export interface EventFunction {
   readonly timeoutSeconds: number;
 }
 
-/** IAM's names. A transaction needs the actions of its parts, and a batch of PartiQL statements needs the PartiQL actions. */
+/**
+ * IAM's names of the actions on the table. A transaction needs the action of each of its writes and checks, for example `PutItem`. A batch
+ * of PartiQL statements needs the PartiQL actions.
+ */
 export type TableAction =
   | "GetItem"
   | "BatchGetItem"
@@ -80,7 +83,7 @@ export type TableAction =
 
 export type Setting = "WEBHOOK_URL_POLICY" | "TIME_SCALE" | "DELIVERY_SENDERS" | "CHANGES_AT_ONCE";
 
-/** Files that users upload, other files of imports, exported files, and files of bulk jobs. */
+/** The folders of the bucket: files that users upload, other files of imports, exported files, and files of bulk jobs. */
 export const folderNames = ["uploads", "imports", "exports", "bulk"] as const;
 export type Folder = (typeof folderNames)[number];
 /** `PutObject` includes multipart uploads. */
@@ -124,7 +127,7 @@ export interface Access {
   readonly settings?: readonly Setting[];
 }
 
-/** The same key protects webhook secrets, session tokens and cursors. */
+/** Returns true if the function uses the KMS key, which protects webhook secrets, session tokens and cursors. */
 export const usesSecretsKey = ({ secrets, sessionTokens, cursors }: Access): boolean =>
   (secrets ?? sessionTokens ?? cursors) !== undefined;
 

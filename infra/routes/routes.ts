@@ -31,7 +31,7 @@ const declared: readonly Route[] = [
   ...webhookRoutes,
 ];
 
-/** A POST that needs a token and changes something accepts an idempotency key. */
+/** Adds the rights for idempotency keys to each POST that accepts such a key: to those that need a token and change something. */
 const withIdempotency = (route: Route): Route => {
   if (route.method !== "POST" || route.public || route.isRead) return route;
   const receipts = route.access.table?.idempotency ?? [];

@@ -15,9 +15,9 @@ const takeOver: TableAccess = {
   reference: ["GetItem", "ConditionCheckItem"],
   keyRings: ["GetItem", "UpdateItem"],
 };
-/** If a key makes the request, the key ring of this key is checked too. */
+/** If the request is made with an API key, its transaction also checks the row with this key. */
 const keyWrites: TableAccess = { ...takeOver, keyRings: ["GetItem", "UpdateItem", "ConditionCheckItem"] };
-/** A request that lowers the rights of a user also changes the keys that this user has created. */
+/** A request that lowers the rights of an account also changes the keys that were created with a key of this account. */
 const createdKeys: TableAccess = {
   keyRings: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
 };

@@ -47,7 +47,7 @@ type Plan = Pick<Capacity, "accountConcurrency" | "requests" | "deliverySenders"
 const plans: Record<Preset, Plan> = {
   /**
    * A new account has 10 concurrent executions and may reserve none. Senders and jobs use at most eight of them. The functions that read
-   * the stream use up to `STREAM_EXECUTIONS`, so jobs change records slowly.
+   * the stream could use `STREAM_EXECUTIONS` more, so a job changes few records at a time (`changesAtOnceWith`).
    */
   small: {
     accountConcurrency: 10,
@@ -155,7 +155,7 @@ export function capacityOf({ preset, ...given }: CapacityChoice): Capacity {
   const plan = plans[preset];
   const accountConcurrency = given.accountConcurrency ?? plan.accountConcurrency;
   const deliverySenders = given.deliverySenders ?? plan.deliverySenders;
-  // The reservation must equal the maximum concurrency of the event source. With less, Lambda would throttle its invocations.
+  // The deliverer's reservation must equal the maximum concurrency of its event source. With less, Lambda would throttle the deliverer.
   const reserved: Capacity["reserved"] =
     preset === "small" ? {} : { ...plan.reserved, "events/deliver": deliverySenders };
   const { warmEnvironments = 0 } = given;

@@ -22,7 +22,7 @@ export interface DeployConfig {
   readonly adopted?: Adopted | undefined;
   /** The table that the service uses instead of the data stack's table. */
   readonly activeTable?: ActiveTable | undefined;
-  /** Undefined means that no copies are created. */
+  /** How long AWS Backup keeps copies of the table. Undefined if it makes none. */
   readonly backup?: BackupPlan | undefined;
   /** `local` also allows http and loopback addresses, for development. */
   readonly webhookUrlPolicy: "public" | "local";

@@ -1,6 +1,6 @@
 /**
- * Checks that the resources in the settings are in the region and account of the deployment. CloudFormation would refuse them only after it
- * has created others.
+ * Checks that the resources in the settings are in the region and account of the deployment. CloudFormation would refuse a wrong one only
+ * after it has created other resources.
  */
 
 /** The region and account of the deployment. Undefined if they are not known. */

@@ -38,7 +38,7 @@ export interface AlarmSpec extends Meaning {
   readonly missing?: TreatMissingData;
 }
 
-/** `sendAlarms` writes the URL of the section in the runbook into the description. */
+/** An alarm whose description says what it means for users. `sendAlarms` writes this description, with a link to the runbook. */
 export class ExplainedAlarm extends Alarm {
   readonly meaning: Meaning;
 

@@ -56,8 +56,9 @@ export function apiDefinition(spec: DefinitionSpec): object {
     components: { securitySchemes: { [CALLER]: callerScheme(spec), [COMPANY]: companyKey } },
     // API Gateway takes the API key of a request from the authorizer, and ignores a key that the client sends.
     "x-amazon-apigateway-api-key-source": "AUTHORIZER",
-    // API Gateway passes bodies of these types as base64, so that the function gets the sent bytes. In a text, it would replace bytes that
-    // are not UTF-8. A response stays a text, because no function sets `isBase64Encoded`. Streamed responses need no such type.
+    // API Gateway passes bodies of these types as base64, so that the function gets the sent bytes. If it passed them as text, it would
+    // replace bytes that are not UTF-8. A response stays a text, because no function sets `isBase64Encoded`. Streamed responses need no
+    // such type.
     // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-payload-encodings.html
     "x-amazon-apigateway-binary-media-types": ["multipart/form-data", "application/json", "application/geo+json"],
     "x-amazon-apigateway-minimum-compression-size": COMPRESSED_BYTES,

@@ -33,10 +33,10 @@ export const STAGE = "live";
 /** This is below API Gateway's limit of 29 s, so that a slow function can still send an error response. */
 export const API_TIMEOUT_SECONDS = 25;
 
-/** The time for the work before the first byte, and the time for the body. */
+/** A streaming function has `API_TIMEOUT_SECONDS` for its work before the first byte, and `streamBodyMs` for the body. */
 const STREAM_TIMEOUT_SECONDS = API_TIMEOUT_SECONDS + limits.streamBodyMs / 1_000;
 
-/** API Gateway waits longer, so that a slow streaming function ends by its own time-out. */
+/** API Gateway waits this much longer than the time-out of a streaming function, so that a slow function ends by its own time-out. */
 const GATEWAY_GRACE_SECONDS = 4;
 
 const LOGGED = {

@@ -129,7 +129,7 @@ const FAILURES = ["FAILED", "ABORTED", "EXPIRED"] as const;
 function failureAlarm(home: Construct, logGroup: LogGroup): void {
   const filter = new MetricFilter(home, "FailedJobs", {
     logGroup,
-    // The events of restores have the field `status`, and the others have `state`.
+    // The events of restores have the field `status`, and those of all other jobs have `state`.
     filterPattern: FilterPattern.any(
       ...["$.detail.state", "$.detail.status"].flatMap((field) =>
         FAILURES.map((state) => FilterPattern.stringValue(field, "=", state)),
@@ -156,7 +156,8 @@ const HOURS_WITHOUT_COPY = 48;
 /** Creates the alarm on missing copies. If the plan starts no copy, no job fails, and the alarm on failed jobs does not go off. */
 function absenceAlarm(home: Construct, completed: CfnRule): void {
   new ExplainedAlarm(home, "Missing", {
-    // Each completed copy invokes the rule. EventBridge may lose a value, but then the other copy of the two days still counts.
+    // Each completed copy invokes the rule. If EventBridge loses the value for one copy, the alarm still finds the other copy of the two
+    // days.
     metric: new Metric({
       namespace: "AWS/Events",
       metricName: "Invocations",

@@ -20,7 +20,10 @@ interface CompanyThrottles {
   readonly methods: readonly LimitedMethod[];
 }
 
-/** The common prefix of all API keys. It contains a part of the stack's id, because keys must be unique in the account and region. */
+/**
+ * Returns the authorizer's environment variable with the common prefix of all API keys. The prefix contains a part of the stack's id,
+ * because keys must be unique in the account and region.
+ */
 export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
   THROTTLE_KEY_PREFIX: keyPrefix(scope),
 });

@@ -21,8 +21,8 @@ interface Files {
 const ASSET_DAYS = 365;
 
 /**
- * Types of resources that `DependsOn` of the copies leaves out, because their names would add 30 KB to the template. Another resource for
- * which the copies wait needs each of these resources, so the copies wait for them, too.
+ * Types of resources that `DependsOn` of the copies does not list, because their names would add 30 KB to the template. Each of these
+ * resources is needed by a resource in the list, so the copies wait for it, too.
  */
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 
@@ -60,7 +60,7 @@ export function publishFiles(home: Construct, { bucket, settings, logDays }: Fil
     .node.findAll()
     .filter((made) => CfnResource.isCfnResource(made) && !IMPLIED.test(made.cfnResourceType) && !isCopy(made));
   copyOfAssets?.node.addDependency(...others);
-  // A browser with the new page finds its assets. Older assets stay, because browsers with an older page may still load them.
+  // Copy the pages after the assets, so that a browser with a new page finds its assets. Older assets stay for browsers with an older page.
   if (copyOfAssets !== undefined) copyOfPages?.node.addDependency(copyOfAssets);
   // Both bucket deployments use the same function of the CDK.
   const findings = findingsOf(home, bucket);

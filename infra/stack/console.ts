@@ -41,7 +41,7 @@ interface Served {
   readonly publish: () => void;
 }
 
-/** For a local start, it creates no bucket and no distribution, because the local service serves the console. */
+/** A local start gets no bucket and no distribution, because the local service serves the console. */
 export function createConsole(
   scope: Stack,
   api: SpecRestApi,
@@ -140,8 +140,8 @@ function createBucket(home: Construct): IBucket {
 const isBucket = (made: unknown): made is IBucket => made instanceof Bucket;
 
 /**
- * There are no CloudFront error pages, because they would also replace the API's error responses. `uncachedErrors` contains only cache
- * times of zero.
+ * The distribution has no CloudFront error pages, because they would also replace the API's error responses. Its settings for
+ * `uncachedErrors` contain only a cache time of zero.
  */
 function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig): BehaviorOptions {
   const { region, urlSuffix } = Stack.of(api);
@@ -165,7 +165,8 @@ function apiBehavior(home: Construct, api: SpecRestApi, { domain }: DeployConfig
     allowedMethods: AllowedMethods.ALLOW_ALL,
     viewerProtocolPolicy: ViewerProtocolPolicy.HTTPS_ONLY,
     cachePolicy: CachePolicy.CACHING_DISABLED,
-    // API Gateway needs its own host name. Caching is disabled, so this policy also forwards the Authorization header of the edge function.
+    // API Gateway needs its own host name in the header Host. Because caching is disabled, this policy also forwards the header
+    // Authorization, which the edge function sets.
     originRequestPolicy: OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
     compress: false,
     functionAssociations: [onRequest(home, "api-request")],

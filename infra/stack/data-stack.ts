@@ -92,7 +92,7 @@ const restoredTable = (scope: Construct, { activeTable }: DeployConfig): ServedT
  */
 function createProtectedLast(stack: Stack, table: Table): void {
   const userPool = stack.node.tryFindChild("UserPool");
-  // The backup selection needs the table.
+  // The backup selection (`Backups/Plan/Table`) is missing in this list, because it needs the table.
   const backups = [
     ...["Vault", "Role", "RestoreRole", "Plan/Resource", "Jobs", "JobEvents", "FailedJobs", "Failed", "CopyEvents"],
     "Missing",
@@ -129,7 +129,7 @@ function createTable(scope: Construct, { recoveryDays }: Retention, tableName: s
 
 const BULK_KEPT_DAYS = limits.bulkKeptMs / 86_400_000;
 
-/** Days by folder. The API promises exported files for `exportKeptDays`, so they are deleted a day later. */
+/** Days after which the bucket deletes the files of each folder. The API promises exported files for `exportKeptDays`, a day less. */
 const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => ({
   uploads: importFileDays,
   imports: importFileDays,
@@ -164,7 +164,10 @@ function consoleCorsRule({ localUrl, domain }: Console): CorsRule {
   };
 }
 
-/** `uploads` gets a message for each new file in that folder. `bucketName` is the bucket of an earlier deployment, if there is one. */
+/**
+ * The queue `uploads` gets a message for each new file in the folder `uploads/`. `bucketName` is the bucket of an earlier deployment, if
+ * there is one.
+ */
 function createBucket(
   scope: Construct,
   uploads: Queue,

@@ -108,7 +108,10 @@ export function createFunction(scope: Construct, platform: Platform, spec: Funct
   return made;
 }
 
-/** Both values are the ARN of an alias if CodeDeploy can replace the function step by step. Creates this alias, so call it only once. */
+/**
+ * Returns the ARN and the name by which callers invoke a function. Both are the ARN of an alias if CodeDeploy can replace the function step
+ * by step. Creates this alias, so it must be called only once for each function.
+ */
 export function called(deployed: LambdaFunction, file: string, { capacity }: Platform) {
   const alias = aliasOf(deployed, file, capacity.provisioned[file]);
   return { functionArn: alias ?? deployed.functionArn, functionName: alias ?? deployed.functionName };

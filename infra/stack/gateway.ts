@@ -62,7 +62,7 @@ const UNREADABLE =
   "each % as %25, and use % otherwise only before two hexadecimal digits of a UTF-8 character. " +
   "Send the header Host, and each header in the form that HTTP requires.";
 
-/** Every error type of API Gateway needs an entry, or it would send its own body. */
+/** An entry for each error type of API Gateway. For a type without an entry, API Gateway would send its own body. */
 const gatewayProblems: Readonly<Record<string, GatewayProblem>> = {
   ACCESS_DENIED: refusedToken,
   API_CONFIGURATION_ERROR: fault,

@@ -57,7 +57,7 @@ export function statements(access: Access, resources: Resources): PolicyStatemen
   ];
 }
 
-/** Only a client at an external issuer has a secret. */
+/** The console's client has a secret only at an external issuer. */
 function consoleStatements(access: Access["console"], { deliveryQueue, console }: Resources): PolicyStatement[] {
   if (access === undefined || console?.secretParameter === undefined) return [];
   const { partition, region, account } = Stack.of(deliveryQueue);

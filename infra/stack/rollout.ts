@@ -17,8 +17,8 @@ const STEPS = "CodeDeployDefault.LambdaCanary10Percent5Minutes";
 
 /**
  * The functions for daily work in the field, and those that turn changes into webhooks and indexes. Each needs three additional resources,
- * and a stack has at most 500, so others are replaced at once. A change of this pattern changes the ARN of a function. API Gateway may then
- * be unable to invoke the function for some seconds of the deployment.
+ * and a stack has at most 500, so all other functions are replaced at once. A change of this pattern changes the ARN by which API Gateway
+ * invokes a function. API Gateway may then be unable to invoke the function for some seconds of the deployment.
  */
 const gradual =
   /^(?:authorize$|events\/(?:publish|deliver)$|index\/flush$|(?:prospects|notes|appointments)\/(?!(?:bulk|export|import|template)$))/;
@@ -75,7 +75,7 @@ export function moveStepByStep(scope: Construct): void {
         events: ["DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_STOP_ON_REQUEST"],
       },
     });
-    // Otherwise CloudFormation would move the alias at once.
+    // Without this policy, CloudFormation would move the alias at once.
     alias.cfnOptions.updatePolicy = {
       codeDeployLambdaAliasUpdate: { applicationName: application.ref, deploymentGroupName: group.ref },
     };

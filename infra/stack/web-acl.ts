@@ -22,7 +22,8 @@ const WITHOUT_TOKEN_RATE = WITHOUT_TOKEN.perSecond / 2;
 const MAX_QUERY_BYTES = 8_192;
 const MAX_PATH_BYTES = 2_048;
 /**
- * The longest token and `Bearer `. AWS WAF sees the whole content of a single header. Its limit of 8 KB is for all headers together.
+ * The bytes of the longest token with `Bearer `. AWS WAF sees the whole content of a single header. Its limit of 8 KB is only for rules
+ * that inspect all headers together.
  * https://docs.aws.amazon.com/waf/latest/developerguide/waf-oversize-request-components.html
  */
 const MAX_AUTHORIZATION_BYTES = limits.accessToken + "Bearer ".length;

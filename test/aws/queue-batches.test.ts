@@ -18,7 +18,7 @@ const Message = z.object({ companyId: z.number() });
 
 type Verdict = "accept" | "fail" | "refuse" | "throttle";
 
-/** Answers like SQS. `judge` gets the company of a message and the number of times that this message has arrived, counted from 1. */
+/** Starts a server like SQS. `judge` gets the company of a message and the number of times that this message has arrived, counted from 1. */
 async function startQueue(judge: (companyId: number, times: number) => Verdict) {
   const arrived = new Map<number, number>();
   const accepted: number[] = [];

@@ -43,7 +43,7 @@ const languages: readonly Language[] = [
   { generator: "dart-dio", extension: "dart", data: "BuiltMap<String, JsonObject> get data", smallNumber: never },
 ];
 
-/** This version of the generator makes no models for Go. */
+/** For these languages, the tests read only the names of the generated files. This version of the generator makes no models for Go. */
 const others = ["csharp-netcore", "go", "java", "python"];
 const generators = [...languages.map(({ generator }) => generator), ...others];
 

@@ -9,8 +9,7 @@ import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 import { sized } from "../harness/tier.ts";
 
 /**
- * Coordinates on a small grid. With them, random points and boxes are often on vertices and edges, and edges are often horizontal or
- * vertical.
+ * Coordinates on a small grid. With them, random points are often on vertices and edges, and edges are often horizontal or vertical.
  */
 const onGrid = fc.integer({ min: -4, max: 4 });
 /**

@@ -45,7 +45,7 @@ const someWrites = [
   "POST /api/sync/operations",
 ].map((name) => [name, rowOf(name)] as const);
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
-/** Returns the JSON text of a valid body after these fields. */
+/** Returns the JSON text of an object with `fields`, followed by the fields of a valid body. */
 const after = (fields: string, row: Row): string => `{${fields},${JSON.stringify(bodyFor(row)).slice(1)}`;
 
 test.each(writes)(

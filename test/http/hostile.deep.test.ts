@@ -229,7 +229,7 @@ describe("paths and verbs", () => {
       const place = path.replace(/\{\w+\}/g, "1");
       const wrong = ["PUT", "POST", "PATCH", "DELETE"].filter((verb) => !allowed.some((it) => it === verb));
       const [verb = ""] = wrong;
-      // One function answers for all paths, so each path gets a third of the media types.
+      // One function sends the 405 of all paths, so each path gets only a third of the media types.
       for (const type of types.filter((_, n) => n % 3 === i % 3)) {
         const headers: Record<string, string> = type === undefined ? {} : { "Content-Type": type };
         const answer = await send(verb, place, { headers, body: type === undefined ? "" : "{" });

@@ -107,6 +107,6 @@ test("an event name survives its encoding as a header value, and the encoding do
   );
   expect(headerValue("prospect.status_changed")).toBe("prospect.status_changed");
   expect(headerValue("a\r\nb %")).toBe("a%0D%0Ab%20%25");
-  // The schemas reject a text with a lone surrogate, so the service never stores one. The function must not throw even then.
+  // The schemas reject a text with a lone surrogate, so the service never stores one. `headerValue` must not throw for such a text either.
   expect(headerValue("\ud800")).toBe("%EF%BF%BD");
 });

@@ -1,4 +1,4 @@
-/** Tests that this code can read every row and part of a search index that the last release has written. */
+/** Tests that this code can read every row, and every part of a company index, that the last release has written. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { shapeOf } from "#shared/db/shapes.ts";

@@ -122,7 +122,7 @@ export const rareScripts: [Step[]][] = (
     change(14),
     change(28),
   ];
-  // Facts reach the daily sums only after some flushes. A later copy of a fact is then not recognised by its id.
+  // Facts reach the daily sums only after some flushes. The service then cannot recognise a later copy of a fact by its id.
   const summed = Array.from({ length: 4 }, (): Step[] => [{ kind: "rename", a: 0, b: 2 }, flushed]).flat();
   return [[...early, ...prepared, ...summed, change(2), report, flushed, change(4)]];
 });

@@ -71,7 +71,8 @@ test("a report says since when all activity is counted", async () => {
   const { since, flushed } = await company();
   await flushed();
   expect(await since()).toBeNull();
-  // The state row says since when the facts of the company are stored. Damaged activity is removed together with it.
+  // The state row says since when all facts of the company are stored. Without this row, that time is the time of the report. The next
+  // flush then writes the row with the time of the flush.
   const old = await company();
   await context.table.batchRemove([activityKeys.factState(old.companyId)]);
   expect(await old.since()).toBe(now());

@@ -235,8 +235,7 @@ describe("while the key service refuses", () => {
     await expect(drain({ ...own, queue: at.queue.slice(0, 1) })).rejects.toThrow();
     expect(at.posts).toEqual([]);
     expect(await deliveries(at)).toMatchObject([{ state: "waiting", attempt: 1 }]);
-    // The sender holds a slot: its place among the concurrent requests to the receiver. The failed call has not released the slot, so it is
-    // free again only after 20 s.
+    // The failed call has not released the slot of the sender, so the slot is free again only after 20 s.
     at.clock += 20_000;
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ state: "delivered", attempt: 1 }]);

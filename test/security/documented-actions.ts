@@ -20,7 +20,7 @@ export function actionsOfAws(document: string, services: readonly string[]): str
     .map(({ action }) => action);
 }
 
-/** Returns the actions of a person that leave a trace in the tests. */
+/** Returns the actions of a person that the tests can observe. */
 export const observable = (person: Person): string[] =>
   people[person].rights.filter(({ unseen }) => unseen === undefined).flatMap(({ actions }) => actions);
 

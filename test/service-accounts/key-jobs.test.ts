@@ -16,8 +16,8 @@ const { now, harness } = jobTests();
 const COUNT = 3;
 
 /**
- * Creates a service account with the role admin, and a key of the account. `lower` reduces the key's creator to a sales user with these
- * permissions.
+ * Creates a service account with the role admin, and a key of the account. `lower` reduces the key's creator to a sales user with the
+ * given permissions.
  */
 async function program() {
   const stage = await newStage(harness, COUNT);

@@ -105,7 +105,7 @@ test("a refresh that the issuer cannot answer frees the session for the next one
   const key = keys.session(digestOf(id));
   for (const status of [429, 500, 502, 503]) {
     const error = { error: "temporarily_unavailable" };
-    // A load balancer answers with a page instead of JSON.
+    // The 502 comes from a load balancer, which sends a page instead of JSON.
     const issuer = await issuerThat((response) =>
       status === 502 ? void response.writeHead(status).end("<html>") : json(response, status, error),
     );

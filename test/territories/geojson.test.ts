@@ -13,7 +13,7 @@ const SCALE = 1e7;
 const coordinate = (limit: number) =>
   fc.integer({ min: -limit * SCALE, max: limit * SCALE }).map((value) => value / SCALE);
 const ring = fc.array(fc.tuple(coordinate(180), coordinate(90)), { minLength: 3, maxLength: 8 });
-/** Small rings around one point, about as large as a quarter of a town. */
+/** Small rings around one point, about as large as a neighbourhood of a town. */
 const town = fc
   .tuple(
     fc.tuple(coordinate(179), coordinate(89)),
