@@ -99,7 +99,9 @@ test("Safari says that it deletes what waits, and how to install the page", asyn
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1";
   await rep.context.setOffline(true);
   await press("Not Home");
-  await page.evaluate(`Object.defineProperty(navigator, "userAgent", { value: ${JSON.stringify(safari)} })`);
+  await page.evaluate(
+    `Object.defineProperty(navigator, "userAgent", { value: ${JSON.stringify(safari)}, writable: true })`,
+  );
   await page.getByRole("status").getByText("1 waiting").click();
   await page.getByText("Safari deletes what waits after seven days without a visit").waitFor();
   await page.getByText("This device has no connection.").waitFor();
@@ -111,6 +113,18 @@ test("Safari says that it deletes what waits, and how to install the page", asyn
     await press("Close");
     return count;
   };
+  for (const [name, count] of [
+    [
+      "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 EdgiOS/138.0 Safari/604.1",
+      1,
+    ],
+    ["Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/138.0.0.0 Safari/537.36 Edg/138.0", 0],
+  ] as const) {
+    await page.evaluate(`navigator.userAgent = ${JSON.stringify(name)}; 0`);
+    await page.getByRole("status").getByText("1 waiting").click();
+    expect(await opened(), name).toBe(count);
+  }
+  await page.evaluate(`navigator.userAgent = ${JSON.stringify(safari)}; 0`);
   await page.evaluate(`window.matchMedia = ((real) => (query) =>
     query === "(display-mode: standalone)" ? { matches: true } : real(query))(matchMedia); 0`);
   await page.getByRole("status").getByText("1 waiting").click();

@@ -132,6 +132,40 @@ test("a long press on a pin opens its door, and makes no second one", async () =
   expect(await page.getByRole("dialog").count()).toBe(0);
 });
 
+test("the draft of a new door keeps the place where it was begun, and a new draft begins at another place", async () => {
+  browserOr();
+  const region = page.getByRole("region", { name: "Map of doors" });
+  const pressAt = async (lng: number): Promise<void> => {
+    await jumpTo(page, [lng, 39.72], 17);
+    await region.click({ button: "right", position: { x: 200, y: 200 } });
+  };
+  const street = page.getByRole("dialog").getByLabel("Street and number");
+  const sentence = page.getByRole("dialog").getByText("You have begun this draft at another place on the map.");
+  await pressAt(-104.97);
+  await street.fill("1 Barn Rd");
+  await press("Close");
+  await pressAt(-104.98);
+  await sentence.waitFor();
+  expect(await street.inputValue()).toBe("1 Barn Rd");
+  await press("Save");
+  await expect.poll(title).toBe("1 Barn Rd");
+  await pressAt(-104.98);
+  await street.fill("3 Mill Rd");
+  await press("Discard the draft");
+  await press("Close");
+  await pressAt(-104.99);
+  await street.fill("2 Mill Rd");
+  expect(await sentence.count()).toBe(0);
+  await press("Save");
+  await expect.poll(title).toBe("2 Mill Rd");
+  await upToDate();
+  const made = (await prospects()).map(({ address, lng }) => [address?.address1, lng?.toFixed(2)]);
+  expect(made.filter(([street]) => street?.endsWith("Rd")).toSorted()).toEqual([
+    ["1 Barn Rd", "-104.97"],
+    ["2 Mill Rd", "-104.99"],
+  ]);
+});
+
 test("after a long press, the lift of the finger presses nothing in the dialog that has opened", async () => {
   browserOr();
   await jumpTo(page, [-104.97, 39.72], 17);

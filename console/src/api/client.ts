@@ -114,14 +114,15 @@ export function signIn(): Promise<never> {
  * forgets nothing.
  */
 export async function signOut(forget: () => Promise<void>): Promise<void> {
+  let logoutUrl: unknown;
   try {
     const response = await send(new Request("/api/session/logout", { method: "POST", headers: SAME_SITE }));
     if (!response.ok) throw new RequestFailed(response.status, undefined);
-    await forget();
-    const { logoutUrl } = response.status === 200 ? await response.json() : { logoutUrl: undefined };
-    location.assign(typeof logoutUrl === "string" ? logoutUrl : "/");
+    if (response.status === 200) ({ logoutUrl } = await response.json());
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : "";
     throw new Error(`You are still signed in. ${reason}`, { cause });
   }
+  await forget();
+  location.assign(typeof logoutUrl === "string" ? logoutUrl : "/");
 }

@@ -1,10 +1,10 @@
 /** The dialogs that change the fields of a door, or add a door at a position on the map. */
 import { useMutation } from "@tanstack/react-query";
 import type { Tag } from "canvassing-client/api";
-import { type ReactNode, useRef, useState } from "react";
+import { type ChangeEvent, type ReactNode, useRef, useState } from "react";
 import * as limits from "../../../shared/limits.ts";
 import { randomUuid } from "../api/once.ts";
-import { useDraft } from "../drafts/draft.tsx";
+import { useDraft, useDrafts } from "../drafts/draft.tsx";
 import { Field, Fields, Input } from "../ui/field.tsx";
 import { FormDialog } from "../ui/form.tsx";
 import type { Position } from "./distance.ts";
@@ -12,6 +12,7 @@ import { type Door, type DoorFields, targetOf, titleOf } from "./door.ts";
 import { recordOf } from "./door-view.tsx";
 import style from "./field.module.css";
 import { usePhone } from "./phone.ts";
+import { nearest } from "./street.ts";
 
 const people = ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress"] as const;
 const places = ["address1", "address2", "city", "state", "zip"] as const;
@@ -36,6 +37,9 @@ const keyboards: Partial<Record<Name, "tel" | "email">> = {
 };
 /** Maximum characters of a text that is kept as a draft. No limit of the service for these texts is larger. */
 const LONGEST = limits.addressLine;
+
+/** The draft of a new door has the position of the door. The dialog has no field for it. */
+const NO_POSITION = ["", LONGEST] as const;
 
 type Texts = Readonly<Record<Name, string>>;
 
@@ -67,14 +71,19 @@ interface FieldsProps {
   readonly title: string;
   readonly record: string;
   readonly texts: Texts;
+  /** Called before each change of a text by the user. */
+  readonly onChange?: () => void;
   readonly onClose: () => void;
   readonly onSave: (fields: Record<string, unknown>) => Promise<unknown>;
   readonly children?: ReactNode;
 }
 
-function FieldsDialog({ title, record, texts, onClose, onSave, children }: FieldsProps) {
+function FieldsDialog({ title, record, texts, onChange, onClose, onSave, children }: FieldsProps) {
   const fields = [...people, ...places].map((name) => [name, [texts[name], LONGEST] as const] as const);
-  const draft = useDraft<string>({ record, title, path: "/field" }, Object.fromEntries(fields));
+  const draft = useDraft<string>(
+    { record, title, path: "/field" },
+    { ...Object.fromEntries(fields), position: NO_POSITION },
+  );
   const save = useMutation({
     networkMode: "always",
     mutationFn: () => {
@@ -86,11 +95,25 @@ function FieldsDialog({ title, record, texts, onClose, onSave, children }: Field
       onClose();
     },
   });
-  const input = (name: Name, required = false) => (
-    <Field key={name} label={labels[name]}>
-      <Input required={required} inputMode={keyboards[name]} maxLength={limits.addressLine} {...draft.control(name)} />
-    </Field>
-  );
+  const input = (name: Name, required = false) => {
+    const { value, onChange: change } = draft.control(name);
+    const onInput = (event: ChangeEvent<HTMLInputElement>): void => {
+      onChange?.();
+      change(event);
+    };
+    const attributes = {
+      required,
+      inputMode: keyboards[name],
+      maxLength: limits.addressLine,
+      value,
+      onChange: onInput,
+    };
+    return (
+      <Field key={name} label={labels[name]}>
+        <Input {...attributes} />
+      </Field>
+    );
+  };
   const hasAddress = places.some((name) => draft.text(name).trim() !== "");
   return (
     <FormDialog title={title} submit="Save" request={save} draft={draft} onClose={onClose}>
@@ -142,15 +165,20 @@ export function EditDoor({ door, tags, onClose }: { door: Door; tags: readonly T
 }
 
 interface NewDoorProps {
-  readonly position: Position;
-  /** A door nearby. The dialog copies its city, state and postal code. */
-  readonly near: Door | undefined;
+  /** Where the user has pressed on the map. */
+  readonly pressed: Position;
+  readonly doors: readonly Door[];
   readonly onClose: () => void;
   readonly onMade: (key: string) => void;
 }
 
-export function NewDoor({ position: [lng, lat], near, onClose, onMade }: NewDoorProps) {
+export function NewDoor({ pressed, doors, onClose, onMade }: NewDoorProps) {
   const phone = usePhone();
+  const [title, record] = ["New door", "new door"];
+  const kept = useDraft({ record, title, path: "/field" }, { position: NO_POSITION });
+  const isBegun = useDrafts().all.some((draft) => draft.record === record && draft.field !== "position");
+  // The texts of a draft describe the door at which the user has begun it. They must not become the texts of another door.
+  const [lng = 0, lat = 0] = isBegun ? kept.text("position").split(",").map(Number) : pressed;
   // A second tap on the button must not make a second door.
   const made = useRef<Promise<string>>(undefined);
   const make = async (fields: Record<string, unknown>): Promise<string> => {
@@ -158,14 +186,18 @@ export function NewDoor({ position: [lng, lat], near, onClose, onMade }: NewDoor
     await phone.act({ type: "prospect.create", clientRecordId, fields: { ...fields, lat, lng } });
     return `prospects/${clientRecordId}`;
   };
-  const address = near?.address ?? null;
+  // The dialog copies the city, state and postal code of a door nearby.
+  const address = nearest(doors, [lng, lat])?.stop.address ?? null;
   const empty = { name: null, phoneNumber: null, secondaryPhoneNumber: null, emailAddress: null };
   const texts = { ...textsOf({ ...empty, address }), address1: "", address2: "" };
   return (
     <FieldsDialog
-      title="New door"
-      record="new door"
+      title={title}
+      record={record}
       texts={texts}
+      onChange={() => {
+        if (!isBegun) kept.change("position", pressed.join());
+      }}
       onClose={onClose}
       onSave={async (fields) => {
         made.current ??= make(fields).catch((error: unknown) => {
@@ -174,6 +206,10 @@ export function NewDoor({ position: [lng, lat], near, onClose, onMade }: NewDoor
         });
         onMade(await made.current);
       }}
-    />
+    >
+      {(lng !== pressed[0] || lat !== pressed[1]) && (
+        <p role="status">You have begun this draft at another place on the map. Save adds the door there.</p>
+      )}
+    </FieldsDialog>
   );
 }

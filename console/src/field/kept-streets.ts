@@ -17,6 +17,12 @@ export const MOST_STREETS_BYTES = 50_000_000;
 const AT_ONCE = 6;
 const DAY_MS = 86_400_000;
 
+interface TileSource {
+  /** The URL of a tile, with `{z}`, `{x}` and `{y}`. */
+  readonly template: string;
+  readonly maxzoom: number;
+}
+
 export interface KeptStreets {
   readonly tiles: number;
   readonly bytes: number;
@@ -43,20 +49,19 @@ async function keepStreets(styleUrl: string, territories: readonly Territory[]):
   const cache = await caches.open(STREETS_CACHE);
   const style: StyleSpecification = await (await kept(cache, styleUrl, true)).json();
   const needed = new Set([styleUrl]);
-  const templates = [];
+  const sources: TileSource[] = [];
   for (const source of Object.values(style.sources)) {
     if (source.type !== "vector" && source.type !== "raster") continue;
     if (source.url !== undefined) needed.add(source.url);
     const { tiles = [], maxzoom = 22 }: { tiles?: string[]; maxzoom?: number } =
       source.url === undefined ? source : await (await kept(cache, source.url, true)).json();
-    for (const template of tiles.slice(0, 1)) templates.push({ template, maxzoom });
+    for (const template of tiles.slice(0, 1)) sources.push({ template, maxzoom });
   }
   const boxes = territories
     .map(({ polygon }) => boundsOf(polygon.map(([lng = 0, lat = 0]) => [lng, lat])))
     .filter((box) => box !== undefined);
-  const all = new Set(
-    templates.flatMap(({ template, maxzoom }) => boxes.flatMap((box) => tilesIn(box, template, maxzoom))),
-  );
+  const all = new Set<string>();
+  for (const url of tilesOf(boxes, sources)) if (all.add(url).size > MOST_TILES) break;
   const urls = [...all].slice(0, MOST_TILES);
   let [tiles, bytes] = [0, 0];
   for (let from = 0; from < urls.length && bytes < MOST_STREETS_BYTES; from += AT_ONCE) {
@@ -81,16 +86,19 @@ async function kept(cache: Cache, url: string, mayChange: boolean): Promise<Resp
   return response;
 }
 
-/** Returns the URLs of the tiles in a box. Tiles of small zooms come first, because they cover the most and the list may be cut. */
-function tilesIn([west, south, east, north]: Bounds, template: string, maxzoom: number): string[] {
-  const [from, to] = [MercatorCoordinate.fromLngLat([west, north]), MercatorCoordinate.fromLngLat([east, south])];
-  return ZOOMS.filter((z) => z <= maxzoom).flatMap((z) => {
-    const range = (low: number, high: number): number[] => {
-      const first = Math.floor(low * 2 ** z);
-      return Array.from({ length: Math.floor(high * 2 ** z) - first + 1 }, (_, i) => first + i);
-    };
-    return range(from.x, to.x).flatMap((x) =>
-      range(from.y, to.y).map((y) => template.replace("{z}", `${z}`).replace("{x}", `${x}`).replace("{y}", `${y}`)),
-    );
-  });
+/** Yields the URLs of the tiles in the boxes. Those of the small zooms of all boxes come first, because they cover the most. */
+function* tilesOf(boxes: readonly Bounds[], sources: readonly TileSource[]): Generator<string> {
+  for (const z of ZOOMS) {
+    for (const { template } of sources.filter(({ maxzoom }) => z <= maxzoom)) {
+      for (const [west, south, east, north] of boxes) {
+        const [from, to] = [MercatorCoordinate.fromLngLat([west, north]), MercatorCoordinate.fromLngLat([east, south])];
+        const tile = (part: number): number => Math.floor(part * 2 ** z);
+        for (let x = tile(from.x); x <= tile(to.x); x++) {
+          for (let y = tile(from.y); y <= tile(to.y); y++) {
+            yield template.replace("{z}", `${z}`).replace("{x}", `${x}`).replace("{y}", `${y}`);
+          }
+        }
+      }
+    }
+  }
 }

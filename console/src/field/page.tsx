@@ -220,12 +220,7 @@ function Field() {
         <EditDoor door={door} tags={tags} onClose={() => setDialog(undefined)} />
       )}
       {dialog?.kind === "new" && (
-        <NewDoor
-          position={dialog.position}
-          near={nearest(doors, dialog.position)?.stop}
-          onClose={() => setDialog(undefined)}
-          onMade={setKey}
-        />
+        <NewDoor pressed={dialog.position} doors={doors} onClose={() => setDialog(undefined)} onMade={setKey} />
       )}
       {dialog?.kind === "choose" && (
         <Modal title="Which door?" onClose={() => setDialog(undefined)}>

@@ -11,11 +11,8 @@ import { type KeptStreets, MOST_STREETS_BYTES } from "./kept-streets.ts";
 
 const megabytes = (bytes: number): string => `${numberText(Math.ceil(bytes / 1_000_000))} MB`;
 const isInstalled = (): boolean => matchMedia("(display-mode: standalone)").matches;
-/**
- * True also for Chrome and Firefox on iPhones, which use Safari's engine. False for Edge, and for Chrome on other devices, although they
- * name Safari.
- */
-const isSafari = (): boolean => /^((?!chrome|chromium|android|edg).)*safari/i.test(navigator.userAgent);
+/** True in Safari, and in all browsers on iPhones, which contain Safari. Chrome and Edge on other devices name Safari too. */
+const isSafari = (): boolean => /^((?!chrome|chromium|android|edg\/).)*safari/i.test(navigator.userAgent);
 
 /** The browser's offer to install the page. Undefined if the browser makes no offer. */
 let offer: (() => Promise<unknown>) | undefined;
