@@ -10,10 +10,7 @@ import {
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { openKms } from "#shared/aws/kms.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
-import { openSecrets } from "#shared/secrets/key-service.ts";
-import type { Secrets } from "#shared/secrets/secrets.ts";
 import { serviceUrl } from "../local/servers/address.ts";
 import { STAGE, STAGE_NAME, stackNameOf } from "../settings/names.ts";
 import { cloudFormationClient } from "./clients.ts";
@@ -26,15 +23,12 @@ export interface TableInUse {
   readonly outputs: Readonly<Record<string, unknown>>;
   readonly dynamoDb: ClientSettings;
   readonly sqs: ClientSettings;
-  readonly secrets: () => Secrets;
   readonly isLocal: boolean;
   /** Undefined for the local service, and with an external identity provider. */
   readonly userPoolId: string | undefined;
 }
 
 const LocalOutputs = z.looseObject({ TableName: z.string(), DynamoDbEndpoint: z.string(), SqsEndpoint: z.string() });
-const LocalKeys = z.object({ SecretsKeyArn: z.string(), KmsEndpoint: z.string() });
-const StackKeys = z.object({ SecretsKeyArn: z.string() });
 const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
@@ -64,12 +58,7 @@ async function localTable(): Promise<TableInUse | undefined> {
   const at = (endpoint: string): ClientSettings => ({ ...patient, ...operator, endpoint });
   const [dynamoDb, sqs] = [at(outputs.DynamoDbEndpoint), at(outputs.SqsEndpoint)];
   const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
-  const secrets = (): Secrets => {
-    const { SecretsKeyArn, KmsEndpoint } = LocalKeys.parse(outputs);
-    const { region, credentials } = operator;
-    return openSecrets(table, () => openKms(SecretsKeyArn, { endpoint: KmsEndpoint, region, credentials }));
-  };
-  return { label: base, table, outputs, dynamoDb, sqs, secrets, isLocal: true, userPoolId: undefined };
+  return { label: base, table, outputs, dynamoDb, sqs, isLocal: true, userPoolId: undefined };
 }
 
 export async function deployedTable(stackName: string): Promise<TableInUse> {
@@ -82,10 +71,7 @@ export async function deployedTable(stackName: string): Promise<TableInUse> {
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
   const table = openTable(TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
-  const { region, credentials } = settings;
-  const secrets = (): Secrets =>
-    openSecrets(table, () => openKms(StackKeys.parse(outputs).SecretsKeyArn, { region, credentials }));
-  return { label: `stack ${stackName}`, table, outputs, ...calls, secrets, isLocal: false, userPoolId: UserPoolId };
+  return { label: `stack ${stackName}`, table, outputs, ...calls, isLocal: false, userPoolId: UserPoolId };
 }
 
 class NoWayToAws extends Error {}
