@@ -25,7 +25,7 @@ import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil }
 import { exportCompany } from "./company/export.ts";
 import { poolAt } from "./company/pool.ts";
 import { type RowStore, storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
-import { CommandRefused, resume, suspend } from "./company/suspension.ts";
+import { resume, suspend } from "./company/suspension.ts";
 import { restoredFrom } from "./restore/found-tables.ts";
 import { chosenStack, deployedTable, stackInput, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
 
@@ -96,13 +96,11 @@ async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: I
   };
 }
 
-/** Throws CommandRefused if the table does not come from a restore. Otherwise a mistyped name could erase rows of another deployment. */
+/** Throws if the table does not come from a restore. Otherwise a mistyped name could erase rows of another deployment. */
 async function assertRestored(client: DynamoDBClient, name: string): Promise<void> {
   const found = await describeTable(client, name);
   if (found?.RestoreSummary !== undefined) return;
-  throw new CommandRefused(
-    found === undefined ? `there is no table ${name}` : `the table ${name} does not come from a restore`,
-  );
+  throw new Error(found === undefined ? `there is no table ${name}` : `the table ${name} does not come from a restore`);
 }
 
 /** Prints a report and resolves with the exit code. */
@@ -136,8 +134,8 @@ const commands: Readonly<Record<string, Command>> = {
 };
 
 /**
- * Counts what is left of a company. Throws CommandRefused if nothing is left and no erasure is recorded. Otherwise a mistyped id would look
- * like a completed erasure.
+ * Counts what is left of a company. Throws if nothing is left and no erasure is recorded. Otherwise a mistyped id would look like a
+ * completed erasure.
  */
 async function check(context: Context, company: number): Promise<number> {
   const restored = await context.findRestored();
@@ -147,7 +145,7 @@ async function check(context: Context, company: number): Promise<number> {
   const isIn = (counts: Readonly<Record<string, number>>): boolean => Object.keys(counts).length > 0;
   const isEmpty = files === 0 && ![rows, ...Object.values(others)].some(isIn);
   if (isEmpty && erasure === undefined) {
-    throw new CommandRefused(`there is no company ${company}, and no erasure of it is recorded: check the id`);
+    throw new Error(`there is no company ${company}, and no erasure of it is recorded: check the id`);
   }
   for (const { tableName } of restored.filter(({ tableName }) => isIn(others[tableName] ?? {}))) {
     console.error(`the restored table ${tableName} contains company ${company}: delete the table, or use --also`);

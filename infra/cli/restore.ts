@@ -12,7 +12,7 @@ import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from 
 import { storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
 import type { CarryContext } from "./restore/carry-over.ts";
 import { restoreCompany } from "./restore/company.ts";
-import { deleteRestored, RestoreRefused } from "./restore/point-in-time.ts";
+import { deleteRestored } from "./restore/point-in-time.ts";
 import { FAULTS_SHOWN, verifyAll } from "./restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "./restore/whole-table.ts";
 import { type ChosenStack, chosenStack, stackInput, stackUsage, type TableInUse, tableInUse } from "./table-in-use.ts";
@@ -90,7 +90,7 @@ async function verify(inUse: TableInUse, input: Input<"verify">): Promise<number
   const rows = storesAt(inUse.dynamoDb, input)(input.table);
   const line = (text: string): void => console.log(text);
   if ((await describeTable(rawDynamoClient(inUse.dynamoDb), input.table)) === undefined) {
-    throw new RestoreRefused(`there is no table ${input.table}`);
+    throw new Error(`there is no table ${input.table}`);
   }
   const context = { rows, clock: systemClock, wait, isRepairing: input.rebuild, report: line };
   return (await verifyAll(context)) === 0 ? 0 : 1;

@@ -13,7 +13,7 @@ import type { DeployedRetention } from "../../settings/retention.ts";
 import { allPrefixes } from "./file-prefixes.ts";
 import type { Pool, PoolUser } from "./pool.ts";
 import { allOf, countRows, groupsOf, keyOfRow, type RowStore, removeKeys, removeRows } from "./rows.ts";
-import { CommandRefused, type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
+import { type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
 
 export interface ErasureContext {
   /** The table that the service uses. */
@@ -52,8 +52,8 @@ export type Erasure = z.infer<typeof Erasure>;
 
 /**
  * Erases a company and returns the record of the erasure. If the service's table has lost the company in an earlier erasure, only the other
- * tables are erased. Throws CommandRefused if the company is unknown, if it is not suspended, if requests or jobs may still write its rows,
- * or if `confirmed`, which the operator has typed, is not its name.
+ * tables are erased. Throws if the company is unknown, if it is not suspended, if requests or jobs may still write its rows, or if
+ * `confirmed`, which the operator has typed, is not its name.
  */
 export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   const company = await markedCompany(context.rows.table, companyId);
@@ -102,7 +102,7 @@ async function eraseUnused(context: ErasureContext, companyId: number, confirmed
     await recordErasure(context.rows, erasure);
     return eraseElsewhere(context, erasure);
   }
-  throw new CommandRefused(`company ${companyId} is unknown`);
+  throw new Error(`company ${companyId} is unknown`);
 }
 
 const erasureNow = ({ clock }: ErasureContext, companyId: number, rows: Erasure["rows"]): Erasure => ({
@@ -150,23 +150,21 @@ export async function remainsOf(
 }
 
 function assertConfirmed({ id, name }: MarkedCompany, confirmed: string): void {
-  if (confirmed !== name) throw new CommandRefused(`--confirm must be the name of company ${id}: ${name}`);
+  if (confirmed !== name) throw new Error(`--confirm must be the name of company ${id}: ${name}`);
 }
 
-/** Throws CommandRefused unless the company is suspended and no running request or job can still write its rows. */
+/** Throws unless the company is suspended and no running request or job can still write its rows. */
 export async function assertQuiet(table: Table, clock: Clock, { id, suspendedAt }: MarkedCompany): Promise<void> {
   if (suspendedAt === undefined) {
-    throw new CommandRefused(`company ${id} is active: first run npm run company -- suspend --company ${id}`);
+    throw new Error(`company ${id} is active: first run npm run company -- suspend --company ${id}`);
   }
   const quietAt = Date.parse(suspendedAt) + QUIET_MS;
   if (quietAt > clock.now()) {
-    throw new CommandRefused(`requests from before the suspension may run until ${iso(quietAt)}: try again then`);
+    throw new Error(`requests from before the suspension may run until ${iso(quietAt)}: try again then`);
   }
   const jobs = await unfinishedJobs(table, id, clock.now());
   if (jobs > 0) {
-    throw new CommandRefused(
-      `${jobs} imports, exports or bulk jobs are not finished: they end by themselves, try again later`,
-    );
+    throw new Error(`${jobs} imports, exports or bulk jobs are not finished: they end by themselves, try again later`);
   }
 }
 

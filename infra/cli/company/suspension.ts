@@ -21,9 +21,6 @@ export const MarkedCompany = z.extend(StoredCompany, {
 });
 export type MarkedCompany = z.infer<typeof MarkedCompany>;
 
-/** The command refuses its work and has changed nothing. The message gives the reason. */
-export class CommandRefused extends Error {}
-
 export async function markedCompany(table: Table, companyId: number): Promise<MarkedCompany | undefined> {
   const item = await table.get(keys.company(companyId));
   return item === undefined ? undefined : MarkedCompany.parse(item);
@@ -31,7 +28,7 @@ export async function markedCompany(table: Table, companyId: number): Promise<Ma
 
 export async function known(table: Table, companyId: number): Promise<MarkedCompany> {
   const company = await markedCompany(table, companyId);
-  if (company === undefined) throw new CommandRefused(`company ${companyId} is unknown`);
+  if (company === undefined) throw new Error(`company ${companyId} is unknown`);
   return company;
 }
 
@@ -58,7 +55,7 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);
   if (erasingAt !== undefined) {
-    throw new CommandRefused(`company ${companyId} cannot be resumed: its erasure began at ${erasingAt}`);
+    throw new Error(`company ${companyId} cannot be resumed: its erasure began at ${erasingAt}`);
   }
   const users = await markUsers(table, companyId, { remove: ["suspendedAt"] });
   await unlessRefused(() =>

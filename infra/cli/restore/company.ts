@@ -26,7 +26,7 @@ import {
   textOf,
   typeOf,
 } from "../company/rows.ts";
-import { CommandRefused, known, markedCompany } from "../company/suspension.ts";
+import { known, markedCompany } from "../company/suspension.ts";
 import { indexFaults } from "./verify.ts";
 
 export interface CompanyRestoreContext {
@@ -52,7 +52,7 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
   const { live, restored, clock, progress } = context;
   await assertQuiet(live.table, clock, await known(live.table, companyId));
   if ((await markedCompany(restored.table, companyId)) === undefined) {
-    throw new CommandRefused(`the table ${restored.tableName} has no company ${companyId}`);
+    throw new Error(`the table ${restored.tableName} has no company ${companyId}`);
   }
   const restoredAt = iso(clock.now());
   let brought = 0;

@@ -1,7 +1,6 @@
 /** Finds the tables that a restore has made from a table of the deployment. They contain rows of companies. */
 import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import { describeTable } from "../../local/engines/tables.ts";
-import { RestoreRefused } from "./point-in-time.ts";
 
 export interface FoundTables {
   /** The names of the restored tables, sorted. */
@@ -12,7 +11,7 @@ export interface FoundTables {
 
 /**
  * Finds tables that were restored, directly or through another restored table, from the tables `names` of the deployment. Does not find a
- * table whose source was deleted and is not in `names`. Throws RestoreRefused if a found table is still being restored.
+ * table whose source was deleted and is not in `names`. Throws if a found table is still being restored.
  */
 export async function restoredFrom(client: DynamoDBClient, names: readonly string[]): Promise<FoundTables> {
   const found = new Map<string, Restored>();
@@ -29,7 +28,7 @@ export async function restoredFrom(client: DynamoDBClient, names: readonly strin
   }
   const restored = [...family].filter((name) => !names.includes(name)).toSorted();
   const unfinished = restored.find((name) => found.get(name)?.isUnfinished === true);
-  if (unfinished !== undefined) throw new RestoreRefused(`${unfinished} is being restored: try again later`);
+  if (unfinished !== undefined) throw new Error(`${unfinished} is being restored: try again later`);
   return { restored, unread };
 }
 

@@ -23,9 +23,6 @@ export interface RestoreRequest {
   readonly at: Date;
 }
 
-/** The command refuses its work and has changed nothing. The message gives the reason. */
-export class RestoreRefused extends Error {}
-
 const POLL_MS = 10_000;
 
 /** Restores the table, and waits for the end. A repeated call with the same arguments waits for the same restore. */
@@ -48,7 +45,7 @@ export async function restoreTable(context: RestoreContext, request: RestoreRequ
 function assertSameRestore({ RestoreSummary }: TableDescription, { source, target, at }: RestoreRequest): void {
   const { SourceTableArn = "", RestoreDateTime } = RestoreSummary ?? {};
   if (!SourceTableArn.endsWith(`:table/${source}`) || RestoreDateTime?.getTime() !== at.getTime()) {
-    throw new RestoreRefused(`the table ${target} exists and is no restore of ${source} at ${iso(at.getTime())}`);
+    throw new Error(`the table ${target} exists and is no restore of ${source} at ${iso(at.getTime())}`);
   }
 }
 
@@ -59,16 +56,16 @@ async function assertRestorable({ client }: RestoreContext, { source, at }: Rest
   const command = new DescribeContinuousBackupsCommand({ TableName: source });
   const { ContinuousBackupsDescription } = await client.send(command).catch((error: unknown) => {
     if (!(error instanceof Error && UNKNOWN_OPERATION.test(error.name))) throw error;
-    throw new RestoreRefused(`the server of the table ${source} has no point-in-time recovery`);
+    throw new Error(`the server of the table ${source} has no point-in-time recovery`);
   });
   const recovery = ContinuousBackupsDescription?.PointInTimeRecoveryDescription;
   const { EarliestRestorableDateTime: first, LatestRestorableDateTime: last } = recovery ?? {};
   if (recovery?.PointInTimeRecoveryStatus !== "ENABLED" || first === undefined || last === undefined) {
-    throw new RestoreRefused(`the table ${source} has no point-in-time recovery`);
+    throw new Error(`the table ${source} has no point-in-time recovery`);
   }
   if (at < first || at > last) {
     const range = `${iso(first.getTime())} to ${iso(last.getTime())}`;
-    throw new RestoreRefused(`${source} can be restored at any second from ${range}`);
+    throw new Error(`${source} can be restored at any second from ${range}`);
   }
 }
 
@@ -85,17 +82,15 @@ export async function untilActive(context: RestoreContext, name: string): Promis
   }
 }
 
-/**
- * Returns false if there was no such table. Throws RestoreRefused if it is `used`, the table of the service, or no restore has created it.
- */
+/** Returns false if there was no such table. Throws if it is `used`, the table of the service, or no restore has created it. */
 export async function deleteRestored(context: RestoreContext, name: string, used: string): Promise<boolean> {
   const { client } = context;
-  if (name === used) throw new RestoreRefused(`the service uses the table ${name}: it is not deleted`);
+  if (name === used) throw new Error(`the service uses the table ${name}: it is not deleted`);
   const found = await describeTable(client, name);
   if (found === undefined) return false;
   if (found.TableStatus !== "DELETING") {
     if (found.RestoreSummary === undefined) {
-      throw new RestoreRefused(`the table ${name} does not come from a restore: it is not deleted`);
+      throw new Error(`the table ${name} does not come from a restore: it is not deleted`);
     }
     const { DeletionProtectionEnabled } = await untilActive(context, name);
     if (DeletionProtectionEnabled === true) {

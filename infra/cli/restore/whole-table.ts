@@ -10,13 +10,7 @@ import {
   continuedJobs,
   raiseIds,
 } from "./carry-over.ts";
-import {
-  type RestoreContext,
-  RestoreRefused,
-  type RestoreRequest,
-  restoreTable,
-  untilActive,
-} from "./point-in-time.ts";
+import { type RestoreContext, type RestoreRequest, restoreTable, untilActive } from "./point-in-time.ts";
 import { returningRights } from "./rights.ts";
 import { applySettings, enableStream } from "./settings.ts";
 
@@ -33,7 +27,7 @@ export interface WholeRestore {
   readonly continuedJobs: readonly string[];
 }
 
-/** @throws RestoreRefused if the service uses the table `carry.restored`, or if the restore is not possible */
+/** @throws if the service uses the table `carry.restored`, or if the restore is not possible */
 export async function restoreWholeTable(
   context: RestoreContext,
   request: Omit<RestoreRequest, "target">,
@@ -46,26 +40,25 @@ export async function restoreWholeTable(
 /**
  * Prepares a table that AWS Backup has restored.
  *
- * @throws RestoreRefused if the service uses the table, or if the table does not exist or is no copy of a table of the service
+ * @throws if the service uses the table, or if the table does not exist or is no copy of a table of the service
  */
 export async function prepareCopy(context: RestoreContext, carry: CarryContext): Promise<WholeRestore> {
   assertUnused(carry);
   const [source, target] = [carry.live.tableName, carry.restored.tableName];
   const [live, found] = [await describeTable(context.client, source), await describeTable(context.client, target)];
-  if (found === undefined) throw new RestoreRefused(`there is no table ${target}`);
+  if (found === undefined) throw new Error(`there is no table ${target}`);
   const copy = await untilActive(context, target);
   if (live === undefined || shapeOf(live) !== shapeOf(copy)) {
-    throw new RestoreRefused(`the table ${target} has other keys or indexes than ${source}`);
+    throw new Error(`the table ${target} has other keys or indexes than ${source}`);
   }
   if ((await carry.restored.table.get(keys.idCounter())) === undefined) {
-    throw new RestoreRefused(`the table ${target} is no copy of a table of this service: it has no counter of ids`);
+    throw new Error(`the table ${target} is no copy of a table of this service: it has no counter of ids`);
   }
   return prepare(context, copy, carry);
 }
 
 function assertUnused({ live, restored: { tableName } }: CarryContext): void {
-  if (tableName === live.tableName)
-    throw new RestoreRefused(`the service uses the table ${tableName}: name another one`);
+  if (tableName === live.tableName) throw new Error(`the service uses the table ${tableName}: name another one`);
 }
 
 /** Returns the keys and indexes of a table as a string, so that the schemas of two tables can be compared. */
