@@ -23,7 +23,6 @@ import { CompanyId, must, TableName, textUpTo } from "./command/accepted.ts";
 import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from "./command/options.ts";
 import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
-import { poolAt } from "./company/pool.ts";
 import { type RowStore, storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
 import { resume, suspend } from "./company/suspension.ts";
 import { restoredFrom } from "./restore/found-tables.ts";
@@ -88,7 +87,7 @@ async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: I
       s3: s3Client({ ...settings, ...(S3Endpoint !== undefined && { endpoint: S3Endpoint }) }),
       bucket: BucketName,
     },
-    pool: userPoolId === undefined ? undefined : poolAt(userPoolId, cognitoClient(settings)),
+    pool: userPoolId === undefined ? undefined : { id: userPoolId, client: cognitoClient(settings) },
     clock: systemClock,
     wait,
     progress: (line) => console.error(line),

@@ -3,6 +3,7 @@
  * so a repeated command continues.
  */
 import * as z from "zod/mini";
+import { findPoolUser, removePoolUser, type UserPool } from "#shared/aws/cognito.ts";
 import { countFiles, type FileStore, removeFiles } from "#shared/aws/s3-folders.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { all, type Condition, exists, missing, present } from "#shared/db/expression.ts";
@@ -11,7 +12,6 @@ import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { DeployedRetention } from "../../settings/retention.ts";
 import { allPrefixes } from "./file-prefixes.ts";
-import type { Pool, PoolUser } from "./pool.ts";
 import { allOf, countRows, groupsOf, keyOfRow, type RowStore, removeKeys, removeRows } from "./rows.ts";
 import { type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
 
@@ -22,7 +22,7 @@ export interface ErasureContext {
   readonly others: readonly RowStore[];
   readonly files: FileStore;
   /** Undefined if an external identity provider manages the users. */
-  readonly pool: Pool | undefined;
+  readonly pool: UserPool | undefined;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
   readonly progress?: (line: string) => void;
@@ -211,12 +211,16 @@ async function removeUsers({ rows, others, pool }: ErasureContext, companyId: nu
   const removed = new Set<string>();
   for (const { table } of [rows, ...others]) {
     for await (const { email, sub } of usersOf(table, companyId)) {
-      const user: PoolUser = { email: email.toLowerCase(), sub };
-      await pool?.remove(user);
+      if (pool !== undefined) await removeFrom(pool, email.toLowerCase(), sub);
       removed.add(sub);
     }
   }
   return removed.size;
+}
+
+/** Removes a user from the pool. Compares the subject, because another company's user may have the same address. */
+async function removeFrom(pool: UserPool, email: string, sub: string): Promise<void> {
+  if ((await findPoolUser(pool, email))?.sub === sub) await removePoolUser(pool, email);
 }
 
 /** Removes all rows except the company's own row, by which a repeated command sees that the erasure is not complete. */

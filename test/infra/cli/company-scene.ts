@@ -20,7 +20,6 @@ import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "#shared/reference/user.ts";
 import type { ErasureContext } from "../../../infra/cli/company/erasure.ts";
 import { allPrefixes } from "../../../infra/cli/company/file-prefixes.ts";
-import { poolAt } from "../../../infra/cli/company/pool.ts";
 import { keyOfRow, Pace, type RowStore } from "../../../infra/cli/company/rows.ts";
 import { startQueues } from "../../../infra/local/engines/queues.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
@@ -110,7 +109,7 @@ async function start(endpoint: string, undo: (() => unknown)[]): Promise<Company
     rows: { ...storeOf(TABLE), table },
     others: [old],
     files: { s3, bucket: BUCKET },
-    pool: poolAt("pool-1", cognito),
+    pool: { id: "pool-1", client: cognito },
     clock,
     wait: async (ms) => {
       time.now += ms;
