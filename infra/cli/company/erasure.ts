@@ -12,7 +12,7 @@ import { DUE_INDEX } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import type { DeployedRetention } from "../../settings/retention.ts";
 import { allPrefixes } from "./file-prefixes.ts";
-import { allOf, countRows, groupsOf, keyOfRow, type RowStore, removeKeys, removeRows } from "./rows.ts";
+import { countRows, keyOfRow, type RowStore, removeKeys, removeRows } from "./rows.ts";
 import { type MarkedCompany, markedCompany, suspend, usersOf } from "./suspension.ts";
 
 export interface ErasureContext {
@@ -193,8 +193,8 @@ async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, row
 
 /** Removes the webhooks, before all other rows, so that no further delivery is created or sent. */
 async function removeWebhooks({ rows }: ErasureContext, companyId: number): Promise<void> {
-  const found = await allOf(rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] }));
-  for (const group of groupsOf(found.map(keyOfRow))) await removeKeys(rows, group);
+  const found = rows.table.query({ ...keys.webhooks(companyId), fields: ["pk", "sk"] });
+  await removeKeys(rows, await Array.fromAsync(found, keyOfRow));
 }
 
 async function removeUsersAndFiles(context: ErasureContext, companyId: number): Promise<void> {

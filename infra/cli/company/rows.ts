@@ -1,6 +1,6 @@
 /** Reads and removes the rows of one company. Scans the whole table, to find also rows of a kind that a later release adds. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type DynamoDBDocumentClient, ScanCommand, type ScanCommandInput } from "@aws-sdk/lib-dynamodb";
+import { type DynamoDBDocumentClient, paginateScan, type ScanCommandInput } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -43,13 +43,11 @@ export class Pace {
     this.#wait = wait;
   }
 
-  /** Waits until the average consumption is within the limit. `call` resolves with its result and the units that it has consumed. */
-  async spend<T>(call: () => Promise<{ readonly result: T; readonly units: number }>): Promise<T> {
-    const early = this.#paidAt - Date.now();
-    if (early > 0) await this.#wait(early);
-    const { result, units } = await call();
+  /** Waits until the average consumption is within the limit again after a call that has consumed these units. */
+  async pay(units: number): Promise<void> {
     this.#paidAt = Math.max(this.#paidAt, Date.now()) + (units * 1_000) / this.#unitsPerSecond;
-    return result;
+    const early = this.#paidAt - Date.now();
+    if (early >= 1) await this.#wait(early);
   }
 }
 
@@ -128,21 +126,11 @@ export async function* scanned(
   { client, tableName, reads }: Pick<RowStore, "client" | "tableName" | "reads">,
   input: Omit<ScanCommandInput, "TableName">,
 ): AsyncGenerator<Page> {
-  let from = input.ExclusiveStartKey;
-  do {
-    const command = new ScanCommand({
-      ...input,
-      TableName: tableName,
-      ExclusiveStartKey: from,
-      ReturnConsumedCapacity: "TOTAL",
-    });
-    const { Items: rows = [], LastEvaluatedKey: next } = await reads.spend(async () => {
-      const result = await client.send(command);
-      return { result, units: result.ConsumedCapacity?.CapacityUnits ?? 0 };
-    });
+  const asked = { ...input, TableName: tableName, ReturnConsumedCapacity: "TOTAL" } as const;
+  for await (const { Items: rows = [], LastEvaluatedKey: next, ConsumedCapacity } of paginateScan({ client }, asked)) {
     yield { rows, next };
-    from = next;
-  } while (from !== undefined);
+    await reads.pay(ConsumedCapacity?.CapacityUnits ?? 0);
+  }
 }
 
 /** Scans the segments concurrently, and calls `work` with each page. Returns the sum of the numbers with which `work` resolves. */
@@ -182,7 +170,7 @@ export function removeRows(
   let removed = 0;
   return eachPage(store, companyId, async (rows) => {
     const keys = rows.map(keyOfRow).filter((key) => !kept(key));
-    for (const group of groupsOf(keys)) await removeKeys(store, group);
+    await removeKeys(store, keys);
     removed += keys.length;
     progress(removed);
     return keys.length;
@@ -197,27 +185,32 @@ export const groupsOf = <T>(items: readonly T[]): T[][] =>
     items.slice(group * ROWS_TOGETHER, (group + 1) * ROWS_TOGETHER),
   );
 
-export async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
-
 export const textOf = ({ pk, sk }: Item | Key): string => `${pk} ${sk}`;
 
-/** The stored rows with these keys, by `textOf` of their keys. */
-export async function byKey({ table }: Pick<RowStore, "table">, keys: readonly Key[]): Promise<Map<string, Item>> {
-  return new Map((await table.batchGet(keys)).map((item) => [textOf(item), item]));
+/** Calls `work` with one group of the items after the other, within the limits of the store. */
+async function inGroups<T>(
+  { reads, writes }: RowStore,
+  items: readonly T[],
+  work: (group: readonly T[]) => Promise<void>,
+): Promise<void> {
+  for (const group of groupsOf(items)) {
+    const { usage } = await metered(() => work(group));
+    await reads.pay(usage.readUnits);
+    await writes.pay(usage.writeUnits);
+  }
 }
 
-export const removeKeys = ({ writes, table }: RowStore, keys: readonly Key[]): Promise<void> =>
-  writes.spend(async () => {
-    const { usage } = await metered(() => table.batchRemove(keys.map(({ pk, sk }) => ({ pk, sk }))));
-    return { result: undefined, units: usage.writeUnits };
+/** The stored rows with these keys, by `textOf` of their keys. */
+export async function byKey(store: RowStore, keys: readonly Key[]): Promise<Map<string, Item>> {
+  const found = new Map<string, Item>();
+  await inGroups(store, keys, async (group) => {
+    for (const item of await store.table.batchGet(group)) found.set(textOf(item), item);
   });
+  return found;
+}
 
-export const putRows = ({ writes, table }: RowStore, rows: readonly (Key & Item)[]): Promise<void> =>
-  writes.spend(async () => {
-    const { usage } = await metered(() => table.batchPut(rows));
-    return { result: undefined, units: usage.writeUnits };
-  });
+export const removeKeys = (store: RowStore, keys: readonly Key[]): Promise<void> =>
+  inGroups(store, keys, (group) => store.table.batchRemove(group));
+
+export const putRows = (store: RowStore, rows: readonly (Key & Item)[]): Promise<void> =>
+  inGroups(store, rows, (group) => store.table.batchPut(group));

@@ -14,7 +14,6 @@ import { debounceKeys } from "#shared/db/webhook-keys.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Erasure, erasures } from "../company/erasure.ts";
 import {
-  allOf,
   byKey,
   groupsOf,
   keyOfRow,
@@ -172,9 +171,8 @@ async function carryTogether(
 const isFurther = (current: State, old: State): boolean => current.state !== "waiting" || current.attempt > old.attempt;
 
 async function copyDelivery(written: RowStore, restored: RowStore, key: Key, current: Item): Promise<void> {
-  const attempts = await allOf(written.table.query({ pk: key.pk, begins: `${key.sk}#T#` }));
-  const rows = attempts.map((attempt) => ({ ...attempt, ...keyOfRow(attempt) }));
-  for (const group of groupsOf(rows)) await putRows(restored, group);
+  const attempts = written.table.query({ pk: key.pk, begins: `${key.sk}#T#` });
+  await putRows(restored, await Array.fromAsync(attempts, (row) => ({ ...row, ...keyOfRow(row) })));
   // Write the delivery after its attempts: until this write it still waits, so a repeated command finds it again.
   await putRows(restored, [{ ...current, ...key }]);
 }
@@ -196,11 +194,9 @@ export async function continuedJobs({ restored: { table } }: Pick<CarryContext, 
     if (keys.jobAt(keyOfRow(item)) !== undefined && found.length < CONTINUED_SHOWN) found.push(keyOfRow(item));
   }
   const lines: string[] = [];
-  for (const group of groupsOf(found)) {
-    for (const row of await table.batchGet(group)) {
-      const job = keys.jobAt(keyOfRow(row));
-      if (job !== undefined) lines.push(`company ${job.companyId}: ${job.kind} ${job.id}, ${Job.parse(row).state}`);
-    }
+  for (const row of await table.batchGet(found)) {
+    const job = keys.jobAt(keyOfRow(row));
+    if (job !== undefined) lines.push(`company ${job.companyId}: ${job.kind} ${job.id}, ${Job.parse(row).state}`);
   }
   return lines.toSorted();
 }

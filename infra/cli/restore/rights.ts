@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod/mini";
 import { StoredKey } from "#shared/auth/key-ring.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { byKey, groupsOf, keyOfRow, type RowStore, scanned, textOf } from "../company/rows.ts";
+import { byKey, keyOfRow, type RowStore, scanned, textOf } from "../company/rows.ts";
 import type { CarryContext } from "./carry-over.ts";
 
 /** The fields that decide what a key may do, and for how long. */
@@ -32,7 +32,7 @@ export async function returningRights({ live, restored }: CarryContext): Promise
     ExpressionAttributeValues: { ":subject": "S#", ":keys": "K#" },
   };
   for await (const { rows } of scanned(restored, ofSubjects)) {
-    for (const group of groupsOf(rows)) lines.push(...(await differences(live, group)));
+    lines.push(...(await differences(live, rows)));
     if (lines.length >= SHOWN) break;
   }
   return lines.slice(0, SHOWN);

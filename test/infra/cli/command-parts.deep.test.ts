@@ -12,8 +12,10 @@ test("calls wait until the units of earlier calls are paid for", async () => {
     vi.setSystemTime(Date.now() + ms);
   });
   const starts: number[] = [];
-  const call = () => pace.spend(async () => ({ result: starts.push(Date.now()), units: 50 }));
-  for (let i = 0; i < 5; i++) await call();
+  for (let i = 0; i < 5; i++) {
+    starts.push(Date.now());
+    await pace.pay(50);
+  }
   expect(starts).toEqual([0, 500, 1_000, 1_500, 2_000]);
 });
 
