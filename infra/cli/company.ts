@@ -6,21 +6,18 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import { directoryOnly, type IdentityProvider, userPool } from "#shared/auth/identity-provider.ts";
-import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
 import { systemClock } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
-import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { Email, text } from "#shared/schema.ts";
 import { describeTable } from "../local/engines/tables.ts";
-import { stackNameOf } from "../settings/names.ts";
 import { type DeployedRetention, readRetention } from "../settings/retention.ts";
 import { CompanyId, must, TableName, textUpTo } from "./command/accepted.ts";
-import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from "./command/options.ts";
+import { inputOf, runNamed } from "./command/options.ts";
 import { type ErasureContext, eraseCompany, erasureOf, remainsOf, remainsUntil } from "./company/erasure.ts";
 import { exportCompany } from "./company/export.ts";
 import { type RowStore, storesAt, unitsInput, unitsUsage } from "./company/rows.ts";
@@ -102,34 +99,40 @@ async function assertRestored(client: DynamoDBClient, name: string): Promise<voi
   throw new Error(found === undefined ? `there is no table ${name}` : `the table ${name} does not come from a restore`);
 }
 
-/** Prints a report and resolves with the exit code. */
-type Command = (context: Context, input: Input) => Promise<number>;
+/** Returns a command on one company. `work` prints a report and resolves with the exit code. */
+const onCompany =
+  (work: (context: Context, input: Input) => Promise<number>) =>
+  async (args: readonly string[]): Promise<number> => {
+    const input = inputOf(Input, args, usage);
+    return work(await contextOf(await tableInUse(chosenStack(input)), input), input);
+  };
 
-const commands: Readonly<Record<string, Command>> = {
-  suspend: async ({ rows: { table }, clock }, { company }) => {
+const commands = {
+  create,
+  suspend: onCompany(async ({ rows: { table }, clock }, { company }) => {
     const users = await suspend({ table, clock }, company);
     console.log(`company ${company} is suspended: the API refuses requests of its ${users} users`);
     return 0;
-  },
-  resume: async ({ rows: { table }, clock }, { company }) => {
+  }),
+  resume: onCompany(async ({ rows: { table }, clock }, { company }) => {
     const users = await resume({ table, clock }, company);
     console.log(`company ${company} is active: the API accepts requests of its ${users} users`);
     return 0;
-  },
-  export: async (context, { company }) => {
+  }),
+  export: onCompany(async (context, { company }) => {
     const { folder, manifest } = await exportCompany(context, company);
     const { parts, counts, leftOut, damaged } = manifest;
     const report = { manifest: `s3://${context.files.bucket}/${folder}manifest.json`, parts: parts.length };
     console.log(JSON.stringify({ company, ...report, counts, leftOut, damaged }, null, 2));
     return 0;
-  },
-  delete: async (context, { company, confirm }) => {
+  }),
+  delete: onCompany(async (context, { company, confirm }) => {
     const erasure = await eraseCompany(context, company, confirm);
     const report = { ...erasure, remainsUntil: remainsUntil(erasure.erasedAt, context.retention) };
     console.log(JSON.stringify(report, null, 2));
     return check(context, company);
-  },
-  check: (context, { company }) => check(context, company),
+  }),
+  check: onCompany((context, { company }) => check(context, company)),
 };
 
 /**
@@ -154,11 +157,6 @@ async function check(context: Context, company: number): Promise<number> {
   return isEmpty ? 0 : 1;
 }
 
-function readInput(args: readonly string[]): Input {
-  const names = ["company", "confirm", "also", "stage", "stack", "read-units", "write-units"];
-  return checked(Input, optionsOf(args, texts(names), usage), usage);
-}
-
 const NewCompany = z.object({
   ...stackInput,
   name: z.pipe(textUpTo(limits.name), text(limits.name)),
@@ -168,55 +166,23 @@ const NewCompany = z.object({
   sub: z.optional(textUpTo(255)),
 });
 
-interface Target {
-  readonly label: string;
-  readonly table: Table;
-  readonly identities: IdentityProvider;
-}
-
-/**
- * `--sub` names the owner's subject at an external identity provider. The local service never uses an external identity provider, so
- * `--sub` chooses a deployed stack.
- */
-async function targetOf(stack: string | undefined, sub: string | undefined): Promise<Target> {
-  if (sub !== undefined) {
-    const identities = { ...directoryOnly, invite: async () => ({ sub }) };
-    return { ...(await deployedTable(stack ?? stackNameOf(undefined))), identities };
-  }
-  const found = await tableInUse(stack);
-  return { ...found, identities: identitiesOf(found) };
-}
-
-const identitiesOf = ({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider =>
-  isLocal ? directoryOnly : ownPool(userPoolId, dynamoDb);
-
-function ownPool(userPoolId: string | undefined, settings: ClientSettings): IdentityProvider {
+function identitiesOf({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityProvider {
+  if (isLocal) return directoryOnly;
   if (userPoolId === undefined)
     throw new Error("this stack uses an external identity provider: name the owner's subject there by --sub");
-  return userPool(userPoolId, cognitoClient(settings));
+  return userPool(userPoolId, cognitoClient(dynamoDb));
 }
 
 async function create(args: readonly string[]): Promise<number> {
-  const names = ["name", "owner", "first-name", "last-name", "stage", "stack", "sub"];
-  const input = checked(NewCompany, optionsOf(args, texts(names), usage), usage);
+  const input = inputOf(NewCompany, args, usage);
   const { name, owner: email, sub } = input;
-  const target = await targetOf(chosenStack(input), sub);
-  const { table } = target;
-  const owner = { email, firstName: input["first-name"], lastName: input["last-name"] };
-  const made = await createCompany(contextOn(table), {
-    name,
-    owner: { ...owner, ...(await target.identities.invite(email)) },
-  });
+  // `--sub` names the owner's subject at an external identity provider, which the local service never uses.
+  const target = await (sub === undefined ? tableInUse : deployedTable)(chosenStack(input));
+  const identity = sub === undefined ? await identitiesOf(target).invite(email) : { sub };
+  const owner = { email, firstName: input["first-name"], lastName: input["last-name"], ...identity };
+  const made = await createCompany(contextOn(target.table), { name, owner });
   console.log(`company ${made.company.id} ${name} with owner ${made.owner.id} ${email} on ${target.label}`);
   return 0;
 }
 
-async function main([name = "", ...args]: readonly string[]): Promise<number> {
-  answerHelp([name], usage);
-  if (name === "create") return create(args);
-  const command = commandNamed([name], commands, usage);
-  const input = readInput(args);
-  return command(await contextOf(await tableInUse(chosenStack(input)), input), input);
-}
-
-await runCommand(() => main(process.argv.slice(2)));
+await runNamed(commands, usage);

@@ -99,7 +99,7 @@ function redrivesOf({ outputs, table, label }: TableInUse, sqs: SQSClient, strea
     indexes: flushStream(() => ({ table, clock: systemClock })),
   };
   async function consume(consumer: "events" | "indexes", { Body }: Message): Promise<void> {
-    const found = await streamRecords(streams, output("TableName"), Body);
+    const found = await streamRecords(streams, outputs.TableName, Body);
     // The lost record would only start a flush of the company index, as the company's next write does.
     if (found === undefined && consumer === "indexes") return;
     if (found === undefined) {

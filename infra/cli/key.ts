@@ -15,7 +15,7 @@ import { createAccount } from "#shared/reference/service-accounts.ts";
 import { CompanyEmail } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 import { CompanyId, must, textUpTo, wholeNumber } from "./command/accepted.ts";
-import { answerHelp, checked, commandNamed, optionsOf, runCommand, texts } from "./command/options.ts";
+import { inputOf, runNamed } from "./command/options.ts";
 import { chosenStack, stackInput, stackUsage, tableInUse } from "./table-in-use.ts";
 
 const usage = `npm run --silent key -- create --company N --by EMAIL --name NAME --scopes SCOPE,SCOPE
@@ -63,12 +63,7 @@ async function callerOf(table: Table, companyId: number, email: string): Promise
 }
 
 async function create(args: readonly string[]): Promise<number> {
-  const names = ["company", "by", "name", "scopes", "role", "permissions", "days", "stage", "stack"];
-  const { company, by, name, role, permissions, scopes, days, ...stack } = checked(
-    Input,
-    optionsOf(args, texts(names), usage),
-    usage,
-  );
+  const { company, by, name, role, permissions, scopes, days, ...stack } = inputOf(Input, args, usage);
   const { table } = await tableInUse(chosenStack(stack));
   const context = contextOn(table);
   const caller = await callerOf(table, company, by);
@@ -82,8 +77,4 @@ async function create(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-await runCommand(async () => {
-  const [name = "", ...args] = process.argv.slice(2);
-  answerHelp([name], usage);
-  return commandNamed([name], { create }, usage)(args);
-});
+await runNamed({ create }, usage);

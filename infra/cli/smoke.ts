@@ -10,7 +10,7 @@ import { localToken } from "../local/local-token.ts";
 import { serviceUrl } from "../local/servers/address.ts";
 import { HttpUrl, wholeNumber } from "./command/accepted.ts";
 import { messageOf } from "./command/error.ts";
-import { checked, nameTarget, optionsOf, runCommand, texts, WrongUsage } from "./command/options.ts";
+import { inputOf, nameTarget, runCommand, WrongUsage } from "./command/options.ts";
 import { startReceiver } from "./smoke-receiver.ts";
 
 const usage = `npm run smoke -- [--base URL] [--changes N] [--receiver-port PORT --receiver-url URL]
@@ -36,14 +36,10 @@ const Options = z.object({
   "receiver-port": z._default(wholeNumber(0, 65_535), 0),
   "receiver-url": z.optional(HttpUrl),
 });
-type Options = z.output<typeof Options>;
 
 const CHANGES = { local: 200, deployed: 10 } as const;
 const PROSPECTS = 5;
 const WEBHOOK_WAIT_MS = 60_000;
-
-const readInput = (args: readonly string[]): Options =>
-  checked(Options, optionsOf(args, texts(Object.keys(Options.shape)), usage), usage);
 
 interface Users {
   readonly admin: string;
@@ -86,7 +82,7 @@ async function users(base: string, credentials: Credentials | undefined): Promis
 }
 
 async function main(): Promise<undefined> {
-  const { changes, ...input } = readInput(process.argv.slice(2));
+  const { changes, ...input } = inputOf(Options, process.argv.slice(2), usage);
   const base = (input.base ?? serviceUrl()).replace(/\/$/, "");
   const credentials = credentialsIn(process.env);
   const isLocal = credentials === undefined;

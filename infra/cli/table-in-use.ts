@@ -20,7 +20,7 @@ import { nameTarget, WrongUsage } from "./command/options.ts";
 export interface TableInUse {
   readonly label: string;
   readonly table: Table;
-  readonly outputs: Readonly<Record<string, unknown>>;
+  readonly outputs: Readonly<Record<string, unknown>> & { readonly TableName: string };
   readonly dynamoDb: ClientSettings;
   readonly sqs: ClientSettings;
   readonly isLocal: boolean;
@@ -29,7 +29,7 @@ export interface TableInUse {
 }
 
 const LocalOutputs = z.looseObject({ TableName: z.string(), DynamoDbEndpoint: z.string(), SqsEndpoint: z.string() });
-const StackOutputs = z.object({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
+const StackOutputs = z.looseObject({ TableName: z.string(), UserPoolId: z.optional(z.string()) });
 
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
@@ -38,7 +38,7 @@ const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {
-    return local ?? (await deployedTable(stackName ?? stackNameOf(undefined)));
+    return local ?? (await deployedTable(stackName));
   } catch (error) {
     if (stackName !== undefined || !(error instanceof NoWayToAws)) throw error;
     throw new Error(`no local service answers at ${serviceUrl()}: start it with npm start; and ${error.message}`);
@@ -61,17 +61,17 @@ async function localTable(): Promise<TableInUse | undefined> {
   return { label: base, table, outputs, dynamoDb, sqs, isLocal: true, userPoolId: undefined };
 }
 
-export async function deployedTable(stackName: string): Promise<TableInUse> {
+/** Returns the table of this stack, or of the default stack. */
+export async function deployedTable(stackName = stackNameOf(undefined)): Promise<TableInUse> {
   const cloud = cloudFormationClient(patient);
   const { Stacks } = await describe(cloud, stackName);
   const listed = (Stacks?.[0]?.Outputs ?? []).map(({ OutputKey, OutputValue }) => [OutputKey, OutputValue]);
-  const outputs: Record<string, unknown> = Object.fromEntries(listed);
-  const { TableName, UserPoolId } = StackOutputs.parse(outputs);
+  const outputs = StackOutputs.parse(Object.fromEntries(listed));
   // Use the credentials of `cloud`, so that the SDK looks them up only once.
   const settings = { ...patient, region: await cloud.config.region(), credentials: cloud.config.credentials };
-  const table = openTable(TableName, dynamoClient(settings));
+  const table = openTable(outputs.TableName, dynamoClient(settings));
   const calls = { dynamoDb: settings, sqs: settings };
-  return { label: `stack ${stackName}`, table, outputs, ...calls, isLocal: false, userPoolId: UserPoolId };
+  return { label: `stack ${stackName}`, table, outputs, ...calls, isLocal: false, userPoolId: outputs.UserPoolId };
 }
 
 class NoWayToAws extends Error {}

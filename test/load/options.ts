@@ -1,7 +1,7 @@
 /** Reads the command-line options of the load test. */
 import * as z from "zod/mini";
 import { HttpUrl, must, numberFrom, wholeNumber } from "../../infra/cli/command/accepted.ts";
-import { checked, optionsOf, texts, WrongUsage } from "../../infra/cli/command/options.ts";
+import { checked, optionsIn, optionsOf, WrongUsage } from "../../infra/cli/command/options.ts";
 
 const usage = `npm run load -- [options]
     simulates the canvassing of many small companies and a large one, and checks that no write and no event is lost
@@ -56,9 +56,7 @@ export type Options = z.infer<typeof Options>;
  * @throws WrongUsage with a line for each wrong option
  */
 export function readOptions(args: readonly string[]): Options {
-  const names = Object.keys(Options.shape).filter((name) => name !== "json");
-  const definitions = { ...texts(names), json: { type: "boolean" as const } };
-  const given: Readonly<Record<string, unknown>> = optionsOf(args, definitions, usage);
+  const given: Readonly<Record<string, unknown>> = optionsOf(args, optionsIn(Options.shape), usage);
   const options = checked(Options, given, usage);
   const refuse = (reason: string): never => {
     throw new WrongUsage(`${reason}: see npm run load -- --help`);

@@ -115,9 +115,32 @@ export function commandNamed<T>(words: readonly string[], commands: Readonly<Rec
 export const unknownCommand = (name: string, usage: string): WrongUsage =>
   new WrongUsage(`${name === "" ? "" : `${name}: unknown command\n`}usage: ${usage}`);
 
-/** Returns options for `parseArgs` that each take a value. */
-export const texts = (names: readonly string[]): Record<string, { readonly type: "string" }> =>
-  Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+/** Returns the options of a schema for `parseArgs`. An option whose schema accepts `true` takes no value. */
+export const optionsIn = (shape: Readonly<Record<string, z.ZodMiniType>>): ParseArgsOptionsConfig =>
+  Object.fromEntries(
+    Object.entries(shape).map(([name, schema]) => [
+      name,
+      { type: z.safeParse(schema, true).success ? "boolean" : "string" },
+    ]),
+  );
+
+/** Reads the options of `schema`, for a command that accepts no positional arguments. */
+export const inputOf = <Shape extends Readonly<Record<string, z.ZodMiniType>>>(
+  schema: z.ZodMiniObject<Shape>,
+  args: readonly string[],
+  usage: string,
+) => checked(schema, optionsOf(args, optionsIn(schema.shape), usage), usage);
+
+/** Runs the command that the first argument names, with the other arguments. */
+export const runNamed = (
+  commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>>,
+  usage: string,
+): Promise<void> =>
+  runCommand(async () => {
+    const [name = "", ...args] = process.argv.slice(2);
+    answerHelp([name], usage);
+    return commandNamed([name], commands, usage)(args);
+  });
 
 /** Prints a command's target on stderr, so that an operator notices a wrong target, such as a local service that runs by chance. */
 export const nameTarget = (target: string): void => console.error(`target: ${target}`);

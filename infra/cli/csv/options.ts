@@ -6,7 +6,7 @@ import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
 import { serviceUrl } from "../../local/servers/address.ts";
 import { HttpUrl, must } from "../command/accepted.ts";
-import { argumentsOf, checked, texts, unknownCommand, WrongUsage } from "../command/options.ts";
+import { argumentsOf, checked, unknownCommand, WrongUsage } from "../command/options.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
 const filters = Object.keys(NewExport.shape)
@@ -42,7 +42,12 @@ const flag = { type: "boolean", default: false } as const;
 const access = { base: string, token: string, as: string } as const;
 const own = { "match-by": string, "on-match": string, errors: string, again: flag, "dry-run": flag } as const;
 const ofImport = { ...access, ...own, mapping: { type: "string", multiple: true } } as const;
-const ofExport = { ...access, "all-columns": flag, bom: flag, ...texts(filters) };
+const ofExport = {
+  ...access,
+  "all-columns": flag,
+  bom: flag,
+  ...Object.fromEntries(filters.map((name) => [name, string])),
+};
 
 const Given = z.object({
   base: z.optional(HttpUrl),
