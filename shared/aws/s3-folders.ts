@@ -3,9 +3,9 @@ import {
   CopyObjectCommand,
   DeleteObjectsCommand,
   GetObjectCommand,
-  ListObjectsV2Command,
   NoSuchKey,
   PutObjectCommand,
+  paginateListObjectsV2,
   type S3Client,
 } from "@aws-sdk/client-s3";
 
@@ -28,24 +28,15 @@ export async function* filesAt(
   prefix: string,
   after?: string,
 ): AsyncGenerator<readonly StoredFile[]> {
-  let token: string | undefined;
-  do {
-    const answer = await s3.send(
-      new ListObjectsV2Command({
-        Bucket: bucket,
-        Prefix: prefix,
-        MaxKeys: FILES_TOGETHER,
-        ...(token === undefined ? { StartAfter: after } : { ContinuationToken: token }),
-      }),
-    );
-    const files = (answer.Contents ?? []).map(({ Key = "", Size = 0, ETag = "" }) => ({
+  const asked = { Bucket: bucket, Prefix: prefix, MaxKeys: FILES_TOGETHER, StartAfter: after };
+  for await (const { Contents = [] } of paginateListObjectsV2({ client: s3 }, asked)) {
+    const files = Contents.map(({ Key = "", Size = 0, ETag = "" }) => ({
       key: Key,
       bytes: Size,
       etag: ETag.replaceAll('"', ""),
     }));
     if (files.length > 0) yield files;
-    token = answer.NextContinuationToken;
-  } while (token !== undefined);
+  }
 }
 
 export async function countFiles(store: FileStore, prefixes: readonly string[]): Promise<number> {

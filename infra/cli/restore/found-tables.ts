@@ -1,5 +1,5 @@
 /** Finds the tables that a restore has made from a table of the deployment. They contain rows of companies. */
-import { type DynamoDBClient, DynamoDBServiceException, ListTablesCommand } from "@aws-sdk/client-dynamodb";
+import { type DynamoDBClient, DynamoDBServiceException, paginateListTables } from "@aws-sdk/client-dynamodb";
 import { describeTable } from "../../local/engines/tables.ts";
 
 export interface FoundTables {
@@ -16,10 +16,12 @@ export interface FoundTables {
 export async function restoredFrom(client: DynamoDBClient, names: readonly string[]): Promise<FoundTables> {
   const found = new Map<string, Restored>();
   const unread: string[] = [];
-  for await (const name of tableNames(client)) {
-    const table = await restoredTable(client, name);
-    if (table === "unread") unread.push(name);
-    else if (table !== undefined) found.set(name, table);
+  for await (const { TableNames = [] } of paginateListTables({ client }, {})) {
+    for (const name of TableNames) {
+      const table = await restoredTable(client, name);
+      if (table === "unread") unread.push(name);
+      else if (table !== undefined) found.set(name, table);
+    }
   }
   const family = new Set(names);
   for (let size = 0; size !== family.size; ) {
@@ -35,17 +37,6 @@ export async function restoredFrom(client: DynamoDBClient, names: readonly strin
 interface Restored {
   readonly source: string;
   readonly isUnfinished: boolean;
-}
-
-async function* tableNames(client: DynamoDBClient): AsyncGenerator<string> {
-  let from: string | undefined;
-  do {
-    const { TableNames = [], LastEvaluatedTableName } = await client.send(
-      new ListTablesCommand({ ExclusiveStartTableName: from }),
-    );
-    yield* TableNames;
-    from = LastEvaluatedTableName;
-  } while (from !== undefined);
 }
 
 /** Returns undefined for a table that no restore has made, or that is being deleted, and `unread` if the operator may not describe it. */
