@@ -115,14 +115,14 @@ export function commandNamed<T>(words: readonly string[], commands: Readonly<Rec
 export const unknownCommand = (name: string, usage: string): WrongUsage =>
   new WrongUsage(`${name === "" ? "" : `${name}: unknown command\n`}usage: ${usage}`);
 
-/** Returns the options of a schema for `parseArgs`. An option whose schema accepts `true` takes no value. */
-export const optionsIn = (shape: Readonly<Record<string, z.ZodMiniType>>): ParseArgsOptionsConfig =>
-  Object.fromEntries(
-    Object.entries(shape).map(([name, schema]) => [
-      name,
-      { type: z.safeParse(schema, true).success ? "boolean" : "string" },
-    ]),
-  );
+/** Returns the options of a schema for `parseArgs`. One that accepts `true` takes no value, and one that accepts a list may be repeated. */
+export function optionsIn(shape: Readonly<Record<string, z.ZodMiniType>>): ParseArgsOptionsConfig {
+  const optionOf = (schema: z.ZodMiniType) => {
+    const accepts = (value: unknown): boolean => z.safeParse(schema, value).success;
+    return { type: accepts(true) ? "boolean" : "string", multiple: accepts([]) } as const;
+  };
+  return Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, optionOf(schema)]));
+}
 
 /** Reads the options of `schema`, for a command that accepts no positional arguments. */
 export const inputOf = <Shape extends Readonly<Record<string, z.ZodMiniType>>>(

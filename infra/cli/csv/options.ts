@@ -6,7 +6,7 @@ import { columnNamed, UNMAPPABLE } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
 import { serviceUrl } from "../../local/servers/address.ts";
 import { HttpUrl, must } from "../command/accepted.ts";
-import { argumentsOf, checked, unknownCommand, WrongUsage } from "../command/options.ts";
+import { argumentsOf, checked, optionsIn, unknownCommand, WrongUsage } from "../command/options.ts";
 
 /** The options of the export that filter prospects, for example `date-from` for the filter `dateFrom` of the list of prospects. */
 const filters = Object.keys(NewExport.shape)
@@ -37,25 +37,22 @@ npm run csv -- export FILE [options]
 exit code 0: done, 1: rows were skipped, or failed, and the same command would fail again, 2: wrong usage,
 3: interrupted, or the service does not answer; the same command resumes`;
 
-const string = { type: "string" } as const;
-const flag = { type: "boolean", default: false } as const;
-const access = { base: string, token: string, as: string } as const;
-const own = { "match-by": string, "on-match": string, errors: string, again: flag, "dry-run": flag } as const;
-const ofImport = { ...access, ...own, mapping: { type: "string", multiple: true } } as const;
-const ofExport = {
-  ...access,
-  "all-columns": flag,
-  bom: flag,
-  ...Object.fromEntries(filters.map((name) => [name, string])),
-};
-
-const Given = z.object({
+const flag = z._default(z.boolean(), false);
+const Access = z.object({
   base: z.optional(HttpUrl),
   token: z.optional(z.string()),
   as: z.optional(z.string().check(z.regex(/^\S+@\S+$/, must("an e-mail address")))),
+});
+const Import = z.extend(Access, {
+  "dry-run": flag,
+  mapping: z._default(z.array(z.string()), []),
   "match-by": z.optional(z.enum(MatchBy.options, must("id, sourceId or emailAddress"))),
   "on-match": z.optional(z.enum(OnMatch.options, must("update, skip or create"))),
+  errors: z.optional(z.string()),
+  again: flag,
 });
+const Export = z.extend(Access, { "all-columns": flag, bom: flag });
+const ofExport = optionsIn({ ...Export.shape, ...Object.fromEntries(filters.map((name) => [name, z.string()])) });
 
 export type Options = ReturnType<typeof readOptions>;
 export type ImportOptions = Extract<Options, { command: "import" }>;
@@ -65,31 +62,31 @@ const wrong = (why: string): WrongUsage => new WrongUsage(`${why}: see npm run c
 
 export function readOptions([command, ...args]: readonly string[], env: NodeJS.ProcessEnv) {
   if (command === "export") {
-    const { positionals, values } = argumentsOf(ofExport, usage, args);
-    const { base, token, as, "all-columns": all, bom, ...given } = values;
-    const named = Object.entries<string>(given).map(([option, value]) => [filterOf(option), value] as const);
-    const filter = { ...Object.fromEntries(named), ...(all && { columns: "all" as const }), ...(bom && { bom }) };
-    return { command: "export" as const, ...accessOf({ base, token, as }, positionals, env), filter };
+    const { values, positionals } = argumentsOf(ofExport, usage, args);
+    const { "all-columns": all, bom, ...access } = checked(Export, values, usage);
+    const chosen: Record<string, string> = {};
+    for (const option of filters) {
+      const value = values[option];
+      if (typeof value === "string") chosen[filterOf(option)] = value;
+    }
+    const filter = { ...chosen, ...(all && { columns: "all" as const }), ...(bom && { bom }) };
+    return { command: "export" as const, ...accessOf(access, positionals, env), filter };
   }
   // Show only the command, because the other arguments may contain an access token.
   if (command !== "import") throw unknownCommand(command ?? "", usage);
-  const { values, positionals } = argumentsOf(ofImport, usage, args);
-  const { errors, again, "dry-run": dryRun, mapping = [], ...given } = values;
-  const { "match-by": matchBy, "on-match": onMatch } = checked(Given, given, usage);
+  const { values, positionals } = argumentsOf(optionsIn(Import.shape), usage, args);
+  const input = checked(Import, values, usage);
+  const { "match-by": matchBy, "on-match": onMatch, errors, again, "dry-run": dryRun } = input;
   if ((matchBy === undefined) !== (onMatch === undefined)) throw wrong("--match-by and --on-match belong together");
-  const pairs = mapping.map(pairOf).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const pairs = input.mapping.map(pairOf).toSorted(([one], [other]) => (one < other ? -1 : 1));
   /** The options that change how the service reads the file. They do not depend on the order of `--mapping`. */
   const reading = { mapping: Object.fromEntries(pairs), ...(matchBy && onMatch && { matchBy, onMatch }) };
-  return { command: "import" as const, ...accessOf(given, positionals, env), errors, again, dryRun, reading };
+  return { command: "import" as const, ...accessOf(input, positionals, env), errors, again, dryRun, reading };
 }
 
-function accessOf(
-  given: Readonly<Record<string, unknown>>,
-  [file, ...more]: readonly string[],
-  env: NodeJS.ProcessEnv,
-) {
+function accessOf(given: z.output<typeof Access>, [file, ...more]: readonly string[], env: NodeJS.ProcessEnv) {
   if (file === undefined || more.length > 0) throw wrong("name one FILE, and put a name with blanks in quotes");
-  const { base = serviceUrl(env), as: email, token: own } = checked(Given, given, usage);
+  const { base = serviceUrl(env), as: email, token: own } = given;
   // `--as` names a user of the local service, for whom it issues a token, so TOKEN is ignored.
   const token = own ?? (email === undefined ? env.TOKEN : undefined);
   if (!token && email === undefined) {
