@@ -8,7 +8,7 @@ import { onSignal } from "./command/signals.ts";
 import { exportFile } from "./csv/export.ts";
 import { importFile } from "./csv/import.ts";
 import { readOptions, usage } from "./csv/options.ts";
-import { Failed, openService } from "./csv/service.ts";
+import { Busy, openService } from "./csv/service.ts";
 
 /** Exit code of a command that resumes the transfer when it is repeated. */
 const RESUMABLE = 3;
@@ -32,7 +32,7 @@ await runCommand(async () => {
     return await (options.command === "import" ? importFile(service, options) : exportFile(service, options));
   } catch (error) {
     spinner.stop();
-    const isAway = error instanceof NoLocalService || (error instanceof Failed && error.kind === "busy");
+    const isAway = error instanceof NoLocalService || error instanceof Busy;
     if (!signal.aborted && !isAway) throw error;
     console.error(`${signal.aborted ? "interrupted" : messageOf(error)}: run the same command to resume`);
     if (signal.aborted && process.env.npm_lifecycle_event !== undefined) await wait(FORWARDED_MS);

@@ -1,10 +1,9 @@
 /** Implements `export FILE` with an export job. A repeated command resumes its interrupted job. */
-import { createHash } from "node:crypto";
 import type { ExportJob } from "../../../docs/client/api.ts";
 import { exitCodes } from "../command/options.ts";
 import { download, replace } from "./files.ts";
 import type { ExportOptions } from "./options.ts";
-import { dataOf, digits, Failed, followed, type Service } from "./service.ts";
+import { dataOf, digits, Failed, followed, once, type Service } from "./service.ts";
 
 /** Returns the exit code. */
 export async function exportFile(service: Service, { file, filter }: ExportOptions): Promise<number> {
@@ -32,10 +31,7 @@ const HOUR_MS = 3_600_000;
  * changes the key, so that another export begins.
  */
 async function runningOrNew(service: Service, filter: ExportOptions["filter"], ended?: number): Promise<ExportJob> {
-  const key = createHash("sha256")
-    .update(JSON.stringify([filter, Math.floor(Date.now() / HOUR_MS), ended]))
-    .digest("base64url");
-  const params = { header: { "Idempotency-Key": key } };
+  const params = once([filter, Math.floor(Date.now() / HOUR_MS), ended]);
   const begun = service.client.POST("/api/prospects/exports", { params, body: filter });
   const job = await dataOf(begun);
   if (!(await begun).response.headers.has("Idempotency-Replayed")) return job;

@@ -8,7 +8,7 @@ import type { ImportJob } from "../../../docs/client/api.ts";
 import { exitCodes } from "../command/options.ts";
 import { download, replace } from "./files.ts";
 import type { ImportOptions } from "./options.ts";
-import { dataOf, digits, Failed, followed, isOpen, retried, type Service } from "./service.ts";
+import { Busy, dataOf, digits, Failed, followed, isOpen, once, retried, type Service } from "./service.ts";
 
 /** Returns the exit code. */
 export async function importFile(service: Service, options: ImportOptions): Promise<number> {
@@ -47,10 +47,8 @@ async function checksumOf(file: string) {
  */
 async function openOrNew(service: Service, options: ImportOptions, content: Content, old?: number): Promise<ImportJob> {
   const { dryRun, reading, again } = options;
-  const identity = [content.sha256, reading, old ?? (dryRun ? randomUUID() : null)];
-  const key = createHash("sha256").update(JSON.stringify(identity)).digest("base64url");
+  const params = once([content.sha256, reading, old ?? (dryRun ? randomUUID() : null)]);
   const body = { ...content, ...reading, dryRun };
-  const params = { header: { "Idempotency-Key": key } };
   const { id } = await dataOf(service.client.POST("/api/prospects/imports", { params, body }));
   // If another command has used this key, POST repeats an old response, so read the present state.
   const job = await importNow(service, id);
@@ -76,7 +74,7 @@ function upload(service: Service, file: string, id: number): Promise<void> {
     if (response.ok || response.status === 412) return;
     const [, code = ""] = /<Code>([^<]+)</.exec(await response.text()) ?? [];
     if (/Digest|Checksum/.test(code)) throw new Failed("the file has changed during the upload");
-    throw new Failed(`the bucket answered ${response.status} ${code}`, "busy", response.headers.get("retry-after"));
+    throw new Busy(`the bucket answered ${response.status} ${code}`, response.headers.get("retry-after"));
   });
 }
 

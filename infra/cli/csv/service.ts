@@ -1,4 +1,5 @@
 /** Calls the service with a user's token, repeats requests that may succeed later, and shows the progress. */
+import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Spinner } from "yocto-spinner";
 import * as z from "zod/mini";
@@ -8,14 +9,15 @@ import { localToken } from "../../local/local-token.ts";
 import { codeOf, messageOf, pathOf } from "../command/error.ts";
 import type { Options } from "./options.ts";
 
-/** An answer with an error. `gone`: the job or file does not exist. `busy`: the same request may succeed later. */
-export class Failed extends Error {
-  readonly kind: "final" | "gone" | "busy";
+/** The command would fail again. */
+export class Failed extends Error {}
+
+/** The same request may succeed later. */
+export class Busy extends Failed {
   readonly waitMs: number;
   /** @param retryAfter the header `Retry-After` of the answer, in seconds. A minute is the longest wait. */
-  constructor(message: string, kind: Failed["kind"] = "final", retryAfter: string | null = null) {
+  constructor(message: string, retryAfter: string | null = null) {
     super(message);
-    this.kind = kind;
     this.waitMs = 1_000 * Math.min(60, /^\d+$/.test(String(retryAfter)) ? Number(retryAfter) : 0);
   }
 }
@@ -56,27 +58,26 @@ export async function dataOf<T>(answer: Promise<{ readonly data?: T }>): Promise
 
 function problemOf({ status, headers }: Response, body: unknown): Failed {
   const retryAfter = headers.get("retry-after");
+  const { success, data } = z.safeParse(Problem, body);
+  const text = success ? textOf(data) : `the service answered ${status}`;
   // A 409 with `Retry-After` means that an equal request is still running.
   const mayPass = status >= 500 || status === 429 || (status === 409 && retryAfter !== null);
-  const kind = mayPass ? "busy" : status === 404 ? "gone" : "final";
-  const { success, data } = z.safeParse(Problem, body);
-  if (!success) return new Failed(`the service answered ${status}`, kind, retryAfter);
-  const faults = data.errors
+  return mayPass ? new Busy(text, retryAfter) : new Failed(text);
+}
+
+function textOf({ detail, errors, status, requestId }: Problem): string {
+  const faults = errors
     .map(({ pointer, parameter, message }) => [pointer ?? parameter, message].filter(Boolean).join(" "))
-    .filter((fault) => !fault.endsWith(data.detail));
-  return new Failed(
-    `${[data.detail, ...faults].join("\n  ")} (${status}, request ${data.requestId})`,
-    kind,
-    retryAfter,
-  );
+    .filter((fault) => !fault.endsWith(detail));
+  return `${[detail, ...faults].join("\n  ")} (${status}, request ${requestId})`;
 }
 
 /** Maximum number of tries. With the growing waits they last about ten minutes, in which a service can restart. */
 const TRIES = 48;
 
 /**
- * Repeats `work` with growing waits while it fails with `busy` (it may succeed later). After the last try, throws this failure: the same
- * command can resume the transfer.
+ * Repeats `work` with growing waits while the server is busy. After the last try, throws this failure: the same command can resume the
+ * transfer.
  */
 export async function retried<T>({ signal }: Run, server: string, work: () => Promise<T>, tries = TRIES): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -87,7 +88,7 @@ export async function retried<T>({ signal }: Run, server: string, work: () => Pr
     } catch (error) {
       signal.throwIfAborted();
       const failed = failureOf(error, server);
-      if (failed.kind !== "busy" || attempt >= tries) throw failed;
+      if (!(failed instanceof Busy) || attempt >= tries) throw failed;
       const waitMs = Math.max(Math.min(15_000, 500 * 2 ** (attempt - 1)), failed.waitMs);
       const plan = `trying again, Ctrl-C ends the command; the next try is in ${Math.ceil(waitMs / 1_000)} s`;
       if (attempt === 1) console.error(`${failed.message}: ${plan}`);
@@ -106,8 +107,13 @@ function failureOf(error: unknown, server: string): Failed {
   const code = codeOf(cause) ?? "";
   const isLocal = pathOf(cause) !== undefined || DISK.test(code);
   if (isLocal) return new Failed(messageOf(cause));
-  return new Failed(`${server} does not answer: ${messageOf(cause) || code}`, "busy");
+  return new Busy(`${server} does not answer: ${messageOf(cause) || code}`);
 }
+
+/** Returns the headers of a POST that begins a job. The same identity leads to the same job. */
+export const once = (identity: readonly unknown[]) => ({
+  header: { "Idempotency-Key": createHash("sha256").update(JSON.stringify(identity)).digest("base64url") },
+});
 
 export const isOpen = ({ state }: { readonly state: string }): boolean =>
   state === "awaiting_upload" || state === "running";
