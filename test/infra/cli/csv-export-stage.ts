@@ -1,14 +1,10 @@
-/** Gives the tests of the CSV export a company with prospects, and a faulty connection to the service. */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+/** Gives the tests of the CSV export a company with prospects. */
+import { mkdtempSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect } from "vitest";
-import { baseUrl } from "../../harness/client.ts";
-import { csv, startCsv } from "../../harness/csv-command.ts";
-import { startFaultyProxy } from "../../harness/faulty-proxy.ts";
+import { expect } from "vitest";
 import { uniqueName } from "../../harness/shapes.ts";
-import { newTeam } from "../../harness/team.ts";
 import { uploadFile } from "../../jobs/files-over-http.ts";
+import { csvStage } from "./csv-stage.ts";
 
 /** Number of exported rows. Their compressed file is a few kilobytes large, so a test can cut off the download in the middle. */
 const ROWS = 600;
@@ -17,14 +13,8 @@ export const STATE = "GET /api/prospects/exports/";
 export const DOWNLOAD = "GET /exports";
 
 export async function csvExportStage() {
-  const as = await newTeam();
-  const proxy = await startFaultyProxy(baseUrl());
-  const folder = mkdtempSync(join(tmpdir(), "canvassing-csv-"));
-  afterAll(() => {
-    proxy.stop();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
+  const stage = await csvStage("export", "owner");
+  const { as, folder } = stage;
   const rows = Array.from(
     { length: ROWS },
     (_, i) => `"He said ""${i}""\n,",${39 + i / 1e4},-105,${i % 3 === 0 ? "Denver" : "Golden"}\r\n`,
@@ -34,11 +24,8 @@ export async function csvExportStage() {
   const whole = (await as.owner("GET", "/api/prospects/export")).text;
 
   const newFile = (): string => join(mkdtempSync(join(folder, "to-")), `${uniqueName()}.csv`);
-  const args = (file: string, more: readonly string[]) => [file, "--base", proxy.url, "--as", as.owner.email, ...more];
-  const run = (file: string, ...more: readonly string[]) => csv("export", ...args(file, more));
-  const start = (file: string, ...more: readonly string[]) => startCsv("export", ...args(file, more));
   /** Returns the names of the other files in the folder of `file`, for example of a temporary file that the command has not removed. */
   const siblings = (file: string): string[] => readdirSync(join(file, "..")).filter((name) => !file.endsWith(name));
 
-  return { as, proxy, folder, whole, newFile, args, run, start, siblings };
+  return { ...stage, whole, newFile, siblings };
 }

@@ -105,7 +105,7 @@ test("a local error ends the command at once, without another export", async () 
   });
   expect(begun()).toBe(before);
   // `ulimit -f 1` limits each file to one kilobyte, as if the disk were full.
-  const full = startCsvWith("ulimit -f 1", "export", ...args(file, ["--bbox=-106,38,-104,41"]));
+  const full = startCsvWith("ulimit -f 1", "export", ...args(file, "--bbox=-106,38,-104,41"));
   expect(await full.ended).toMatchObject({ code: 1, stderr: expect.stringContaining("file too large") });
   expect(begun()).toBe(before + 1);
   expect(existsSync(file)).toBe(false);
