@@ -43,8 +43,12 @@ export const runFile = (file: string, args: readonly string[], env: NodeJS.Proce
     });
   });
 
-/** Runs the admin command on the service of the tests. */
-export function runOnService(file: string, ...args: readonly string[]): Promise<Ended> {
-  const { hostname: HOST, port: PORT } = new URL(baseUrl());
+/** Runs the admin command on the local service at this URL. */
+export function runAt(url: string, file: string, ...args: readonly string[]): Promise<Ended> {
+  const { hostname: HOST, port: PORT } = new URL(url);
   return runFile(`infra/cli/${file}`, args, { ...process.env, HOST, PORT });
 }
+
+/** Runs the admin command on the service of the tests. */
+export const runOnService = (file: string, ...args: readonly string[]): Promise<Ended> =>
+  runAt(baseUrl(), file, ...args);

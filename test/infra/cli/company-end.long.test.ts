@@ -2,19 +2,18 @@
  * Tests how a company leaves the service as docs/keep.md describes it. The commands for suspend, export, delete and check run against a
  * local service. They find it through `AWS_ENDPOINT_URL`, as they find a deployment.
  */
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ListObjectsV2Command } from "@aws-sdk/client-s3";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import { openTable } from "#shared/db/table.ts";
 import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
-import { root } from "../../../infra/build/bundle.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { keyOfRow } from "../../../infra/cli/company/rows.ts";
 import { documentsAt, s3At } from "../../../infra/local/servers/clients.ts";
@@ -22,6 +21,7 @@ import { type AccountEndpoint, STACK, startAccountEndpoint } from "../../harness
 import { createTable } from "../../harness/faulty-dynamodb.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { dataOf } from "../../harness/shapes.ts";
+import { root, start } from "../local/start-process.ts";
 
 /**
  * The clocks of the service and of the commands run this many times as fast as real time. A wait of 16 minutes therefore takes six seconds.
@@ -53,18 +53,9 @@ let url: string;
 let outputs: z.infer<typeof Outputs>;
 let account: AccountEndpoint;
 beforeAll(async () => {
-  const env = { ...process.env, PORT: "0", DATA_DIR: directory, LOCAL_TIME_SCALE: String(SCALE) };
-  const service = spawn(process.execPath, ["infra/local/start.ts"], { cwd: root, env });
-  undo.push(() => service.kill("SIGKILL"));
-  url = await new Promise((resolve, reject) => {
-    let output = "";
-    service.stdout.on("data", (text: Buffer) => {
-      output += text.toString();
-      const ready = /^ready (\S+)$/m.exec(output)?.[1];
-      if (ready !== undefined) resolve(ready);
-    });
-    service.once("exit", () => reject(new Error(output)));
-  });
+  const service = start([], { DATA_DIR: directory, LOCAL_TIME_SCALE: String(SCALE) });
+  undo.push(() => service.child.kill("SIGKILL"));
+  url = await service.ready;
   outputs = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
   await createTable(outputs.DynamoDbEndpoint, OLD_TABLE);
   account = await startAccountEndpoint({ ...outputs, OwnTableName: OLD_TABLE });
@@ -142,9 +133,8 @@ async function company(name: string): Promise<Company> {
   const prospect = dataOf(await owner.POST("/api/prospects", { body: { name: `prospect of ${name}` } }), 201);
   const exported = dataOf(await owner.POST("/api/prospects/exports", { body: {} }), 201);
   const params = { path: { id: exported.id } };
-  await until(
-    async () => dataOf(await owner.GET("/api/prospects/exports/{id}", { params }), 200).state === "completed",
-  );
+  const stateOf = async () => dataOf(await owner.GET("/api/prospects/exports/{id}", { params }), 200).state;
+  await vi.waitUntil(async () => (await stateOf()) === "completed", patient);
   /** Adds a note, and waits until the receiver has refused its webhook delivery for the first time. */
   const addNote = async (): Promise<void> => {
     const path = { id: prospect.id };
@@ -162,12 +152,8 @@ const Claims = z.object({ sub: z.string() });
 const subjectOf = (token: string): string =>
   Claims.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).sub;
 
-async function until(isDone: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 120_000; !(await isDone()); ) {
-    if (Date.now() > end) throw new Error("it did not happen within 120 s");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+/** How long `vi.waitUntil` waits for the service. */
+const patient = { timeout: 120_000, interval: 50 };
 
 const documents = () => documentsAt(outputs.DynamoDbEndpoint);
 
@@ -267,7 +253,7 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool, a
   expect([after.files, after.users]).toEqual([before.files, before.users]);
   const sent = gone.receiver.receipts.length;
   kept.repair();
-  await until(async () => (await traces(kept)).messages.length === 0);
+  await vi.waitUntil(async () => (await traces(kept)).messages.length === 0, patient);
   const params = { path: { id: kept.webhookId } };
   const { items } = dataOf(await kept.owner.GET("/api/webhooks/{id}/deliveries", { params }), 200);
   expect(items).toMatchObject([{ event: "note.created", status: "delivered" }]);

@@ -2,23 +2,21 @@
  * Runs the restore drill of docs/keep.md on a local service. While a table is restored to an earlier time, users change data and webhooks
  * are sent. Then the service is switched to the restored table, and back again.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { DynamoDBClient, UpdateContinuousBackupsCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { apiClient } from "../../../docs/client/client.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { startPointInTime } from "../../harness/point-in-time.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { dataOf, present } from "../../harness/shapes.ts";
+import { start } from "../local/start-process.ts";
+import { runAt } from "./command-process.ts";
 import { restorePoint } from "./restore-scene.ts";
 
-const root = fileURLToPath(new URL("../../..", import.meta.url));
 const directory = mkdtempSync(path.join(tmpdir(), "canvassing-drill-"));
 const undo: (() => unknown)[] = [() => rmSync(directory, { recursive: true, force: true })];
 afterAll(async () => {
@@ -31,56 +29,17 @@ interface Service {
   stop(): Promise<void>;
 }
 
-async function start(env: Record<string, string>): Promise<Service> {
-  const child = spawn(process.execPath, ["infra/local/start.ts"], {
-    cwd: root,
-    env: { ...process.env, PORT: "0", DATA_DIR: directory, LOCAL_TIME_SCALE: "60", ...env },
-  });
+async function startService(env: Record<string, string>): Promise<Service> {
+  const { child, ready, code } = start([], { DATA_DIR: directory, LOCAL_TIME_SCALE: "60", ...env });
   undo.push(() => child.kill("SIGKILL"));
-  const url = await readyOf(child);
+  const url = await ready;
   const body = JSON.stringify({ email: "owner@acme.test" });
   const token = (await (await fetch(`${url}/local/token`, { method: "POST", body })).text()).trim();
   const stop = async (): Promise<void> => {
     child.kill("SIGTERM");
-    await once(child, "exit");
+    await code;
   };
   return { url, owner: apiClient({ baseUrl: url, accessToken: () => token }), stop };
-}
-
-function readyOf(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let output = "";
-    const hear = (text: Buffer): void => {
-      output += text.toString();
-      const url = /^ready (\S+)$/m.exec(output)?.[1];
-      if (url !== undefined) resolve(url);
-    };
-    child.stdout?.on("data", hear);
-    child.stderr?.on("data", hear);
-    child.once("exit", () => reject(new Error(output)));
-  });
-}
-
-/**
- * Runs an admin command on the service. It does not block this process, because the webhook receivers run in this process and must answer
- * meanwhile.
- */
-function command(
-  { url }: Service,
-  file: string,
-  ...args: string[]
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const { hostname: HOST, port: PORT } = new URL(url);
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [`infra/cli/${file}`, ...args],
-      { cwd: root, env: { ...process.env, HOST, PORT } },
-      (error, stdout, stderr) => {
-        resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-      },
-    );
-  });
 }
 
 /** Starts a receiver that refuses every delivery until the test repairs it. */
@@ -105,12 +64,8 @@ async function brokenReceiver() {
 const idsAt = ({ requests }: Receiver): string[] =>
   requests.map(({ headers }) => String(headers["x-service-delivery"]));
 
-async function until(what: string, test: () => boolean): Promise<void> {
-  for (const end = Date.now() + 120_000; !test(); ) {
-    if (Date.now() > end) throw new Error(`${what} did not happen`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+/** How long `vi.waitUntil` waits for the receivers. */
+const patient = { timeout: 120_000, interval: 50 };
 
 interface Written {
   readonly id: number;
@@ -161,7 +116,7 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 300 });
   undo.push(() => dynamoDb.stop());
   const env = { DYNAMODB_ENDPOINT: dynamoDb.endpoint };
-  const before = await start(env);
+  const before = await startService(env);
   const { TableName } = z
     .object({ TableName: z.string() })
     .parse(await (await fetch(`${before.url}/local/outputs`)).json());
@@ -185,21 +140,21 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const at = (await restorePoint()).getTime();
   const later = writer(before);
   broken.repair();
-  await until("a delivery to the repaired receiver", () => broken.accepted.length >= 3);
+  await vi.waitUntil(() => broken.accepted.length >= 3, patient);
 
   const to = new Date(at).toISOString().replace(".000", "");
-  const first = await command(before, "restore.ts", "table", "--to", to, "--as", "Restored");
+  const first = await runAt(before.url, "restore.ts", "table", "--to", to, "--as", "Restored");
   expect(first.stderr).toContain("restores");
-  expect(first.code, first.stderr).toBe(0);
+  expect(first.status, first.stderr).toBe(0);
   expect(Restored.parse(JSON.parse(first.stdout)).deliveries.ended, "sent after the point").toBeGreaterThan(0);
-  const checked = await command(before, "restore.ts", "verify", "--table", "Restored");
+  const checked = await runAt(before.url, "restore.ts", "verify", "--table", "Restored");
   expect(checked.stdout).toMatch(/^company \d+: no faults$/m);
-  expect(checked.code, checked.stdout).toBe(0);
+  expect(checked.status, checked.stdout).toBe(0);
   await later.stop();
   const written = [...earlier.written, ...later.written];
   await good.until(written.length);
-  await until("every delivery to the repaired receiver", () => broken.accepted.length >= written.length);
-  const second = await command(before, "restore.ts", "table", "--to", to, "--as", "Restored");
+  await vi.waitUntil(() => broken.accepted.length >= written.length, patient);
+  const second = await runAt(before.url, "restore.ts", "table", "--to", to, "--as", "Restored");
   const { activeTableStream, deliveries } = Restored.parse(JSON.parse(second.stdout));
   expect(deliveries.waiting).toBe(0);
   await before.stop();
@@ -207,7 +162,7 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const older = written.filter(({ ended }) => ended < at);
   const newer = written.filter(({ begun }) => begun >= at);
   expect(Math.min(older.length, newer.length)).toBeGreaterThan(3);
-  const after = await start({ ...env, ACTIVE_TABLE_STREAM: activeTableStream });
+  const after = await startService({ ...env, ACTIVE_TABLE_STREAM: activeTableStream });
   expect(await (await fetch(`${after.url}/local/outputs`)).json()).toMatchObject({ TableName: "Restored" });
   const kept = await drillIds(after);
   expect(older.filter(({ id }) => !kept.has(id))).toEqual([]);
@@ -216,18 +171,18 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const sent = good.receipts.length;
   const made = dataOf(await after.owner.POST("/api/prospects", { body: { name: "drill after the switch" } }), 201);
   expect(made.id).toBeGreaterThan(Math.max(...written.map(({ id }) => id)));
-  await until("the webhooks of the restored table", () => good.receipts.length > sent && broken.accepted.length > sent);
+  await vi.waitUntil(() => good.receipts.length > sent && broken.accepted.length > sent, patient);
   const isMade = ({ event }: Receiver["receipts"][number]) => JSON.stringify(event.data).includes(`"id":${made.id},`);
   expect(good.receipts.slice(sent).every(isMade)).toBe(true);
   expect(new Set(idsAt(good)).size).toBe(good.requests.length);
   expect(new Set(broken.accepted).size).toBe(broken.accepted.length);
-  const again = await command(after, "restore.ts", "verify", "--table", "Restored");
-  expect(again.code, again.stdout).toBe(0);
-  const ready = await command(after, "restore.ts", "prepare", "--table", TableName);
-  expect(ready.code, ready.stderr).toBe(0);
+  const again = await runAt(after.url, "restore.ts", "verify", "--table", "Restored");
+  expect(again.status, again.stdout).toBe(0);
+  const ready = await runAt(after.url, "restore.ts", "prepare", "--table", TableName);
+  expect(ready.status, ready.stderr).toBe(0);
   await after.stop();
 
-  const back = await start(env);
+  const back = await startService(env);
   expect(await (await fetch(`${back.url}/local/outputs`)).json()).toMatchObject({ TableName });
   const all = await drillIds(back);
   expect(written.filter(({ id }) => !all.has(id))).toEqual([]);
@@ -235,7 +190,7 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const accepted = [...idsAt(good), ...broken.accepted];
   const newest = dataOf(await back.owner.POST("/api/prospects", { body: { name: "drill after the way back" } }), 201);
   expect(newest.id).toBeGreaterThan(made.id);
-  await until("its webhooks", () => good.requests.length + broken.accepted.length >= accepted.length + 2);
+  await vi.waitUntil(() => good.requests.length + broken.accepted.length >= accepted.length + 2, patient);
   expect(new Set(idsAt(good)).size).toBe(good.requests.length);
   expect(new Set(broken.accepted).size).toBe(broken.accepted.length);
   expect(present(good.receipts[0]).event.event).toBe("prospect.created");
