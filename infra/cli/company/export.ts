@@ -121,7 +121,7 @@ class CompanyExport {
     const progress = this.#progress;
     const { rows: store, partBytes = PART_BYTES } = this.#context;
     const { segment, segments, from } = progress;
-    const scan = { segment, segments, from: from ?? undefined, consistency: "strong" } as const;
+    const scan = { segment, segments, from: from ?? undefined };
     let lines: string[] = [];
     for await (const { rows, next } of companyPages(store, this.#companyId, scan)) {
       for (const row of rows) {
@@ -193,7 +193,7 @@ class CompanyExport {
   /** Returns the line of a row in the export. Counts and reports the row if its compressed bytes are damaged. */
   #lineOf(row: Item): string {
     const reasons: string[] = [];
-    const line = JSON.stringify(exportable(row, (reason) => reasons.push(reason)));
+    const line = JSON.stringify(exportable(row), (_, value: unknown) => plain(value, (reason) => reasons.push(reason)));
     if (reasons.length > 0) {
       this.#progress.damaged++;
       const what = `${row.pk} ${row.sk}: damaged compressed bytes, exported in base64 (${reasons.join("; ")})`;
@@ -212,11 +212,8 @@ const isLeftOut = ({ pk }: Item): boolean => LEFT_OUT.test(String(pk));
 
 const secretFields: ReadonlySet<string> = new Set(["secretKey", "sealedSecret", "previousSecret", "writeId"]);
 
-/**
- * Returns the row without secrets. The fields of a prospect, which are stored as one JSON string, become separate. Compressed records are
- * decompressed. `onDamage` receives the reason for each damaged value.
- */
-function exportable(row: Item, onDamage: (reason: string) => void): Item {
+/** Returns the row without secrets. The fields of a prospect, which are stored as one JSON string, become separate. */
+function exportable(row: Item): Item {
   const { fields, ...columns } = row;
   const activity = readableActivity(row);
   if (activity !== undefined) return activity;
@@ -224,30 +221,24 @@ function exportable(row: Item, onDamage: (reason: string) => void): Item {
     typeof fields === "string" && columns.type === "prospect"
       ? { ...columns, ...z.parse(Fields, JSON.parse(fields)) }
       : row;
-  const shown = Object.entries(all).filter(([name]) => !secretFields.has(name));
-  return Object.fromEntries(shown.map(([name, value]) => [name, plain(value, onDamage)]));
+  return Object.fromEntries(Object.entries(all).filter(([name]) => !secretFields.has(name)));
 }
 
 const Fields = z.record(z.string(), z.unknown());
 
+/**
+ * Returns what JSON can express of a value. Decompresses records that shared/db/packed.ts has compressed. Damaged bytes, of which
+ * `onDamage` gets the reason, and bytes of another kind become base64.
+ */
 function plain(value: unknown, onDamage: (reason: string) => void): unknown {
-  if (value instanceof Uint8Array) return plainBytes(value, onDamage);
-  if (value instanceof Set) return [...value].map((part) => plain(part, onDamage));
-  if (Array.isArray(value)) return value.map((part) => plain(part, onDamage));
-  if (typeof value === "object" && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part, onDamage)]));
-  }
-  return value;
-}
-
-/** Decompresses records that shared/db/packed.ts has compressed. Returns damaged bytes, and bytes of another kind, in base64. */
-function plainBytes(bytes: Uint8Array, onDamage: (reason: string) => void): unknown {
-  if (isPacked(bytes)) {
+  if (value instanceof Set) return [...value];
+  if (!(value instanceof Uint8Array)) return value;
+  if (isPacked(value)) {
     try {
-      return unpacked(z.unknown(), bytes);
+      return unpacked(z.unknown(), value);
     } catch (error) {
       onDamage(messageOf(error));
     }
   }
-  return Buffer.from(bytes).toString("base64");
+  return Buffer.from(value).toString("base64");
 }
