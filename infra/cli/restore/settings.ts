@@ -87,11 +87,10 @@ async function enableRecovery({ client, wait }: RestoreContext, { source, target
     PointInTimeRecoveryEnabled: true,
     ...(RecoveryPeriodInDays !== undefined && { RecoveryPeriodInDays }),
   };
-  const command = () =>
-    new UpdateContinuousBackupsCommand({ TableName: target.TableName, PointInTimeRecoverySpecification });
+  const input = { TableName: target.TableName, PointInTimeRecoverySpecification };
   for (;;) {
     try {
-      await client.send(command());
+      await client.send(new UpdateContinuousBackupsCommand(input));
       return;
     } catch (error) {
       // DynamoDB refuses to enable point-in-time recovery for some minutes after the table was created.
