@@ -7,7 +7,7 @@ import type { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import { directoryOnly, type IdentityProvider, userPool } from "#shared/auth/identity-provider.ts";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
+import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
 import { systemClock } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
@@ -67,7 +67,7 @@ interface Context extends ErasureContext {
 async function contextOf({ dynamoDb, outputs, userPoolId }: TableInUse, input: Input): Promise<Context> {
   const { TableName, OwnTableName, BucketName, S3Endpoint, Retention } = Outputs.parse(outputs);
   const { endpoint: _, ...settings } = dynamoDb;
-  const storeOf = storesAt(dynamoDb, input);
+  const storeOf = storesAt(dynamoClient(dynamoDb), input);
   const control = rawDynamoClient(dynamoDb);
   if (input.also !== undefined) await assertRestored(control, input.also);
   const others = new Set([OwnTableName, ...(input.also === undefined ? [] : [input.also])]);

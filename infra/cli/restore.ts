@@ -4,7 +4,7 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
-import { rawDynamoClient } from "#shared/aws/dynamodb.ts";
+import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { describeTable } from "../local/engines/tables.ts";
 import { CompanyId, must, TableName } from "./command/accepted.ts";
@@ -121,7 +121,10 @@ const command =
     const input = checked(schema, optionsOf(args, options, usage), usage);
     const { dynamoDb, outputs } = await tableInUse(chosenStack(input));
     const client = rawDynamoClient(dynamoDb);
-    return work({ client, wait, progress: report, used: outputs.TableName, storeOf: storesAt(dynamoDb, input) }, input);
+    return work(
+      { client, wait, progress: report, used: outputs.TableName, storeOf: storesAt(dynamoClient(dynamoDb), input) },
+      input,
+    );
   };
 
 const commands = {

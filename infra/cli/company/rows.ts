@@ -2,8 +2,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DynamoDBDocumentClient, paginateScan, type ScanCommandInput } from "@aws-sdk/lib-dynamodb";
 import * as z from "zod/mini";
-import type { ClientSettings } from "#shared/aws/client-config.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -53,10 +51,9 @@ export class Pace {
 
 /** Returns a function that opens a table. The limits apply to all opened tables together. */
 export function storesAt(
-  settings: ClientSettings,
+  client: DynamoDBDocumentClient,
   limits: { readonly "read-units": number; readonly "write-units": number },
 ) {
-  const client = dynamoClient(settings);
   const [reads, writes] = [new Pace(limits["read-units"]), new Pace(limits["write-units"])];
   return (tableName: string): RowStore => ({ client, tableName, table: openTable(tableName, client), reads, writes });
 }
@@ -70,11 +67,11 @@ export interface Page {
   readonly next: Item | undefined;
 }
 
+/** By default, the scan reads the whole table. */
 export interface Scan {
-  readonly segment: number;
-  readonly segments: number;
+  readonly segment?: number;
+  readonly segments?: number;
   readonly from?: Item | undefined;
-  readonly consistency: "strong" | "eventual";
   /** If true, each returned row has only its key and its type. */
   readonly keysOnly?: boolean;
 }
@@ -101,18 +98,22 @@ const ofCompany = (companyId: number) => ({
  * Each page is from at most one megabyte of the table. The next page is read before the current one is yielded, because the local DynamoDB
  * server cannot continue a scan after a row that the caller has removed.
  */
-export async function* companyPages(store: RowStore, companyId: number, scan: Scan): AsyncGenerator<Page> {
+export async function* companyPages(
+  store: RowStore,
+  companyId: number,
+  { segment = 0, segments = 1, from, keysOnly = false }: Scan = {},
+): AsyncGenerator<Page> {
   let page: Page | undefined;
   const pages = scanned(store, {
     ...ofCompany(companyId),
-    Segment: scan.segment,
-    TotalSegments: scan.segments,
-    ConsistentRead: scan.consistency === "strong",
-    ...(scan.keysOnly === true && {
+    Segment: segment,
+    TotalSegments: segments,
+    ConsistentRead: true,
+    ...(keysOnly && {
       ProjectionExpression: "pk, sk, #type",
       ExpressionAttributeNames: { "#type": "type" },
     }),
-    ExclusiveStartKey: scan.from,
+    ExclusiveStartKey: from,
   });
   for await (const next of pages) {
     if (page !== undefined) yield page;
@@ -133,27 +134,23 @@ export async function* scanned(
   }
 }
 
-/** Scans the segments concurrently, and calls `work` with each page. Returns the sum of the numbers with which `work` resolves. */
+/** Scans the segments concurrently, and calls `work` with the keys and types of each page. */
 async function eachPage(
   store: RowStore,
   companyId: number,
-  work: (rows: readonly Item[]) => Promise<number>,
-): Promise<number> {
-  const segment = async (_: unknown, number: number): Promise<number> => {
-    const scan = { segment: number, segments: SEGMENTS, consistency: "strong", keysOnly: true } as const;
-    let rows = 0;
-    for await (const page of companyPages(store, companyId, scan)) rows += await work(page.rows);
-    return rows;
+  work: (rows: readonly Item[]) => Promise<void>,
+): Promise<void> {
+  const scan = async (segment: number): Promise<void> => {
+    const pages = companyPages(store, companyId, { segment, segments: SEGMENTS, keysOnly: true });
+    for await (const { rows } of pages) await work(rows);
   };
-  const counts = await Promise.all(Array.from({ length: SEGMENTS }, segment));
-  return counts.reduce((sum, count) => sum + count, 0);
+  await Promise.all(Array.from({ length: SEGMENTS }, (_, segment) => scan(segment)));
 }
 
 export async function countRows(store: RowStore, companyId: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   await eachPage(store, companyId, async (rows) => {
     for (const row of rows) counts[typeOf(row)] = (counts[typeOf(row)] ?? 0) + 1;
-    return rows.length;
   });
   return counts;
 }
@@ -161,20 +158,21 @@ export async function countRows(store: RowStore, companyId: number): Promise<Rec
 /** Rows that only reserve a value or refer to another row have no type. */
 export const typeOf = ({ type }: Item): string => (typeof type === "string" ? type : "other");
 
-export function removeRows(
+/** Returns the number of removed rows. */
+export async function removeRows(
   store: RowStore,
   companyId: number,
   kept: (key: Key) => boolean,
   progress: (rows: number) => void = () => undefined,
 ): Promise<number> {
   let removed = 0;
-  return eachPage(store, companyId, async (rows) => {
+  await eachPage(store, companyId, async (rows) => {
     const keys = rows.map(keyOfRow).filter((key) => !kept(key));
     await removeKeys(store, keys);
     removed += keys.length;
     progress(removed);
-    return keys.length;
   });
+  return removed;
 }
 
 /** The maximum number of rows in a batch of DynamoDB. */

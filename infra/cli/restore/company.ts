@@ -22,7 +22,6 @@ import {
   putRows,
   type RowStore,
   removeKeys,
-  SEGMENTS,
   textOf,
   typeOf,
 } from "../company/rows.ts";
@@ -130,10 +129,7 @@ async function* chunksOf(
   companyId: number,
   test: (key: Key) => boolean,
 ): AsyncGenerator<readonly Item[]> {
-  for (let segment = 0; segment < SEGMENTS; segment++) {
-    const scan = { segment, segments: SEGMENTS, consistency: "strong" } as const;
-    for await (const { rows } of companyPages(store, companyId, scan)) {
-      yield* groupsOf(rows.filter((row) => test(keyOfRow(row))));
-    }
+  for await (const { rows } of companyPages(store, companyId)) {
+    yield* groupsOf(rows.filter((row) => test(keyOfRow(row))));
   }
 }

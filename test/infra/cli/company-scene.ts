@@ -15,12 +15,11 @@ import { contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { families, type Key } from "#shared/db/keys.ts";
-import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "#shared/reference/user.ts";
 import type { ErasureContext } from "../../../infra/cli/company/erasure.ts";
 import { allPrefixes } from "../../../infra/cli/company/file-prefixes.ts";
-import { keyOfRow, Pace, type RowStore } from "../../../infra/cli/company/rows.ts";
+import { keyOfRow, storesAt } from "../../../infra/cli/company/rows.ts";
 import { startQueues } from "../../../infra/local/engines/queues.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { faultyDynamoDb } from "../../harness/fault-test.ts";
@@ -90,23 +89,17 @@ async function start(endpoint: string, undo: (() => unknown)[]): Promise<Company
   await s3.send(new CreateBucketCommand({ Bucket: BUCKET }));
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
-  const table = openTable(TABLE, client);
   // Test files in the same process share the server, so another file may already have created the table. Each test has a company of its
   // own.
   await createTable(endpoint, OLD_TABLE).catch((error: unknown) => {
     if (!(error instanceof ResourceInUseException)) throw error;
   });
-  const unlimited = new Pace(1e9);
-  const storeOf = (tableName: string): RowStore => ({
-    client,
-    tableName,
-    table: openTable(tableName, client),
-    reads: unlimited,
-    writes: unlimited,
-  });
+  const storeOf = storesAt(client, { "read-units": 1e9, "write-units": 1e9 });
+  const rows = storeOf(TABLE);
+  const { table } = rows;
   const old = storeOf(OLD_TABLE);
   const context: ErasureContext = {
-    rows: { ...storeOf(TABLE), table },
+    rows,
     others: [old],
     files: { s3, bucket: BUCKET },
     pool: { id: "pool-1", client: cognito },

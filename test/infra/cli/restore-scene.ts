@@ -12,9 +12,7 @@ import {
 import { afterAll, beforeAll } from "vitest";
 import { clientConfig } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { openTable } from "#shared/db/table.ts";
-import type { RowStore } from "../../../infra/cli/company/rows.ts";
-import { Pace } from "../../../infra/cli/company/rows.ts";
+import { type RowStore, storesAt } from "../../../infra/cli/company/rows.ts";
 import type { RestoreContext } from "../../../infra/cli/restore/point-in-time.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { createTable, patient, TABLE } from "../../harness/faulty-dynamodb.ts";
@@ -80,7 +78,6 @@ async function openScene(dynamoDb: PointInTimeDynamoDb): Promise<RestoreScene> {
       step: "initialize",
     },
   );
-  const unlimited = new Pace(1e9);
   const sourceArn = await configure(client);
   return {
     dynamoDb,
@@ -88,13 +85,7 @@ async function openScene(dynamoDb: PointInTimeDynamoDb): Promise<RestoreScene> {
     context: { client, wait: () => sleep(5) },
     sourceArn,
     kills,
-    storeOf: (tableName) => ({
-      client: documents,
-      tableName,
-      table: openTable(tableName, documents),
-      reads: unlimited,
-      writes: unlimited,
-    }),
+    storeOf: storesAt(documents, { "read-units": 1e9, "write-units": 1e9 }),
   };
 }
 

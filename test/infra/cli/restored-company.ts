@@ -75,8 +75,7 @@ export function restoredCompany() {
 
   async function rowsOf(companyId: number): Promise<Item[]> {
     const rows: Item[] = [];
-    const scan = { segment: 0, segments: 1, consistency: "strong" } as const;
-    for await (const page of companyPages(scene.get().storeOf(TABLE), companyId, scan)) rows.push(...page.rows);
+    for await (const page of companyPages(scene.get().storeOf(TABLE), companyId)) rows.push(...page.rows);
     return rows;
   }
 
