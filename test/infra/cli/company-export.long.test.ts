@@ -143,37 +143,29 @@ test("an export has the activity of flushed and of unflushed entries once each",
   expect(manifest.counts.loggedFacts).toBe(2);
 });
 
-test("a part has at most its size and one page of the table, however many rows there are", async () => {
+// A character of the second text has three bytes. All its rows are in one partition, so one segment of the scan reads them.
+test.each([
+  { text: "x".repeat(10_000), count: 500, partitions: 7, partBytes: 100_000 },
+  { text: "\u65e5".repeat(10_000), count: 150, partitions: 1, partBytes: 1_000_000 },
+])("a part has at most $partBytes bytes and one page of the table, of $count rows", async (sizes) => {
+  const { text, count, partitions, partBytes } = sizes;
   const { context } = scene.get();
   const { companyId } = await newCompany();
-  const text = "x".repeat(10_000);
-  const rows = Array.from({ length: 500 }, (_, i) => ({
-    pk: `C#${companyId}#P#${i % 7}`,
+  const rows = Array.from({ length: count }, (_, i) => ({
+    pk: `C#${companyId}#P#${i % partitions}`,
     sk: `P#${i}`,
     type: "test",
     text,
   }));
   await context.rows.table.batchPut(rows);
-  const { manifest } = await exportCompany({ ...context, partBytes: 100_000 }, companyId);
+  const { manifest } = await exportCompany({ ...context, partBytes }, companyId);
   const lines = await linesOf(manifest);
-  expect(lines.filter(({ sk }) => sk?.startsWith("P#"))).toHaveLength(500);
+  expect(lines.filter(({ sk }) => sk?.startsWith("P#"))).toHaveLength(count);
   expect(manifest.parts.length).toBeGreaterThan(5);
-  // An export reads pages of rows. When a file has reached `partBytes` (100 000 bytes), the export ends it after the current page. The file
-  // can therefore exceed `partBytes` by one page. A page is at most one megabyte large, and a little larger as JSON.
-  for (const { key } of manifest.parts) expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(100_000 + 1_100_000);
-});
-
-test("the size of a part counts bytes, although one character may have several", async () => {
-  const { context } = scene.get();
-  const { companyId } = await newCompany();
-  // Each row is 30 kB large in UTF-8, but has only 10 000 characters. All rows are in one partition, so one segment of the parallel scan
-  // reads them.
-  const text = "\u65e5".repeat(10_000);
-  const rows = Array.from({ length: 150 }, (_, i) => ({ pk: `C#${companyId}#P#1`, sk: `P#${i}`, type: "test", text }));
-  await context.rows.table.batchPut(rows);
-  const { manifest } = await exportCompany({ ...context, partBytes: 1_000_000 }, companyId);
+  // An export reads pages of rows. When a file has reached `partBytes`, the export ends it after the current page. The file can therefore
+  // exceed `partBytes` by one page. A page is at most one megabyte large, and a little larger as JSON.
   for (const { key } of manifest.parts) {
-    expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(1_000_000 + 1_100_000);
+    expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(partBytes + 1_100_000);
   }
 });
 
