@@ -63,17 +63,3 @@ test("a command names the output that a service of another release lacks", async
     "target: local service at URL\nURL has no output DeliveriesUrl, because it is of another release than this command\n",
   );
 });
-
-test.concurrent.each([
-  "canary.ts create",
-  "company-index.ts verify --company 1",
-  "company.ts check --company 1",
-  "company.ts create --name A --owner a@b.test",
-  "dead-letters.ts list",
-  "restore.ts verify --table Restored",
-  "senders.ts stop",
-  "webhooks.ts reconcile --company 1",
-])("%s names the stack and the region in the first line", async (command) => {
-  const { stderr } = await run(`${command} --stage test`, { AWS_REGION: "eu-west-1" });
-  expect(stderr).toMatch(/^target: stack Canvassing-test in eu-west-1\n/);
-});

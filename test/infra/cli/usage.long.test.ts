@@ -55,9 +55,13 @@ async function expectRefusedOption(name: string, file: string): Promise<void> {
 
 /** Expects that the command, which reaches no service, prints its target first and ends with exit code 1, or with 3 if it is `csv`. */
 async function expectNamedTarget(name: string, file: string): Promise<void> {
-  const { status, stdout, stderr } = await runFile(file, present(failing[name]), { AWS_REGION: "eu-west-1" });
+  const hasStage = !/^(?:token|smoke|csv)$/.test(name);
+  const args = [...present(failing[name]), ...(hasStage ? ["--stage", "test"] : [])];
+  const { status, stdout, stderr } = await runFile(file, args, { AWS_REGION: "eu-west-1" });
   expect([status, stdout]).toEqual([name === "csv" ? 3 : 1, ""]);
-  expect(stderr).toMatch(/^target: (?:local service|service|stack) /);
+  expect(stderr).toMatch(
+    hasStage ? /^target: stack Canvassing-test in eu-west-1\n/ : /^target: (?:local service|service) at /,
+  );
 }
 
 const files = new Map(commandFiles());
