@@ -30,14 +30,6 @@ test("accepts the filters of the list", async () => {
   expect(near.text.length).toBeLessThan(whole.length / 2);
 });
 
-test("an answer that is too short but ends regularly is not accepted", async () => {
-  const file = newFile();
-  proxy.fail(DOWNLOAD, { shorten: 1_000 }, { shorten: 0 });
-  const { code, stderr } = await run(file);
-  expect(code, stderr).toBe(0);
-  expect(readFileSync(file, "utf8")).toBe(whole);
-});
-
 test("reports that the bucket has lost the file; the same command makes a new export", async () => {
   const file = newFile();
   proxy.fail(DOWNLOAD, { answer: 404 });
