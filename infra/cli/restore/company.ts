@@ -3,7 +3,7 @@
  * deliveries, and jobs do not change. Otherwise rights that were taken away could return, or webhooks could be sent again.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type Clock, iso } from "#shared/clock.ts";
+import { iso } from "#shared/clock.ts";
 import { unloggedFacts } from "#shared/company-index/activity/read.ts";
 import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
@@ -26,14 +26,10 @@ import {
   typeOf,
 } from "../company/rows.ts";
 import { known, markedCompany } from "../company/suspension.ts";
+import type { CarryContext } from "./carry-over.ts";
 import { indexFaults } from "./verify.ts";
 
-export interface CompanyRestoreContext {
-  /** The table that the service uses now. */
-  readonly live: RowStore;
-  readonly restored: RowStore;
-  readonly clock: Clock;
-  readonly progress?: (line: string) => void;
+export interface CompanyRestoreContext extends Omit<CarryContext, "earlier"> {
   /** The rebuild of the index waits this long for earlier writes and reads. Tests set a shorter wait. */
   readonly settleMs?: number;
 }
@@ -48,7 +44,7 @@ export interface RestoredCompany {
 
 /** Each step compares the two tables, so a repeated call continues. */
 export async function restoreCompany(context: CompanyRestoreContext, companyId: number): Promise<RestoredCompany> {
-  const { live, restored, clock, progress } = context;
+  const { live, restored, clock, progress, ...options } = context;
   await assertQuiet(live.table, clock, await known(live.table, companyId));
   if ((await markedCompany(restored.table, companyId)) === undefined) {
     throw new Error(`the table ${restored.tableName} has no company ${companyId}`);
@@ -78,12 +74,7 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
   // Raises the version of the statuses, tags and users. Functions cache these and listed prospects by this version, and ETags contain it.
   await live.table.transact(namesChange(companyId));
   const records = indexRecords(live.table);
-  await rebuild(
-    { table: live.table, clock },
-    records,
-    companyId,
-    context.settleMs === undefined ? {} : { settleMs: context.settleMs },
-  );
+  await rebuild({ table: live.table, clock }, records, companyId, options);
   // The change log does not contain the restored rows, so clients with a local copy must synchronize from the beginning.
   await live.table.transact([restartOfLog(companyId)]);
   const faults = indexFaults(await verifyIndex(live.table, records, companyId));
