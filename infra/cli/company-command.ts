@@ -3,30 +3,24 @@ import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { CompanyId } from "./command/accepted.ts";
-import { argumentsOf, checked, commandNamed, runCommand } from "./command/options.ts";
-import { chosenStack, stackInput, stackOptions, type TableInUse, tableInUse } from "./table-in-use.ts";
+import { argumentsOf, checked, commandNamed, optionsIn, runCommand } from "./command/options.ts";
+import { chosenStack, stackInput, tableInUse } from "./table-in-use.ts";
 
 /** Resolves with the exit code: 0, or 1 if it has found faults in the company's data. */
-export type CompanyWork = (table: Table, companyId: number, inUse: TableInUse) => Promise<number>;
+type CompanyWork = (table: Table, companyId: number) => Promise<number>;
 
 const Input = z.object({ ...stackInput, company: CompanyId });
 
 /** Sets the exit code: that of the command, 2 after wrong usage, or 1 for an unknown company or after any other error. */
 export const companyCommand = (usage: string, commands: Readonly<Record<string, CompanyWork>>): Promise<void> =>
   runCommand(async () => {
-    const { work, company, stack } = readInput(usage, commands);
-    const inUse = await tableInUse(stack);
-    const { table, label } = inUse;
+    const { positionals, values } = argumentsOf(optionsIn(Input.shape), usage);
+    const work = commandNamed(positionals, commands, usage);
+    const { company, ...stack } = checked(Input, values, usage);
+    const { table, label } = await tableInUse(chosenStack(stack));
     if ((await table.get(keys.company(company))) === undefined) throw new Error(`${label} has no company ${company}`);
-    return work(table, company, inUse);
+    return work(table, company);
   });
-
-function readInput(usage: string, commands: Readonly<Record<string, CompanyWork>>) {
-  const { positionals, values } = argumentsOf({ company: { type: "string" }, ...stackOptions }, usage);
-  const work = commandNamed(positionals, commands, usage);
-  const input = checked(Input, values, usage);
-  return { company: input.company, stack: chosenStack(input), work };
-}
 
 const FAULTS_SHOWN = 50;
 
