@@ -1,5 +1,4 @@
 /** Gives the tests of the erasure a scene with two tables, and suspends new companies in it. */
-import { afterEach } from "vitest";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { companyScene } from "./company-scene.ts";
@@ -9,10 +8,6 @@ export const nothing = { rows: {}, others: { "Canvassing-old": {} }, files: 0 };
 
 export function erasureStage() {
   const scene = companyScene();
-  afterEach(() => {
-    scene.get().kills.killAt = Number.POSITIVE_INFINITY;
-  });
-
   /** Returns a name that no other company of the tests has. */
   const newName = (): string => `company-${names++}`;
   let names = 0;

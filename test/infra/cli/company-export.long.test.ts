@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { GetObjectCommand } from "@aws-sdk/client-s3";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { readFile } from "#shared/aws/s3-folders.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -19,9 +19,6 @@ import { newCompany as newPeople } from "../../harness/warm-function.ts";
 import { companyScene } from "./company-scene.ts";
 
 const scene = companyScene();
-afterEach(() => {
-  scene.get().kills.killAt = Number.POSITIVE_INFINITY;
-});
 
 const Line = z.looseObject({ type: z.string(), pk: z.optional(z.string()), sk: z.optional(z.string()) });
 

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { ResourceInUseException } from "@aws-sdk/client-dynamodb";
 import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll } from "vitest";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -50,13 +50,19 @@ export interface CompanyScene {
   others(companyId: number): Promise<Item[]>;
 }
 
-/** Starts the scene before the tests of a file, and stops it after them. Call this function once, at the top of the file. */
+/**
+ * Starts the scene before the tests of a file, and stops it after them. No kill that a test has planned lasts longer than this test. Call
+ * this function once, at the top of the file.
+ */
 export function companyScene(): { get(): CompanyScene } {
   const db = faultyDynamoDb();
   const undo: (() => unknown)[] = [];
   let scene: CompanyScene | undefined;
   beforeAll(async () => {
     scene = await start(db.directEndpoint, undo);
+  });
+  afterEach(() => {
+    if (scene !== undefined) scene.kills.killAt = Number.POSITIVE_INFINITY;
   });
   afterAll(async () => {
     for (const step of undo.reverse()) await step();

@@ -13,7 +13,7 @@ import { present } from "../../harness/shapes.ts";
 import { createProspect, updateProspect } from "../../harness/verbs.ts";
 import { restoredCompany } from "./restored-company.ts";
 
-const { scene, spare, time, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get } =
+const { scene, time, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get } =
   restoredCompany();
 
 describe("a restored company", () => {
@@ -103,7 +103,7 @@ const eventContext = (): EventContext => ({
 /** A kill before a read leaves the same rows as a kill before the next write, so the test kills the restore only before its writes. */
 test("a restore that is killed before any of its writes ends when it runs again", { tags: ["sized"] }, async () => {
   const { caller, before } = get();
-  const { kills } = scene.get();
+  const { kills, spare } = scene.get();
   for (const write of killPoints(0)) {
     await damage();
     await quietly();

@@ -9,7 +9,7 @@ import {
   UpdateTableCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll } from "vitest";
 import { clientConfig } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { type RowStore, storesAt } from "../../../infra/cli/company/rows.ts";
@@ -29,6 +29,8 @@ export interface RestoreScene {
   readonly sourceArn: string;
   /** The command is killed before the call with the number `killAt`, and before the write with the number `killAtWrite`. */
   readonly kills: { calls: number; killAt: number; writes: number; killAtWrite: number };
+  /** Takes back the planned kills. It is also called after each test. */
+  spare(): void;
   storeOf(name: string): RowStore;
 }
 
@@ -51,6 +53,7 @@ export function restoreScene(): { get(): RestoreScene } {
     const Tags = [{ Key: "aws:cloudformation:stack-name", Value: "Canvassing-Data" }];
     await engineClient.send(new TagResourceCommand({ ResourceArn: scene.sourceArn, Tags }));
   });
+  afterEach(() => scene?.spare());
   afterAll(async () => {
     for (const step of undo.reverse()) await step();
   });
@@ -60,7 +63,8 @@ export function restoreScene(): { get(): RestoreScene } {
 async function openScene(dynamoDb: PointInTimeDynamoDb): Promise<RestoreScene> {
   const { endpoint } = dynamoDb;
   const never = Number.POSITIVE_INFINITY;
-  const kills = { calls: 0, killAt: never, writes: 0, killAtWrite: never };
+  const spared = { killAt: never, killAtWrite: never };
+  const kills = { calls: 0, writes: 0, ...spared };
   const counted = <T>(call: () => Promise<T>, name = ""): Promise<T> => {
     kills.calls++;
     if (!/^(?:BatchGet|Get|Query|Scan)/.test(name) && ++kills.writes >= kills.killAtWrite) kills.killAt = kills.calls;
@@ -85,6 +89,7 @@ async function openScene(dynamoDb: PointInTimeDynamoDb): Promise<RestoreScene> {
     context: { client, wait: () => sleep(5) },
     sourceArn,
     kills,
+    spare: () => void Object.assign(kills, spared),
     storeOf: storesAt(documents, { "read-units": 1e9, "write-units": 1e9 }),
   };
 }

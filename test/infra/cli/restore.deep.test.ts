@@ -9,7 +9,7 @@ import {
   ListTagsOfResourceCommand,
 } from "@aws-sdk/client-dynamodb";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { type Clock, iso, systemClock } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -29,9 +29,6 @@ import { COMPANY, company, delivery } from "./restore-rows.ts";
 import { restorePoint, restoreScene } from "./restore-scene.ts";
 
 const scene = restoreScene();
-afterEach(() => {
-  scene.get().kills.killAt = Number.POSITIVE_INFINITY;
-});
 
 async function rowsOf(TableName: string): Promise<Item[]> {
   const rows: Item[] = [];

@@ -1,6 +1,6 @@
 /** Gives the tests a company, a table that was restored to an earlier time, and later changes of the company that a restore must undo. */
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeAll } from "vitest";
+import { beforeAll } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -38,12 +38,6 @@ export const SOURCE = "Restored";
 /** Creates the company before the tests of a file. Call this function once, at the top of the file. */
 export function restoredCompany() {
   const scene = restoreScene();
-  afterEach(() => {
-    spare();
-  });
-
-  const spare = () =>
-    Object.assign(scene.get().kills, { killAt: Number.POSITIVE_INFINITY, killAtWrite: Number.POSITIVE_INFINITY });
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
   /** Returns the context of a function with empty caches. */
@@ -201,5 +195,5 @@ export function restoredCompany() {
    * company, and what `caller` saw at the restore point.
    */
   const get = () => ({ caller, other, repId, ids, before });
-  return { scene, spare, time, clock, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get };
+  return { scene, time, clock, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get };
 }
