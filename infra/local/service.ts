@@ -32,7 +32,7 @@ import { type LocalOptions, makeTemplates } from "./options.ts";
 import { writeWorker } from "./runtime/environment.ts";
 import type { LocalFunction } from "./runtime/function.ts";
 import { createFunctions } from "./runtime/functions.ts";
-import { WarmEnvironments } from "./runtime/warm.ts";
+import { warmEnvironments } from "./runtime/warm.ts";
 import { documentsAt } from "./servers/clients.ts";
 import { LocalError } from "./servers/error.ts";
 import { bind, type Listener } from "./servers/listener.ts";
@@ -178,7 +178,7 @@ function startFunctions(
   write: (text: string) => void,
   onInvoked: (failed: boolean) => void,
 ): ReadonlyMap<string, LocalFunction> {
-  const warm = new WarmEnvironments(options.warmth);
+  const warm = warmEnvironments(options.warmth);
   const { startThread } = options;
   const proxy = startThread === undefined ? guard?.endpoint : undefined;
   const host = {
@@ -197,7 +197,7 @@ function startFunctions(
   };
   const functions = createFunctions(stack, host, options.requestEnvironments);
   undo(() => Promise.all([...functions.values()].map((one) => one.stop())));
-  undo(() => warm.stop());
+  undo(() => warm.clear());
   return functions;
 }
 

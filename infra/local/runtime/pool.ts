@@ -52,7 +52,7 @@ export class Pool {
     if (this.#stopped) return Promise.reject(stopping());
     // Take the environment that became idle last. The environments that have been idle for longer then stay idle until they are ended.
     for (let environment = this.#idle.pop(); environment !== undefined; environment = this.#idle.pop()) {
-      this.#host.warm.remove(environment);
+      this.#host.warm.delete(environment);
       if (environment.alive) return Promise.resolve(environment);
       this.#all.delete(environment);
     }
@@ -74,7 +74,7 @@ export class Pool {
       return;
     }
     this.#idle.push(environment);
-    this.#host.warm.add(environment, () => this.#reap(environment));
+    this.#host.warm.set(environment, () => this.#reap(environment));
   }
 
   async stop(): Promise<void> {

@@ -8,14 +8,14 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { UNCAUGHT, writeWorker } from "../../../infra/local/runtime/environment.ts";
 import { createFunction } from "../../../infra/local/runtime/function.ts";
-import { WarmEnvironments } from "../../../infra/local/runtime/warm.ts";
+import { warmEnvironments } from "../../../infra/local/runtime/warm.ts";
 
 const directory = mkdtempSync(path.join(tmpdir(), "canvassing-init-"));
 const worker = path.join(directory, "worker.mjs");
-const warm = new WarmEnvironments();
+const warm = warmEnvironments();
 beforeAll(() => writeWorker(worker));
 afterAll(() => {
-  warm.stop();
+  warm.clear();
   rmSync(directory, { recursive: true, force: true });
 });
 
