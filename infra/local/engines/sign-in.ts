@@ -6,6 +6,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
+import { LRUCache } from "lru-cache";
 import {
   Events,
   type MutableRedirectUri,
@@ -33,7 +34,7 @@ export interface SignInOptions {
 }
 
 const ACCESS_SECONDS = 3_600;
-/** Maximum number of codes and refresh tokens in memory. At this number, a new one replaces the oldest one. */
+/** Maximum number of codes and refresh tokens in memory. At this number, a new one replaces the one whose last use is the oldest. */
 const KEPT = 1_000;
 
 /** What a code or a refresh token stands for. */
@@ -88,20 +89,15 @@ export function createSignIn({ identity: { service }, redirectUri, roles, subjec
 
 /** Gives each code and refresh token of the package to the user who was chosen on the page. Each of them is valid once. */
 function addGrants(service: Identity["service"], chosen: WeakMap<IncomingMessage, Grant>): void {
-  const grants = new Map<unknown, Grant>();
-  const keep = (name: unknown, grant: Grant): void => {
-    const [oldest] = grants.keys();
-    if (grants.size >= KEPT) grants.delete(oldest);
-    grants.set(name, grant);
-  };
-  const nameIn = ({ body }: TokenRequestIncomingMessage): string | undefined => {
+  const grants = new LRUCache<string, Grant>({ max: KEPT });
+  const nameIn = ({ body }: TokenRequestIncomingMessage): string => {
     const asked = z.safeParse(TokenRequest, body);
-    if (!asked.success) return undefined;
+    if (!asked.success) return "";
     return "code" in asked.data ? asked.data.code : asked.data.refresh_token;
   };
   service.on(Events.BeforeAuthorizeRedirect, ({ url }: MutableRedirectUri, request: IncomingMessage) => {
     const grant = chosen.get(request);
-    if (grant !== undefined) keep(url.searchParams.get("code"), grant);
+    if (grant !== undefined) grants.set(String(url.searchParams.get("code")), grant);
   });
   service.on(Events.BeforeTokenSigning, ({ payload }: MutableToken, request: TokenRequestIncomingMessage) => {
     const { sub, accessSeconds } = grants.get(nameIn(request)) ?? {};
@@ -118,7 +114,7 @@ function addGrants(service: Identity["service"], chosen: WeakMap<IncomingMessage
       return;
     }
     Object.assign(response.body, { expires_in: grant.accessSeconds });
-    keep(response.body.refresh_token, { sub: grant.sub, accessSeconds: ACCESS_SECONDS });
+    grants.set(String(response.body.refresh_token), { sub: grant.sub, accessSeconds: ACCESS_SECONDS });
   });
 }
 

@@ -1,6 +1,7 @@
 /**
  * Decides whether a request may call the API, as API Gateway does. It gets a policy from the authorizer function, and caches the policy.
  */
+import { LRUCache } from "lru-cache";
 import * as z from "zod/mini";
 import { InvocationError } from "../runtime/environment.ts";
 import type { LocalFunction } from "../runtime/function.ts";
@@ -90,9 +91,7 @@ type Answer = z.infer<typeof Answer>;
  */
 const UNAUTHORIZED = "Unauthorized";
 
-/**
- * Maximum number of cached tokens. It limits the memory of the cache. When the cache is full, the token that was added first is evicted.
- */
+/** Maximum number of cached tokens. It limits the memory of the cache. When the cache is full, the least recently used token is evicted. */
 const CACHED_TOKENS = 10_000;
 
 interface Cached {
@@ -111,29 +110,23 @@ export function createAuthorizer(
   now: () => number = Date.now,
 ): Authorizer {
   const pattern = validation === undefined ? undefined : new RegExp(validation);
-  let cached = new Map<string, Cached>();
+  let cached = new LRUCache<string, Cached>({ max: CACHED_TOKENS });
 
   async function answerFor(token: string, methodArn: string): Promise<Answer | GatewayError> {
-    // A `flush` during the call of the function replaces the map `cached`. The function's answer may then be outdated. So it is stored in
-    // the old map `into`, which nobody reads any more.
+    // A `flush` during the call of the function replaces the cache. The function's answer may then be outdated. So it is stored in the old
+    // cache `into`, which nobody reads any more.
     const into = cached;
     const known = cached.get(token);
     if (known !== undefined && known.until > now()) return known.answer;
     cached.delete(token);
     const answer = await ask(run, token, methodArn);
-    if (typeof answer !== "string" && ttlSeconds > 0) {
-      for (const oldest of into.keys()) {
-        if (into.size < CACHED_TOKENS) break;
-        into.delete(oldest);
-      }
-      into.set(token, { answer, until: now() + ttlSeconds * 1_000 });
-    }
+    if (typeof answer !== "string") into.set(token, { answer, until: now() + ttlSeconds * 1_000 });
     return answer;
   }
 
   return {
     flush: () => {
-      cached = new Map();
+      cached = new LRUCache({ max: CACHED_TOKENS });
     },
     async authorize(headers, methodArn) {
       // AWS does not document which value API Gateway uses if a request has several Authorization headers. Here the values are joined with
