@@ -9,18 +9,11 @@ import { LocalError } from "../servers/error.ts";
 import type { Api, ApiAuthorizer, ApiMethod } from "../template/api-definition.ts";
 import { nameOfArn, patternOf } from "../template/names.ts";
 import type { GatewayError } from "./answers.ts";
+import { headerValues, type RawRequest } from "./request.ts";
 
-export interface Authorizers {
-  /** Resolves with the result of the method's authorizer, or with undefined if the method has none. */
-  authorize(
-    method: ApiMethod,
-    headers: ReadonlyMap<string, readonly string[]>,
-    methodArn: string,
-  ): Promise<Authorized | GatewayError | Denied | undefined>;
-  flush(): void;
-}
+export type Authorizers = ReturnType<typeof createAuthorizers>;
 
-export function createAuthorizers(api: Api, functions: ReadonlyMap<string, LocalFunction>): Authorizers {
+export function createAuthorizers(api: Api, functions: ReadonlyMap<string, LocalFunction>) {
   const byName = new Map<string, Authorizer>();
   for (const [name, spec] of api.authorizers) {
     const { found, kind } = functionAt(spec.uri, functions);
@@ -30,7 +23,9 @@ export function createAuthorizers(api: Api, functions: ReadonlyMap<string, Local
     byName.set(name, createAuthorizer(spec, found));
   }
   return {
-    authorize: async ({ authorizer: name }, headers, methodArn) => {
+    /** Resolves with the result of the method's authorizer, or with undefined if the method has none. */
+    async authorize(method: ApiMethod, headers: Headers, methodArn: string): Promise<Verdict | undefined> {
+      const name = method.authorizer;
       if (name === undefined) return undefined;
       return byName.get(name)?.authorize(headers, methodArn) ?? "AUTHORIZER_CONFIGURATION_ERROR";
     },
@@ -67,11 +62,11 @@ export class Denied {
   }
 }
 
+type Headers = RawRequest["headers"];
+type Verdict = Authorized | GatewayError | Denied;
+
 interface Authorizer {
-  authorize(
-    headers: ReadonlyMap<string, readonly string[]>,
-    methodArn: string,
-  ): Promise<Authorized | GatewayError | Denied>;
+  authorize(headers: Headers, methodArn: string): Promise<Verdict>;
   /** Empties the cache of policies, like the command `aws apigateway flush-stage-authorizers-cache`. */
   flush(): void;
 }
@@ -118,7 +113,6 @@ export function createAuthorizer(
     const into = cached;
     const known = cached.get(token);
     if (known !== undefined && known.until > now()) return known.answer;
-    cached.delete(token);
     const answer = await ask(run, token, methodArn);
     if (typeof answer !== "string") into.set(token, { answer, until: now() + ttlSeconds * 1_000 });
     return answer;
@@ -131,7 +125,7 @@ export function createAuthorizer(
     async authorize(headers, methodArn) {
       // AWS does not document which value API Gateway uses if a request has several Authorization headers. Here the values are joined with
       // commas. The joined value does not match the pattern, so the request is refused.
-      const token = valuesOf(headers, header).join(", ");
+      const token = headerValues(headers, header).join(", ");
       if (token === "" || pattern?.test(token) === false) return "UNAUTHORIZED";
       const started = now();
       const answer = await answerFor(token, methodArn);
@@ -168,21 +162,11 @@ async function ask(
   }
 }
 
-function valuesOf(headers: ReadonlyMap<string, readonly string[]>, name: string): readonly string[] {
-  for (const [key, values] of headers) if (key.toLowerCase() === name) return values;
-  return [];
-}
-
-interface Addressed {
-  readonly found: LocalFunction | undefined;
-  readonly kind: string | undefined;
-}
-
 /**
  * Finds the function in an integration's URI, for example in `…:lambda:path/2015-03-31/functions/<arn>/invocations`. `kind` is
  * `invocations` for complete responses, or `response-streaming-invocations` for streamed responses.
  */
-export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>): Addressed {
+export function functionAt(uri: string, functions: ReadonlyMap<string, LocalFunction>) {
   const [, arn, kind] = /\/functions\/([^/]+)\/(invocations|response-streaming-invocations)$/.exec(uri) ?? [];
   return { found: functions.get(nameOfArn(arn ?? "")), kind };
 }

@@ -113,10 +113,14 @@ function append(map: Map<string, string[]>, name: string, value: string): void {
   else values.push(value);
 }
 
-export function header(request: RawRequest, name: string): string | undefined {
-  for (const [key, values] of request.headers) if (key.toLowerCase() === name) return values.at(-1);
-  return undefined;
+/** @param name the name of the header in lower case */
+export function headerValues(headers: RawRequest["headers"], name: string): readonly string[] {
+  for (const [key, values] of headers) if (key.toLowerCase() === name) return values;
+  return [];
 }
+
+/** Returns the last value of the header with this name in lower case. */
+export const header = ({ headers }: RawRequest, name: string): string | undefined => headerValues(headers, name).at(-1);
 
 /** Reads the body of a request. Returns undefined if it is larger than `BODY_LIMIT_BYTES`. Throws if the client disconnects. */
 export async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
