@@ -4,6 +4,7 @@
  */
 import { Agent, type IncomingMessage, type ServerResponse, request as sendHttp } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import { families } from "#shared/db/keys.ts";
 import { OneOrMany, type Statement } from "../../release/rights.ts";
@@ -183,22 +184,17 @@ function usesOf(operation: string, body: unknown): Use[] {
   }
 }
 
-function forward(
+async function forward(
   endpoint: string,
   agent: Agent,
   request: IncomingMessage,
   body: Buffer,
   response: ServerResponse,
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const { host: _, ...headers } = request.headers;
-    const sent = sendHttp(endpoint, { method: "POST", agent, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-      answer.once("end", resolve);
-      answer.once("error", reject);
-    });
-    sent.once("error", reject);
-    sent.end(body);
+  const { host: _, ...headers } = request.headers;
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    sendHttp(endpoint, { method: "POST", agent, headers }, resolve).once("error", reject).end(body);
   });
+  response.writeHead(answer.statusCode ?? 502, answer.headers);
+  await pipeline(answer, response);
 }
