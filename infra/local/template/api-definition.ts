@@ -32,6 +32,7 @@ const LambdaProxy = z.strictObject({
   credentials: Ignored,
 });
 
+const INTEGRATION = "x-amazon-apigateway-integration";
 const Integration = z.discriminatedUnion("type", [Preflight, LambdaProxy]);
 
 const PathParameter = z.strictObject({
@@ -51,7 +52,7 @@ const Operation = z.strictObject({
     { 204: { description: "", headers: {} } },
   ),
   security: z._default(Security, []),
-  "x-amazon-apigateway-integration": Integration,
+  [INTEGRATION]: Integration,
 });
 
 /** The methods that API Gateway means by ANY. A setting of the stage names one of them, because it cannot name ANY. */
@@ -90,6 +91,7 @@ const WholeHeader = z
 
 /** In API Gateway's definitions, a security scheme with this header name is an API key. Each other scheme is an authorizer. */
 const KEY_HEADER = "x-api-key";
+const AUTHORIZER = "x-amazon-apigateway-authorizer";
 
 /**
  * Either an authorizer of the type TOKEN, whose `name` is the header that contains the token, or the scheme of methods that need an API
@@ -101,7 +103,7 @@ const SecurityScheme = z
     name: z.string(),
     in: z.literal("header"),
     "x-amazon-apigateway-authtype": z.optional(z.literal("custom")),
-    "x-amazon-apigateway-authorizer": z.optional(
+    [AUTHORIZER]: z.optional(
       z.strictObject({
         type: z.literal("token"),
         authorizerUri: z.string(),
@@ -114,7 +116,7 @@ const SecurityScheme = z
   .check(
     z.refine(
       (scheme) =>
-        (scheme.name === KEY_HEADER) !== (scheme["x-amazon-apigateway-authorizer"] !== undefined) &&
+        (scheme.name === KEY_HEADER) !== (scheme[AUTHORIZER] !== undefined) &&
         (scheme.name === KEY_HEADER) !== (scheme["x-amazon-apigateway-authtype"] !== undefined),
       { error: `must be an authorizer, or an API key in the header ${KEY_HEADER}` },
     ),
@@ -245,102 +247,93 @@ export function readDefinition(id: string, body: unknown): Api {
   const parsed = z.safeParse(Definition, body);
   if (!parsed.success) throw new LocalError(faults(`${id}.Body`, parsed.error));
   const { paths, components, ...rest } = parsed.data;
-  const methods = Object.entries(paths).flatMap(([path, item]) => methodsOf(path, item));
-  const schemes = Object.entries(components.securitySchemes);
-  const authorizers = schemes.flatMap(([name, scheme]) => {
-    const authorizer = apiAuthorizer(scheme);
-    return authorizer === undefined ? [] : [[name, authorizer] as const];
-  });
-  const known = {
-    schemes: new Set(schemes.map(([name]) => name)),
-    authorizers: new Set(authorizers.map(([name]) => name)),
-  };
-  const wrong = [...methods.flatMap((imported) => importFaults(imported, known)), ...siblingFaults(Object.keys(paths))];
+  const schemes = components.securitySchemes;
+  const methods = Object.entries(paths).flatMap(([path, item]) =>
+    verbs.flatMap((key) => {
+      const operation = item[key];
+      return operation === undefined ? [] : [readMethod(path, key, operation, schemes)];
+    }),
+  );
+  const wrong = [...methods.flatMap((method) => faultsOf(method, schemes)), ...siblingFaults(Object.keys(paths))];
   if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
   return {
-    methods: methods.map(({ path, verb, operation }) => ({
-      name: `${verb} ${path}`,
-      path,
-      verb,
-      integration: operation["x-amazon-apigateway-integration"],
-      authorizer: authorizerOf(operation, known.authorizers),
-      needsKey: needsKey(operation, known),
-    })),
-    authorizers: new Map(authorizers),
+    methods,
+    authorizers: authorizersIn(schemes),
     gatewayResponses: rest["x-amazon-apigateway-gateway-responses"],
     binaryMediaTypes: rest["x-amazon-apigateway-binary-media-types"],
     minimumCompressionSize: rest["x-amazon-apigateway-minimum-compression-size"],
   };
 }
 
-function apiAuthorizer({ name, ...scheme }: z.infer<typeof SecurityScheme>): ApiAuthorizer | undefined {
-  const authorizer = scheme["x-amazon-apigateway-authorizer"];
-  if (authorizer === undefined) return undefined;
-  return {
-    header: name.toLowerCase(),
-    uri: authorizer.authorizerUri,
-    validation: authorizer.identityValidationExpression,
-    ttlSeconds: authorizer.authorizerResultTtlInSeconds,
-  };
-}
+type Schemes = Readonly<Record<string, z.infer<typeof SecurityScheme>>>;
 
-interface Schemes {
-  readonly schemes: ReadonlySet<string>;
-  readonly authorizers: ReadonlySet<string>;
-}
+const authorizersIn = (schemes: Schemes): Map<string, ApiAuthorizer> =>
+  new Map(
+    Object.entries(schemes).flatMap(([name, { name: header, [AUTHORIZER]: authorizer }]) => {
+      if (authorizer === undefined) return [];
+      const read = {
+        header: header.toLowerCase(),
+        uri: authorizer.authorizerUri,
+        validation: authorizer.identityValidationExpression,
+        ttlSeconds: authorizer.authorizerResultTtlInSeconds,
+      };
+      return [[name, read] as const];
+    }),
+  );
 
-const namesOf = ({ security }: Imported["operation"]): string[] => security.flatMap((needed) => Object.keys(needed));
-
-const authorizerOf = (operation: Imported["operation"], authorizers: ReadonlySet<string>): string | undefined =>
-  namesOf(operation).find((name) => authorizers.has(name));
-
-const needsKey = (operation: Imported["operation"], { schemes, authorizers }: Schemes): boolean =>
-  namesOf(operation).some((name) => schemes.has(name) && !authorizers.has(name));
-
-interface Imported {
-  readonly path: string;
-  readonly verb: string;
+interface ReadMethod extends ApiMethod {
   readonly operation: z.infer<typeof Operation>;
+  /** The names of the security schemes that a request must fulfil. */
+  readonly needed: readonly string[];
+  /** Those of `needed` that are authorizers. */
+  readonly authorizers: readonly string[];
 }
 
-function methodsOf(path: string, item: z.infer<typeof PathItem>): Imported[] {
-  return verbs.flatMap((key) => {
-    const operation = item[key];
-    return operation === undefined ? [] : [{ path, verb: key === ANY_METHOD ? "ANY" : key.toUpperCase(), operation }];
-  });
+function readMethod(
+  path: string,
+  key: (typeof verbs)[number],
+  operation: ReadMethod["operation"],
+  schemes: Schemes,
+): ReadMethod {
+  const verb = key === ANY_METHOD ? "ANY" : key.toUpperCase();
+  const needed = operation.security.flatMap((requirement) => Object.keys(requirement));
+  const authorizers = needed.filter((name) => schemes[name]?.[AUTHORIZER] !== undefined);
+  return {
+    name: `${verb} ${path}`,
+    path,
+    verb,
+    integration: operation[INTEGRATION],
+    authorizer: authorizers[0],
+    needsKey: needed.some((name) => schemes[name]?.name === KEY_HEADER),
+    operation,
+    needed,
+    authorizers,
+  };
 }
 
 const PATH_PART = /^(?:[\w.:-]+|\{[\w.-]+\+?\})$/;
 
-function importFaults({ path, verb, operation }: Imported, known: Schemes): string[] {
-  const at = `${path}.${verb}`;
+function faultsOf(method: ReadMethod, schemes: Schemes): string[] {
+  const { path, verb, operation, needed, authorizers, needsKey } = method;
   const parts = path.split("/").slice(1);
   const named = parts.flatMap((part) => /^\{([^+}]+)\+?\}$/.exec(part)?.[1] ?? []);
   const declared = new Set(operation.parameters.map(({ name }) => name));
-  const unknown = namesOf(operation).filter((name) => !known.schemes.has(name));
-  return [
-    ...(path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)))
-      ? []
-      : [`${at}: a part of the path has characters that are not supported`]),
-    ...named.filter((name) => !declared.has(name)).map((name) => `${at}: the path's parameter ${name} is not declared`),
-    ...unknown.map((name) => `${at}: no security scheme is named ${name}`),
-    ...(namesOf(operation).filter((name) => known.authorizers.has(name)).length > 1
-      ? [`${at}: a method can have only one authorizer`]
-      : []),
+  const isSupported = path.startsWith("/") && (path === "/" || parts.every((part) => PATH_PART.test(part)));
+  const wrong = [
+    ...(isSupported ? [] : ["a part of the path has characters that are not supported"]),
+    ...named.filter((name) => !declared.has(name)).map((name) => `the path's parameter ${name} is not declared`),
+    ...needed.filter((name) => schemes[name] === undefined).map((name) => `no security scheme is named ${name}`),
+    ...(authorizers.length > 1 ? ["a method can have only one authorizer"] : []),
     // With the API key source AUTHORIZER, the only one that the local service supports, API Gateway takes the key of a request from the
     // authorizer's answer and not from a header. It therefore refuses every request to a method that needs a key but has no authorizer.
-    ...(needsKey(operation, known) && authorizerOf(operation, known.authorizers) === undefined
-      ? [`${at}: needs an API key, but has no authorizer that names one`]
-      : []),
-    ...undeclaredHeaders(operation).map((name) => `${at}: ${name} is not declared`),
+    ...(needsKey && authorizers.length === 0 ? ["needs an API key, but has no authorizer that names one"] : []),
+    ...undeclaredHeaders(operation).map((name) => `${name} is not declared`),
   ];
+  return wrong.map((fault) => `${path}.${verb}: ${fault}`);
 }
 
 /** Returns the headers of a preflight that its operation does not declare, because API Gateway refuses them. */
-function undeclaredHeaders({
-  responses,
-  "x-amazon-apigateway-integration": integration,
-}: Imported["operation"]): string[] {
+function undeclaredHeaders({ responses, [INTEGRATION]: integration }: ReadMethod["operation"]): string[] {
   if (integration.type !== "mock") return [];
   const declared = new Set(Object.keys(responses[204].headers).map((name) => `method.response.header.${name}`));
   return Object.keys(integration.responses.default.responseParameters).filter((name) => !declared.has(name));
