@@ -84,10 +84,12 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
   for (const source of sources) {
     const scope = { template: parseTemplate(source), sqsEndpoint, exported };
     resources.push(...resolvedIn(scope));
-    outputs = outputsOf(scope);
-    for (const [name, value] of exportsOf(scope)) {
-      if (exported.has(name)) throw new LocalError(`${name} is exported twice`);
-      exported.set(name, value);
+    const resolved = outputsIn(scope);
+    outputs = Object.fromEntries(resolved.map(({ id, value }) => [id, value]));
+    for (const { exportName, value } of resolved) {
+      if (exportName === undefined) continue;
+      if (exported.has(exportName)) throw new LocalError(`${exportName} is exported twice`);
+      exported.set(exportName, value);
     }
   }
   refuseDuplicateIds(resources);
@@ -137,24 +139,14 @@ function parseTemplate(source: unknown): Template {
   throw new LocalError(`the template cannot be hosted locally:\n${faults("template", parsed.error)}`);
 }
 
-const exportsOf = (scope: Scope): [string, unknown][] =>
-  Object.entries(scope.template.Outputs).flatMap(([id, { Export, Value }]) => {
-    if (Export === undefined) return [];
-    return [
-      [
-        z.parse(z.string(), resolve(Export.Name, `Outputs.${id}.Export`, scope)),
-        resolve(Value, `Outputs.${id}`, scope),
-      ],
-    ];
-  });
-
-const outputsOf = (scope: Scope): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(scope.template.Outputs).map(([name, { Value }]) => [
-      name,
-      z.parse(z.string(), resolve(Value, `Outputs.${name}`, scope)),
-    ]),
-  );
+function outputsIn(scope: Scope): { id: string; value: string; exportName: string | undefined }[] {
+  const textOf = (value: unknown, at: string): string => z.parse(z.string(), resolve(value, at, scope));
+  return Object.entries(scope.template.Outputs).map(([id, { Value, Export }]) => ({
+    id,
+    value: textOf(Value, `Outputs.${id}`),
+    exportName: Export && textOf(Export.Name, `Outputs.${id}.Export`),
+  }));
+}
 
 /** Returns the resources that the local service runs. Throws a LocalError with one line for each fault. */
 function resolvedIn(scope: Scope): Resolved[] {
