@@ -1,11 +1,8 @@
 /** Implements the throttles of the stage and of the usage plans as token buckets. */
-import { methodSetting, planMethod, type Stage } from "../template/api-definition.ts";
-import type { UsagePlanOfKeys } from "../template/stack.ts";
+import { methodSetting, planMethod } from "../template/api-definition.ts";
+import type { Stack, UsagePlanOfKeys } from "../template/stack.ts";
 
-type Settings = readonly Pick<
-  Stage["MethodSettings"][number],
-  "HttpMethod" | "ResourcePath" | "ThrottlingRateLimit" | "ThrottlingBurstLimit"
->[];
+type Settings = Stack["stages"][number]["MethodSettings"];
 
 export type Throttle = (path: string, verb: string) => boolean;
 

@@ -155,22 +155,6 @@ const Definition = z.strictObject({
   "x-amazon-apigateway-gateway-responses": z._default(z.record(ResponseType, GatewayResponse), {}),
 });
 
-export const RestApi = z.strictObject({
-  Name: Ignored,
-  Description: Ignored,
-  Body: z.unknown(),
-  // `Mode` says whether a deployment merges the definition into an existing API or replaces it. A local start has no existing API.
-  Mode: Ignored,
-  Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
-  EndpointConfiguration: Ignored,
-  // API Gateway prefers the setting in the definition.
-  DisableExecuteApiEndpoint: Ignored,
-  SecurityPolicy: Ignored,
-  EndpointAccessMode: Ignored,
-  Policy: Ignored,
-  Tags: Ignored,
-});
-
 /**
  * Returns the name that the settings of API Gateway's stage use for a method, for example `GET /~1api~1prospects`. API Gateway writes `~1`
  * for each slash of the path. CloudFormation writes `/` for the path `/`.
@@ -179,36 +163,6 @@ export const methodSetting = (path: string, verb: string): string =>
   `${verb} /${path === "/" ? "" : path.replaceAll("/", "~1")}`;
 
 export const planMethod = (path: string, verb: string): string => `${path}/${verb}`;
-
-/** The settings of one method. `HttpMethod` `*` with `ResourcePath` `/*` means all methods that have no settings of their own. */
-const MethodSetting = z.strictObject({
-  HttpMethod: z.string(),
-  ResourcePath: z.string().check(z.startsWith("/")),
-  ThrottlingRateLimit: z.number(),
-  ThrottlingBurstLimit: z.number(),
-  CacheDataEncrypted: Ignored,
-  DataTraceEnabled: Ignored,
-  LoggingLevel: Ignored,
-  MetricsEnabled: Ignored,
-});
-
-const VARIABLE_VALUE = /^[A-Za-z0-9\-._~:/?#&=,]+$/;
-
-export const Stage = z.strictObject({
-  RestApiId: z.string(),
-  StageName: z.string(),
-  MethodSettings: z._default(z.array(MethodSetting), []),
-  /** The stage variables. API Gateway accepts only the characters of `VARIABLE_VALUE` in their values. */
-  Variables: z._default(z.record(z.string().check(z.regex(/^\w+$/)), z.string().check(z.regex(VARIABLE_VALUE))), {}),
-  // The following settings have no effect in the local service, which has no deployments, access logs, traces or tags.
-  DeploymentId: Ignored,
-  AccessLogSetting: Ignored,
-  Description: Ignored,
-  TracingEnabled: Ignored,
-  Tags: Ignored,
-});
-
-export type Stage = z.infer<typeof Stage>;
 
 export type PreflightIntegration = z.infer<typeof Preflight>;
 

@@ -6,71 +6,39 @@ import path from "node:path";
 import * as z from "zod/mini";
 import { messageOf } from "../../cli/command/error.ts";
 import { faults, LocalError } from "../servers/error.ts";
-import { ANY, type Api, methodSetting, planMethod, RestApi, readDefinition, Stage } from "./api-definition.ts";
+import { ANY, type Api, methodSetting, planMethod, readDefinition } from "./api-definition.ts";
 import { resolve, type Scope } from "./intrinsics.ts";
 import { nameOfArn, physicalName } from "./names.ts";
-import {
-  Alias,
-  ApiKey,
-  Bucket,
-  EncryptionKey,
-  EventInvokeConfig,
-  EventSourceMapping,
-  ignoredTypes,
-  LambdaFunction,
-  Queue,
-  Rule,
-  Table,
-  Template,
-  type TemplateResource,
-  UsagePlan,
-  UsagePlanKey,
-  Version,
-} from "./resources.ts";
+import { ignoredTypes, schemas, Template, type TemplateResource } from "./resources.ts";
 
 /** A resource with its logical id, its local name and its properties. The intrinsic functions in its properties are already resolved. */
-export type Named<S extends z.ZodMiniType> = z.infer<S> & { readonly id: string; readonly name: string };
-export type FunctionSpec = Named<typeof LambdaFunction> & {
+export type Named<T extends keyof typeof schemas> = z.infer<(typeof schemas)[T]> & {
+  readonly id: string;
+  readonly name: string;
+};
+export type FunctionSpec = Named<"AWS::Lambda::Function"> & {
   readonly directory: string;
   readonly file: string;
 };
 
-export type Mapping = Named<typeof EventSourceMapping>;
+export type Mapping = Named<"AWS::Lambda::EventSourceMapping">;
 
 export interface Stack {
-  readonly tables: readonly Named<typeof Table>[];
-  readonly queues: readonly Named<typeof Queue>[];
-  readonly buckets: readonly Named<typeof Bucket>[];
-  readonly keys: readonly Named<typeof EncryptionKey>[];
+  readonly tables: readonly Named<"AWS::DynamoDB::Table">[];
+  readonly queues: readonly Named<"AWS::SQS::Queue">[];
+  readonly buckets: readonly Named<"AWS::S3::Bucket">[];
+  readonly keys: readonly Named<"AWS::KMS::Key">[];
   readonly functions: readonly FunctionSpec[];
   readonly eventSources: readonly Mapping[];
-  readonly invokeConfigs: readonly Named<typeof EventInvokeConfig>[];
-  readonly rules: readonly Named<typeof Rule>[];
+  readonly invokeConfigs: readonly Named<"AWS::Lambda::EventInvokeConfig">[];
+  readonly rules: readonly Named<"AWS::Events::Rule">[];
   readonly api: Api;
-  readonly stages: readonly Named<typeof Stage>[];
+  readonly stages: readonly Named<"AWS::ApiGateway::Stage">[];
   readonly usagePlans: readonly UsagePlanOfKeys[];
   readonly outputs: Readonly<Record<string, string>>;
 }
 
-export type UsagePlanOfKeys = Named<typeof UsagePlan> & { readonly keys: readonly string[] };
-
-const schemas: Record<string, z.ZodMiniType> = {
-  "AWS::DynamoDB::Table": Table,
-  "AWS::SQS::Queue": Queue,
-  "AWS::S3::Bucket": Bucket,
-  "AWS::KMS::Key": EncryptionKey,
-  "AWS::Lambda::Function": LambdaFunction,
-  "AWS::Lambda::Version": Version,
-  "AWS::Lambda::Alias": Alias,
-  "AWS::Lambda::EventSourceMapping": EventSourceMapping,
-  "AWS::Lambda::EventInvokeConfig": EventInvokeConfig,
-  "AWS::Events::Rule": Rule,
-  "AWS::ApiGateway::RestApi": RestApi,
-  "AWS::ApiGateway::Stage": Stage,
-  "AWS::ApiGateway::UsagePlan": UsagePlan,
-  "AWS::ApiGateway::UsagePlanKey": UsagePlanKey,
-  "AWS::ApiGateway::ApiKey": ApiKey,
-};
+export type UsagePlanOfKeys = Named<"AWS::ApiGateway::UsagePlan"> & { readonly keys: readonly string[] };
 
 /**
  * Reads the templates. Throws a LocalError that names each resource and property that is not supported.
@@ -93,41 +61,41 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     }
   }
   refuseDuplicateIds(resources);
-  const of = <S extends z.ZodMiniType>(type: string, schema: S): Named<S>[] =>
+  const of = <S extends z.ZodMiniType>(schema: S): (z.infer<S> & Pick<Resolved, "id" | "name">)[] =>
     resources
-      .filter((resource) => resource.type === type)
+      .filter((resource) => resource.schema === schema)
       .map(({ id, name, properties }) => Object.assign({}, z.parse(schema, properties), { id, name }));
   const stack = {
-    tables: of("AWS::DynamoDB::Table", Table),
-    queues: of("AWS::SQS::Queue", Queue),
-    buckets: of("AWS::S3::Bucket", Bucket),
-    keys: of("AWS::KMS::Key", EncryptionKey),
-    functions: of("AWS::Lambda::Function", LambdaFunction).map((spec) => ({
+    tables: of(schemas["AWS::DynamoDB::Table"]),
+    queues: of(schemas["AWS::SQS::Queue"]),
+    buckets: of(schemas["AWS::S3::Bucket"]),
+    keys: of(schemas["AWS::KMS::Key"]),
+    functions: of(schemas["AWS::Lambda::Function"]).map((spec) => ({
       ...spec,
       directory: path.resolve(assets, metadata(spec.id, "aws:asset:path", resources)),
       file: metadata(spec.id, "file", resources),
     })),
-    eventSources: of("AWS::Lambda::EventSourceMapping", EventSourceMapping),
-    invokeConfigs: of("AWS::Lambda::EventInvokeConfig", EventInvokeConfig),
-    rules: of("AWS::Events::Rule", Rule),
-    api: readApi(of("AWS::ApiGateway::RestApi", RestApi)),
-    stages: of("AWS::ApiGateway::Stage", Stage),
-    usagePlans: of("AWS::ApiGateway::UsagePlan", UsagePlan).map((plan) => ({
+    eventSources: of(schemas["AWS::Lambda::EventSourceMapping"]),
+    invokeConfigs: of(schemas["AWS::Lambda::EventInvokeConfig"]),
+    rules: of(schemas["AWS::Events::Rule"]),
+    api: readApi(of(schemas["AWS::ApiGateway::RestApi"])),
+    stages: of(schemas["AWS::ApiGateway::Stage"]),
+    usagePlans: of(schemas["AWS::ApiGateway::UsagePlan"]).map((plan) => ({
       ...plan,
-      keys: keysOf(plan.name, of("AWS::ApiGateway::UsagePlanKey", UsagePlanKey), of("AWS::ApiGateway::ApiKey", ApiKey)),
+      keys: keysOf(plan.name, of(schemas["AWS::ApiGateway::UsagePlanKey"]), of(schemas["AWS::ApiGateway::ApiKey"])),
     })),
     outputs,
   };
   refuseUnknownMethods(stack);
   const { eventSources, rules, api } = stack;
-  refuseUnknownQualifiers(of("AWS::Lambda::Alias", Alias), { eventSources, rules, api });
+  refuseUnknownQualifiers(of(schemas["AWS::Lambda::Alias"]), { eventSources, rules, api });
   return stack;
 }
 
 interface Resolved {
   readonly id: string;
   readonly name: string;
-  readonly type: string;
+  readonly schema: z.ZodMiniType | undefined;
   /** The properties without intrinsic functions. */
   readonly properties: unknown;
   readonly metadata: TemplateResource["Metadata"];
@@ -157,7 +125,7 @@ function resolvedIn(scope: Scope): Resolved[] {
     try {
       const properties = resolve(resource.Properties, id, scope);
       problems.push(...faultsOf(id, type, properties));
-      return [{ id, name: physicalName(id, resource), type, properties, metadata: Metadata }];
+      return [{ id, name: physicalName(id, resource), schema: schemaOf[type], properties, metadata: Metadata }];
     } catch (error) {
       problems.push(messageOf(error));
       return [];
@@ -167,8 +135,10 @@ function resolvedIn(scope: Scope): Resolved[] {
   return resources;
 }
 
+const schemaOf: Readonly<Record<string, z.ZodMiniType>> = schemas;
+
 function faultsOf(id: string, type: string, properties: unknown): string[] {
-  const schema = schemas[type];
+  const schema = schemaOf[type];
   if (schema === undefined) return [`${id}: resources of type ${type} are not supported`];
   const parsed = z.safeParse(schema, properties);
   return parsed.success ? [] : [faults(id, parsed.error)];
@@ -186,7 +156,7 @@ function refuseDuplicateIds(resources: readonly Resolved[]): void {
   }
 }
 
-function readApi(restApis: readonly Named<typeof RestApi>[]): Api {
+function readApi(restApis: readonly Named<"AWS::ApiGateway::RestApi">[]): Api {
   const [api, ...others] = restApis;
   if (api === undefined || others.length > 0) throw new LocalError("the templates must have exactly one REST API");
   return readDefinition(api.id, api.Body);
@@ -217,8 +187,8 @@ function refuseUnknownMethods({ api, stages, usagePlans }: Pick<Stack, "api" | "
 
 function keysOf(
   plan: string,
-  memberships: readonly z.infer<typeof UsagePlanKey>[],
-  keys: readonly Named<typeof ApiKey>[],
+  memberships: readonly Named<"AWS::ApiGateway::UsagePlanKey">[],
+  keys: readonly Named<"AWS::ApiGateway::ApiKey">[],
 ): string[] {
   return memberships
     .filter(({ UsagePlanId }) => UsagePlanId === plan)
@@ -233,7 +203,7 @@ function keysOf(
  * Throws if an event source, a rule or the API names an alias that does not exist. In a deployment, Lambda would refuse each invocation
  * through such an alias.
  */
-function refuseUnknownQualifiers(aliases: readonly Named<typeof Alias>[], callers: object): void {
+function refuseUnknownQualifiers(aliases: readonly Named<"AWS::Lambda::Alias">[], callers: object): void {
   const known = new Set(aliases.map((alias) => `${nameOfArn(alias.FunctionName)}:${alias.Name}`));
   const called = JSON.stringify(callers).matchAll(/:function:([\w-]+:[\w$-]+)/g);
   const [unknown] = [...called].map(([, name = ""]) => name).filter((name) => !known.has(name));

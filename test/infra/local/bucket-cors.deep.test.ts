@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { corsHeaders, preflight } from "../../../infra/local/engines/cors.ts";
-import { Bucket } from "../../../infra/local/template/resources.ts";
+import { schemas } from "../../../infra/local/template/resources.ts";
 
 const bucketWith = (...CorsRules: object[]) => ({
-  ...z.parse(Bucket, CorsRules.length === 0 ? {} : { CorsConfiguration: { CorsRules } }),
+  ...z.parse(schemas["AWS::S3::Bucket"], CorsRules.length === 0 ? {} : { CorsConfiguration: { CorsRules } }),
   id: "Files",
   name: "files",
 });

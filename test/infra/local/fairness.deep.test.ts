@@ -15,7 +15,7 @@ import { FairQueue } from "../../../infra/local/sources/fair-queue.ts";
 import { startPoller } from "../../../infra/local/sources/poller.ts";
 import { queueDriver } from "../../../infra/local/sources/queue-driver.ts";
 import { queueUrl } from "../../../infra/local/template/names.ts";
-import { EventSourceMapping } from "../../../infra/local/template/resources.ts";
+import { schemas } from "../../../infra/local/template/resources.ts";
 
 const NAME = "Fair";
 const QUEUE = `arn:aws:sqs:us-east-1:000000000000:${NAME}`;
@@ -75,7 +75,7 @@ describe("the local queue", () => {
     };
     const driver = queueDriver({
       mapping: {
-        ...z.parse(EventSourceMapping, { EventSourceArn: QUEUE, FunctionName: "f", BatchSize: 1 }),
+        ...z.parse(schemas["AWS::Lambda::EventSourceMapping"], { EventSourceArn: QUEUE, FunctionName: "f", BatchSize: 1 }),
         id: "Mapping",
         name: "Mapping",
       },
@@ -124,7 +124,7 @@ describe("the local queue", () => {
     const counts: string[] = [];
     const EventSourceArn = QUEUE.replace(NAME, name);
     const FunctionResponseTypes = ["ReportBatchItemFailures"];
-    const mapping = z.parse(EventSourceMapping, {
+    const mapping = z.parse(schemas["AWS::Lambda::EventSourceMapping"], {
       EventSourceArn,
       FunctionName: "f",
       BatchSize: 1,
