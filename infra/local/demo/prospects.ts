@@ -7,7 +7,6 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Address } from "#shared/prospects/address.ts";
 import { addressFrom } from "#shared/prospects/address-input.ts";
 import { newAddressWrite } from "#shared/prospects/addresses.ts";
 import { type AgendaEntry, agendaAfter, agendaUntil, agendaWrites, upcomingFields } from "#shared/prospects/agenda.ts";
@@ -59,7 +58,9 @@ export async function demoRows(
   const facts: Fact[] = [];
   for (const [index, id] of prospectIds.entries()) {
     const prospect = await demoProspect(context, company, id, index, random);
-    if (prospect.address !== null) rows.push(addressRow(prospect, prospect.address));
+    if (prospect.address !== null) {
+      rows.push(...putsOf([newAddressWrite(company.id, prospect.address, prospect.createdAt, id)]));
+    }
     const notes = random() < 0.35 ? [await demoNote(context, company, prospect, random)] : [];
     rows.push(...notes.flatMap(noteRows));
     const appointments = random() < 0.08 ? [await demoAppointment(context, company, prospect, random)] : [];
@@ -156,12 +157,6 @@ function statusFor({ statuses }: DemoCompany, place: number): StoredStatus | und
     end += statusShares[value] ?? 0;
     return place < end;
   });
-}
-
-function addressRow({ companyId, createdAt, id }: StoredProspect, address: Address): Row {
-  const write = newAddressWrite(companyId, address, createdAt, id);
-  if (!("put" in write)) throw new Error("an address is written by a put");
-  return write.put;
 }
 
 const putsOf = (writes: readonly Write[]): Row[] => writes.flatMap((write) => ("put" in write ? [write.put] : []));
