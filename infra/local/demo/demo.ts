@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
-import { Permission, Role, type StoredUser } from "#shared/auth/user-schema.ts";
+import { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import { countingBegins } from "#shared/company-index/activity/log.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -15,7 +15,7 @@ import * as keys from "#shared/db/keys.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import type { StoredTag } from "#shared/reference/schema.ts";
+import { type StoredTag, Tag } from "#shared/reference/schema.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { newValueWrites } from "#shared/reference/values.ts";
 import { newTerritoryWrites, packed, type StoredTerritory } from "#shared/territories/territories.ts";
@@ -30,13 +30,7 @@ export interface DemoTarget {
   readonly DynamoDbEndpoint: string;
 }
 
-const DemoUser = z.object({
-  email: z.string(),
-  firstName: z.string(),
-  lastName: z.string(),
-  role: Role,
-  permissions: z.array(Permission),
-});
+const DemoUser = z.pick(StoredUser, { email: true, firstName: true, lastName: true, role: true, permissions: true });
 
 const Plans = z.array(
   z.object({
@@ -44,7 +38,7 @@ const Plans = z.array(
     city: z.enum(["denver", "phoenix"]),
     /** The first user is the owner. */
     users: z.array(DemoUser),
-    tags: z.array(z.object({ value: z.string(), color: z.string() })),
+    tags: z.array(z.omit(Tag, { id: true })),
   }),
 );
 const plans = z.parse(Plans, companies);
@@ -163,7 +157,7 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
       id: await context.ids.next(),
       companyId: company.id,
       name,
-      ...packed(ring.map(([lng, lat]) => [lng, lat])),
+      ...packed(ring.map((corner) => [at(corner, 0), at(corner, 1)])),
       totalProperties: 290 + 45 * index,
       assignedToUserId: company.repIds[index] ?? null,
       createdAt: now,
