@@ -109,7 +109,7 @@ const Settings = z.object({
 });
 
 export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv): LocalOptions {
-  const flags = readFlags(args);
+  const flags = optionsOf(args, FLAGS, usage);
   const parsed = z.safeParse(Settings, { ...env, seed: flags.seed });
   if (!parsed.success) throw firstFault(parsed.error, ["seed"]);
   const settings = parsed.data;
@@ -148,13 +148,6 @@ function throttlesOf(requestRate: number | undefined, companyRate: number | unde
   return { requests, company: companyThrottle(requests, companyRate) };
 }
 
-interface Flags {
-  readonly fresh: boolean;
-  readonly memory: boolean;
-  readonly webhooks: boolean;
-  readonly seed: string | undefined;
-}
-
 const usage = `npm start -- [options]
     --fresh      deletes the data of earlier runs first
     --memory     keeps nothing on disk
@@ -163,16 +156,12 @@ const usage = `npm start -- [options]
 docs/local.md lists the settings, which are environment variables
 exit code 0: stopped by a signal, 1: failed, 2: an unknown option`;
 
-function readFlags(args: readonly string[]): Flags {
-  const options = {
-    fresh: { type: "boolean", default: false },
-    memory: { type: "boolean", default: false },
-    seed: { type: "string" },
-    webhooks: { type: "boolean", default: false },
-  } as const;
-  const { fresh, memory, webhooks, seed } = optionsOf(args, options, usage);
-  return { fresh, memory, webhooks, seed };
-}
+const FLAGS = {
+  fresh: { type: "boolean", default: false },
+  memory: { type: "boolean", default: false },
+  seed: { type: "string" },
+  webhooks: { type: "boolean", default: false },
+} as const;
 
 /**
  * Creates the same templates as a deployment, but with settings for one machine. Also writes the bundles of the functions into `outDir`.
