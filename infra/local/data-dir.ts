@@ -19,14 +19,14 @@ import { codeOf, messageOf } from "../cli/command/error.ts";
 import { LocalError } from "./servers/error.ts";
 
 export interface DataDir {
-  /** The SQLite file of the tables. If it is undefined, the tables are in memory only. */
-  readonly database: string | undefined;
-  readonly queues: string | undefined;
-  readonly positions: string | undefined;
-  readonly signingKey: string | undefined;
+  /** The SQLite file of the tables. This path and the next five are undefined if the data is in memory only. */
+  readonly database?: string;
+  readonly queues?: string;
+  readonly positions?: string;
+  readonly signingKey?: string;
   /** The file with the keys of the local KMS server. If it is lost, stored secrets cannot be decrypted. */
-  readonly encryptionKeys: string | undefined;
-  readonly log: string | undefined;
+  readonly encryptionKeys?: string;
+  readonly log?: string;
   readonly assembly: string;
   /**
    * The directory in which V8 caches compiled code. It is null if the data is in memory. V8 finds cached code by the path of the bundle,
@@ -149,12 +149,6 @@ export function temporaryDir(): DataDir {
   refuseFullDisk("TMPDIR", tmpdir());
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-"));
   return {
-    database: undefined,
-    queues: undefined,
-    positions: undefined,
-    signingKey: undefined,
-    encryptionKeys: undefined,
-    log: undefined,
     assembly: path.join(directory, "assembly"),
     compileCache: null,
     worker: path.join(directory, "worker.mjs"),

@@ -28,9 +28,9 @@ export interface Engines {
 
 /** Where the servers store their data. If a place is undefined, the data is in memory only. */
 export interface Places {
-  readonly database: string | undefined;
-  readonly queues: string | undefined;
-  readonly encryptionKeys: string | undefined;
+  readonly database?: string;
+  readonly queues?: string;
+  readonly encryptionKeys?: string;
 }
 
 /**
