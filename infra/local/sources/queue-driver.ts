@@ -26,7 +26,7 @@ export interface QueueSource {
 
 const DEFAULT_BATCH_SIZE = 10;
 /** SQS's limits for one call: at most 10 messages, and at most 20 s of waiting. */
-const CALL_LIMIT = 10;
+export const CALL_LIMIT = 10;
 const WAIT_SECONDS = 20;
 /**
  * SQS's maximum visibility timeout. Messages are received with it, because they may wait in this process for longer than the queue's own
@@ -47,14 +47,11 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
    * has chosen, or moves to the dead-letter queue.
    */
   async function process(messages: Messages): Promise<void> {
-    for (const entries of inCalls(messages)) {
-      const Entries = entries.map((entry) => ({ ...entry, VisibilityTimeout: visibilitySeconds }));
-      await queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries }));
-    }
+    const visible = entriesOf(messages).map((entry) => ({ ...entry, VisibilityTimeout: visibilitySeconds }));
+    await queues.sqs.send(new ChangeMessageVisibilityBatchCommand({ QueueUrl, Entries: visible }));
     const failed = new Set(await failedOf(messages));
-    for (const Entries of inCalls(messages.filter((one) => !failed.has(one)))) {
-      await queues.sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
-    }
+    const Entries = entriesOf(messages.filter((one) => !failed.has(one)));
+    if (Entries.length > 0) await queues.sqs.send(new DeleteMessageBatchCommand({ QueueUrl, Entries }));
   }
 
   async function failedOf(messages: Messages): Promise<Messages> {
@@ -102,21 +99,11 @@ const idOf = ({ MessageId }: Message): string => String(MessageId);
 const groupOf = ({ MessageAttributes }: Message): string | undefined =>
   MessageAttributes?.[GROUP_ATTRIBUTE]?.StringValue;
 
-interface Entry {
-  readonly Id: string;
-  readonly ReceiptHandle: string | undefined;
-}
-
 /**
- * Yields the entries for batch calls to SQS. Such a call fails for a single entry only if the message no longer exists, so the callers
+ * Returns the entries for a batch call to SQS. Such a call fails for a single entry only if the message no longer exists, so the callers
  * ignore failed entries.
  */
-function* inCalls(messages: Messages): Generator<Entry[]> {
-  for (let from = 0; from < messages.length; from += CALL_LIMIT) {
-    const some = messages.slice(from, from + CALL_LIMIT);
-    yield some.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
-  }
-}
+const entriesOf = (messages: Messages) => messages.map(({ ReceiptHandle }, i) => ({ Id: String(i), ReceiptHandle }));
 
 const eventRecord = (message: Message, eventSourceARN: string): object => ({
   messageId: message.MessageId,

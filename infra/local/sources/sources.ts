@@ -11,7 +11,7 @@ import { isQueue, type Mapping, type Stack } from "../template/stack.ts";
 import { createFilter } from "./event-filter.ts";
 import { type RunningSource, startPoller } from "./poller.ts";
 import type { Positions } from "./positions.ts";
-import { queueDriver } from "./queue-driver.ts";
+import { CALL_LIMIT, queueDriver } from "./queue-driver.ts";
 import { startSchedules } from "./schedules.ts";
 import { StreamDriver } from "./stream-driver.ts";
 
@@ -88,11 +88,14 @@ function queueSource(mapping: Mapping, hosted: Hosted): RunningSource {
 
 /**
  * Throws if the event source of a queue has settings that only streams support, because CloudFormation refuses these settings too. Also
- * throws for a filter or a batching window, which the local service does not support for queues.
+ * throws for a filter or a batching window, which the local service does not support for queues. Without a batching window, Lambda accepts
+ * batches of at most 10 messages.
  */
 function refuseStreamSettings(mapping: Mapping): void {
   const { DestinationConfig, BisectBatchOnFunctionError, FilterCriteria, MaximumBatchingWindowInSeconds } = mapping;
-  if (DestinationConfig ?? FilterCriteria ?? (BisectBatchOnFunctionError || MaximumBatchingWindowInSeconds > 0)) {
+  const isLarge = mapping.BatchSize !== undefined && mapping.BatchSize > CALL_LIMIT;
+  const isUnsupported = BisectBatchOnFunctionError || MaximumBatchingWindowInSeconds > 0 || isLarge;
+  if (DestinationConfig ?? FilterCriteria ?? isUnsupported) {
     throw new LocalError(
       `${mapping.id}: the event source of a queue has settings for streams, or settings that are not supported locally`,
     );
