@@ -40,10 +40,6 @@ class ResponseStream extends Writable {
     this.destroy(new Error(reason));
   }
 
-  setContentType(type: string): void {
-    this.describe({ statusCode: 200, headers: { "Content-Type": type } });
-  }
-
   override _write(chunk: unknown, _encoding: BufferEncoding, done: () => void): void {
     this.#sendHead();
     this.#pulled = done;
