@@ -1,10 +1,10 @@
 /** Implements the filters of event sources, which choose the records that a function gets. */
 import * as z from "zod/mini";
 import { LocalError } from "../servers/error.ts";
+import type { Mapping } from "../template/stack.ts";
 
 type Matches = (value: unknown) => boolean;
 
-const Criteria = z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) });
 const Fields = z.record(z.string(), z.unknown());
 /** A type guard without zod, because a zod schema would copy each stream record with its old and new item. */
 const isFields = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -20,7 +20,7 @@ const Rule = z.union([
  * Creates the filter of an event source. A record passes the filter if at least one pattern matches it. Throws a LocalError if a pattern
  * has an operator that the local runtime does not support.
  */
-export function createFilter(id: string, criteria: z.infer<typeof Criteria> | undefined): Matches {
+export function createFilter(id: string, criteria: Mapping["FilterCriteria"]): Matches {
   if (criteria === undefined) return () => true;
   const patterns = criteria.Filters.map(({ Pattern }) => {
     const pattern: unknown = JSON.parse(Pattern);
