@@ -95,12 +95,8 @@ export function startPoller<Batch>(driver: Driver<Batch>, log: (text: string) =>
   };
 }
 
-async function idle(kicked: Promise<void>): Promise<void> {
-  const longest = Promise.withResolvers<void>();
-  const timer = setTimeout(longest.resolve, POLL_MS);
-  await Promise.all([Promise.race([kicked, longest.promise]), wait(POLL_GAP_MS)]);
-  clearTimeout(timer);
-}
+const idle = (kicked: Promise<void>): Promise<unknown> =>
+  Promise.all([Promise.race([kicked, wait(POLL_MS)]), wait(POLL_GAP_MS)]);
 
 const Report = z.nullish(
   z.looseObject({ batchItemFailures: z.nullish(z.array(z.object({ itemIdentifier: z.string() }))) }),
