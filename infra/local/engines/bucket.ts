@@ -46,7 +46,11 @@ function callOf({ method, url: target }: Request): Call {
   return { method, url, bucket, key: decodeURIComponent(path.join("/")) };
 }
 
-const isConditionalPut = ({ method, url }: Call): boolean => method === "PUT" && !url.searchParams.has("uploadId");
+/** A PUT with an upload id writes only a part of an object. */
+const isWholePut = ({ method, url }: Call): boolean => method === "PUT" && !url.searchParams.has("uploadId");
+
+const isNewObject = (call: Call): boolean =>
+  call.key !== "" && (isWholePut(call) || (call.method === "POST" && call.url.searchParams.has("uploadId")));
 
 export class BucketRules {
   /** The buckets whose notifications and CORS rules apply. */
@@ -78,7 +82,7 @@ export class BucketRules {
       if (fault !== undefined) return refuse(reply, 403, fault);
     });
     app.addHook("preHandler", async (request, reply) => {
-      if (request.url === "/" || !isConditionalPut(callOf(request))) return;
+      if (request.url === "/" || !isWholePut(callOf(request))) return;
       const checksum = request.headers["x-amz-checksum-sha256"];
       if (checksum !== undefined && checksum !== sha256(request.body)) return refuse(reply, 400, "BadDigest");
       if (request.headers["if-none-match"] !== "*") return;
@@ -139,12 +143,6 @@ function refusal(reply: Reply, status: number, code: string): string {
 }
 
 const refuse = (reply: Reply, status: number, code: string): unknown => reply.send(refusal(reply, status, code));
-
-function isNewObject({ method, url: { searchParams }, key }: Call): boolean {
-  if (key === "") return false;
-  if (method === "PUT") return !searchParams.has("uploadId");
-  return method === "POST" && searchParams.has("uploadId");
-}
 
 const created = (bucket: string, object: object): object => ({
   Records: [
