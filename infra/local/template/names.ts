@@ -36,26 +36,17 @@ export function reference(logicalId: string, resource: TemplateResource, sqsEndp
 /** Returns the value of `Fn::GetAtt` for an attribute. Returns undefined if the attribute is unknown. */
 export function attribute(logicalId: string, resource: TemplateResource, name: string): string | undefined {
   const own = physicalName(logicalId, resource);
-  switch (`${resource.Type}.${name}`) {
-    case "AWS::DynamoDB::Table.StreamArn":
-      return arn("dynamodb", `table/${own}/stream/local`);
-    case "AWS::SQS::Queue.Arn":
-      return queueArn(own);
-    case "AWS::SQS::Queue.QueueName":
-      return own;
-    case "AWS::KMS::Key.Arn":
-      return keyArn(own);
-    case "AWS::S3::Bucket.Arn":
-      return `arn:aws:s3:::${own}`;
-    case "AWS::Lambda::Version.Version":
-      return VERSION;
-    case "AWS::Lambda::Function.Arn":
-      return functionArn(own);
-    default:
-      // Only resources that the local service ignores (roles, log groups, alarms) reach this case. Nothing uses their ARNs, so any ARN is
-      // sufficient.
-      return name === "Arn" ? arn("local", own) : undefined;
-  }
+  const known: Readonly<Record<string, string>> = {
+    "AWS::DynamoDB::Table.StreamArn": arn("dynamodb", `table/${own}/stream/local`),
+    "AWS::SQS::Queue.Arn": queueArn(own),
+    "AWS::SQS::Queue.QueueName": own,
+    "AWS::KMS::Key.Arn": keyArn(own),
+    "AWS::S3::Bucket.Arn": `arn:aws:s3:::${own}`,
+    "AWS::Lambda::Version.Version": VERSION,
+    "AWS::Lambda::Function.Arn": functionArn(own),
+  };
+  // Nothing uses the ARNs of resources that the local service ignores (roles, log groups, alarms), so any ARN is sufficient.
+  return known[`${resource.Type}.${name}`] ?? (name === "Arn" ? arn("local", own) : undefined);
 }
 
 /** Converts an IAM pattern, in which `*` matches any text, to a regular expression. */
