@@ -2,13 +2,12 @@
  * Tests that a start changes nothing in a data directory whose data has another form or is not of this service, and that `--fresh` begins
  * anew.
  */
-import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { root } from "../../../infra/build/bundle.ts";
 import { openDataDir } from "../../../infra/local/data-dir.ts";
+import { run } from "./start-process.ts";
 
 let directory: string;
 beforeEach(() => {
@@ -33,10 +32,7 @@ const contents = (): [string, string][] =>
 test("npm start says so, ends with an exit code above 0, and changes nothing", () => {
   writeFileSync(join(directory, "complete"), "");
   const before = contents();
-  const env = { ...process.env, DATA_DIR: directory, PORT: "0" };
-  const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], {
-    ...{ cwd: root, env, encoding: "utf8" },
-  });
+  const { status, stdout, stderr } = run("infra/local/start.ts", [], { DATA_DIR: directory, PORT: "0" });
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr.trim()).toMatch(/DATA_DIR: \S+ contains data of another version, .*: begin anew with --fresh$/);
   expect(contents()).toEqual(before);

@@ -2,16 +2,16 @@
  * Tests that signals end `npm start -- --memory` with exit code 0, and that it leaves no files. Ctrl-C in a terminal signals npm and the
  * service at once, and npm forwards the signal to the service, so the service gets each signal twice.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeEach, expect, test } from "vitest";
+import { type Started, startByNpm } from "./start-process.ts";
 
-const root = resolve(import.meta.dirname, "../../..");
 const directory = mkdtempSync(join(tmpdir(), "canvassing-signals-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -21,31 +21,7 @@ beforeEach(() => {
   temporary = mkdtempSync(join(directory, "run-"));
 });
 
-interface Started {
-  readonly child: ChildProcess;
-  readonly url: Promise<string>;
-  readonly ended: Promise<unknown[]>;
-}
-
-/** Starts the service in a process group of its own, as a terminal does. */
-function npmStart(): Started {
-  const child = spawn("npm", ["start", "--silent", "--", "--memory"], {
-    cwd: root,
-    env: { ...process.env, PORT: "0", TMPDIR: temporary },
-    stdio: ["ignore", "pipe", "inherit"],
-    detached: true,
-  });
-  const ended = once(child, "exit");
-  let printed = "";
-  const url = new Promise<string>((ready) =>
-    child.stdout.on("data", (text: Buffer) => {
-      printed += text.toString();
-      const [, found] = /^ready (\S+)$/m.exec(printed) ?? [];
-      if (found !== undefined) ready(found);
-    }),
-  );
-  return { child, url, ended };
-}
+const npmStart = (): Started => startByNpm(["--memory"], { TMPDIR: temporary });
 
 /** Does what a terminal does at Ctrl-C: it signals each process of the group. */
 function interrupt({ child }: Started): void {
@@ -72,12 +48,12 @@ const left = (): string[] => readdirSync(temporary).filter((name) => name.starts
 
 test("Ctrl-C ends the running service with exit code 0, and no file is left", async () => {
   const started = npmStart();
-  const url = await started.url;
+  const url = await started.ready;
   expect((await fetch(`${url}/health`)).status).toBe(200);
   expect(left()).toHaveLength(1);
   const directories = inMemory(started);
   interrupt(started);
-  expect(await started.ended).toEqual([0, null]);
+  expect(await started.code).toBe(0);
   expect(left()).toEqual([]);
   expect(directories.filter((place) => existsSync(place))).toEqual([]);
 });
@@ -86,13 +62,13 @@ test("Ctrl-C during the start leaves no file", async () => {
   const started = npmStart();
   while (left().length === 0) await wait(5);
   interrupt(started);
-  expect(await started.ended).toEqual([0, null]);
+  expect(await started.code).toBe(0);
   expect(left()).toEqual([]);
 });
 
 test("a signal that is repeated until the service ends leaves no file", async () => {
   const started = npmStart();
-  const { hostname, port } = new URL(await started.url);
+  const { hostname, port } = new URL(await started.ready);
   const directories = inMemory(started);
   // The service waits some seconds for this unfinished request, so that it is still running when the signal is repeated.
   const unfinished = connect(Number(port), hostname);
@@ -100,7 +76,7 @@ test("a signal that is repeated until the service ends leaves no file", async ()
   await once(unfinished, "connect");
   unfinished.write("POST /api/prospects HTTP/1.1\r\nHost: local\r\nContent-Length: 10\r\n\r\n{");
   let isEnded = false;
-  void started.ended.then(() => {
+  void started.code.then(() => {
     isEnded = true;
   });
   while (!isEnded) {

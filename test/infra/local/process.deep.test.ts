@@ -1,9 +1,8 @@
 /** Tests that `npm start` and the commands refuse wrong settings and a port in use in one line of output, with exit code 1. */
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { root, run, start } from "./start-process.ts";
+import { run, start } from "./start-process.ts";
 
 test("a port in use leads to one line of output and exit code 1", async () => {
   const taken = createServer().listen(0, "127.0.0.1");
@@ -16,16 +15,18 @@ test("a port in use leads to one line of output and exit code 1", async () => {
   taken.close();
 });
 
-test("a data directory in a file leads to one line of output and exit code 1", () => {
-  const place = "package.json/data";
-  const env = { ...process.env, PORT: "0", DATA_DIR: place };
+test.each([
+  ["a data directory in a file", { DATA_DIR: "package.json/data" }],
+  ["a data directory in which nothing can be created", { DATA_DIR: "/proc/data" }],
+])("%s leads to one line of output and exit code 1", async (_, env) => {
+  const { child, code, output } = start([], env);
   // A process that hangs at the start would also ignore SIGTERM, because it does not return to the event loop. It is therefore ended with
   // SIGKILL.
-  const options = { cwd: root, encoding: "utf8", env, timeout: 120_000, killSignal: "SIGKILL" } as const;
-  const { status, stderr } = spawnSync(process.execPath, ["infra/local/start.ts"], options);
-  expect(stderr).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\): set it to another one\n$/);
-  expect(stderr).toContain(place);
-  expect(status).toBe(1);
+  const hanging = setTimeout(() => child.kill("SIGKILL"), 120_000);
+  expect(await code).toBe(1);
+  clearTimeout(hanging);
+  expect(output()).toMatch(/^DATA_DIR: \S+ cannot be used as a directory \(E[A-Z]+\): set it to another one\n$/);
+  expect(output()).toContain(env.DATA_DIR);
 });
 
 test("the token command fails with one line after its target", () => {

@@ -147,9 +147,3 @@ test("CORS allows a configured origin, the commands find the service by HOST and
   expect(await code).toBe(1);
   expect(output()).toContain("the DynamoDB server ended by itself");
 });
-
-test("a data directory in which nothing can be created is refused in one line", async () => {
-  const { code, output } = start([], { DATA_DIR: "/proc/data" });
-  expect(await code).toBe(1);
-  expect(output()).toMatch(/^DATA_DIR: \/proc\/data cannot be used as a directory .*\n$/);
-});

@@ -13,18 +13,30 @@ export const directory = mkdtempSync(path.join(tmpdir(), "canvassing-process-"))
 
 export interface Started {
   readonly child: ChildProcess;
+  /** Returns what the process has written to standard output and standard error. */
   output(): string;
+  /** Returns what it has written to standard error. */
+  complaints(): string;
   /** Resolves with the URL in the ready line. If the process ends before it prints this line, it rejects with the output of the process. */
   readonly ready: Promise<string>;
   readonly code: Promise<number | null>;
 }
 
-export function start(args: readonly string[], env: Record<string, string> = {}): Started {
-  const child = spawn(process.execPath, ["infra/local/start.ts", ...args], {
-    cwd: root,
-    env: { ...process.env, PORT: "0", DATA_DIR: directory, ...env },
-  });
+const optionsWith = (env: Record<string, string>) => ({
+  cwd: root,
+  env: { ...process.env, PORT: "0", DATA_DIR: directory, ...env },
+});
+
+export const start = (args: readonly string[], env: Record<string, string> = {}): Started =>
+  watched(spawn(process.execPath, ["infra/local/start.ts", ...args], optionsWith(env)));
+
+/** Starts the service by npm in a process group of its own, as a terminal does. */
+export const startByNpm = (args: readonly string[], env: Record<string, string>): Started =>
+  watched(spawn("npm", ["start", "--silent", "--", ...args], { ...optionsWith(env), detached: true }));
+
+function watched(child: ChildProcess): Started {
   let output = "";
+  let complaints = "";
   const code = once(child, "exit").then(([exitCode]: (number | null)[]) => exitCode ?? null);
   const ready = new Promise<string>((resolve, reject) => {
     const hear = (text: Buffer): void => {
@@ -33,11 +45,13 @@ export function start(args: readonly string[], env: Record<string, string> = {})
       if (url !== undefined) resolve(url);
     };
     child.stdout?.on("data", hear);
-    child.stderr?.on("data", hear);
+    child.stderr?.on("data", hear).on("data", (text: Buffer) => {
+      complaints += text.toString();
+    });
     child.once("exit", () => reject(new Error(output)));
   });
   ready.catch(() => undefined);
-  return { child, output: () => output, ready, code };
+  return { child, output: () => output, complaints: () => complaints, ready, code };
 }
 
 export const run = (file: string, args: readonly string[], env: Record<string, string>) =>

@@ -2,30 +2,27 @@
  * Tests `npm start` on a machine that lacks something: a cache that can be written, free space, or the right version of Node.js. Either the
  * service works, or one sentence says what the user should do.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, expect, test } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { refuseFullDisk } from "../../../infra/local/data-dir.ts";
 import { unwritable } from "../../../infra/local/servers/error.ts";
+import { type Started, start } from "./start-process.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-unwritable-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Starts the service and ends it when it is ready. Returns its output. */
-async function startedWith(env: Record<string, string>): Promise<{ printed: string; complaints: string }> {
-  const child = spawn(process.execPath, ["infra/local/start.ts"], {
-    cwd: root,
-    env: { ...process.env, PORT: "0", ...env },
-  });
-  child.stdout.on("data", (part: Buffer) => {
-    if (/^ready /m.test(part.toString())) child.kill("SIGTERM");
-  });
-  const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { printed, complaints };
+/** Starts the service and ends it when it is ready. */
+async function startedWith(env: Record<string, string>): Promise<Started> {
+  const started = start([], env);
+  await started.ready;
+  started.child.kill("SIGTERM");
+  await once(started.child, "close");
+  return started;
 }
 
 test("with a cache that cannot be written, the service builds in DATA_DIR, and the next start finds the build there", async () => {
@@ -34,16 +31,14 @@ test("with a cache that cannot be written, the service builds in DATA_DIR, and t
   const data = join(directory, "data");
   const env = { CI_CACHES: join(file, "caches"), DATA_DIR: data };
   const first = await startedWith(env);
-  expect(first.complaints).toBe(
+  expect(first.complaints()).toBe(
     `${env.CI_CACHES} cannot be written (ENOTDIR), so this start builds in ${join(data, "caches")}\n`,
   );
-  expect(first.printed).toMatch(/^built the functions in /m);
-  expect(first.printed).toMatch(/^ready http/m);
+  expect(first.output()).toMatch(/^built the functions in /m);
   expect(readdirSync(join(data, "caches")).sort()).toEqual(["bundles", "templates"]);
   const second = await startedWith(env);
-  expect(second.complaints).toBe("");
-  expect(second.printed).toMatch(/^copied the functions in /m);
-  expect(second.printed).toMatch(/^ready http/m);
+  expect(second.complaints()).toBe("");
+  expect(second.output()).toMatch(/^copied the functions in /m);
 });
 
 test("a full disk leads to one sentence", () => {
