@@ -35,8 +35,6 @@ describe("Lambda's line", () => {
 
 describe("the service's log", () => {
   const own = { ...console };
-  const format = process.env.AWS_LAMBDA_LOG_FORMAT;
-  const level = process.env.LOG_LEVEL;
   let lines: string[];
   let errors: string[];
   let output: string[];
@@ -49,15 +47,12 @@ describe("the service's log", () => {
   });
   afterEach(() => {
     vi.restoreAllMocks();
+    vi.unstubAllEnvs();
     Object.assign(console, own);
-    process.env.AWS_LAMBDA_LOG_FORMAT = format;
-    process.env.LOG_LEVEL = level;
-    if (format === undefined) delete process.env.AWS_LAMBDA_LOG_FORMAT;
-    if (level === undefined) delete process.env.LOG_LEVEL;
   });
 
   function onLambda(least: Parameters<typeof replaceConsole>[0]): void {
-    process.env.AWS_LAMBDA_LOG_FORMAT = "JSON";
+    vi.stubEnv("AWS_LAMBDA_LOG_FORMAT", "JSON");
     replaceConsole(
       least,
       () => "id",
@@ -87,7 +82,7 @@ describe("the service's log", () => {
   });
 
   test("writes the same line to standard error outside Lambda, because standard output is for the output of commands", () => {
-    process.env.LOG_LEVEL = "info";
+    vi.stubEnv("LOG_LEVEL", "info");
     log.info("said", { n: 1 });
     expect(output).toEqual([]);
     expect(errors.map((text) => JSON.parse(text))).toMatchObject([{ level: "INFO", message: { event: "said", n: 1 } }]);
