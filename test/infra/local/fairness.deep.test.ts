@@ -14,11 +14,14 @@ import { depthOf, type QueueServer, startQueues } from "../../../infra/local/eng
 import { FairQueue } from "../../../infra/local/sources/fair-queue.ts";
 import { startPoller } from "../../../infra/local/sources/poller.ts";
 import { queueDriver } from "../../../infra/local/sources/queue-driver.ts";
-import { queueUrl } from "../../../infra/local/template/names.ts";
+import { queueArn, queueUrl } from "../../../infra/local/template/names.ts";
 import { schemas } from "../../../infra/local/template/resources.ts";
 
 const NAME = "Fair";
-const QUEUE = `arn:aws:sqs:us-east-1:000000000000:${NAME}`;
+const mappingOf = (name: string, more: object = {}) => {
+  const settings = { EventSourceArn: queueArn(name), FunctionName: "f", BatchSize: 1, ...more };
+  return { ...z.parse(schemas["AWS::Lambda::EventSourceMapping"], settings), id: name, name };
+};
 const Event = z.object({
   Records: z.array(
     z.object({
@@ -74,11 +77,7 @@ describe("the local queue", () => {
       for (const go of open.splice(0)) go();
     };
     const driver = queueDriver({
-      mapping: {
-        ...z.parse(schemas["AWS::Lambda::EventSourceMapping"], { EventSourceArn: QUEUE, FunctionName: "f", BatchSize: 1 }),
-        id: "Mapping",
-        name: "Mapping",
-      },
+      mapping: mappingOf(NAME),
       target: {
         async invoke(event) {
           for (const { body, attributes } of z.parse(Event, event).Records) {
@@ -122,16 +121,8 @@ describe("the local queue", () => {
     const VisibilityTimeout = "43200";
     await queues.sqs.send(new CreateQueueCommand({ QueueName: name, Attributes: { VisibilityTimeout } }));
     const counts: string[] = [];
-    const EventSourceArn = QUEUE.replace(NAME, name);
-    const FunctionResponseTypes = ["ReportBatchItemFailures"];
-    const mapping = z.parse(schemas["AWS::Lambda::EventSourceMapping"], {
-      EventSourceArn,
-      FunctionName: "f",
-      BatchSize: 1,
-      FunctionResponseTypes,
-    });
     const driver = queueDriver({
-      mapping: { ...mapping, id: "Chosen", name: "Chosen" },
+      mapping: mappingOf(name, { FunctionResponseTypes: ["ReportBatchItemFailures"] }),
       target: {
         async invoke(event) {
           const [record] = z.parse(Event, event).Records;
