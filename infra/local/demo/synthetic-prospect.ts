@@ -1,7 +1,7 @@
 /** Builds the rows of invented prospects and notes, for the demo companies and the benchmarks. */
-import { nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
+import { newProspect } from "#shared/prospects/write.ts";
 import type { StoredStatus } from "#shared/reference/schema.ts";
 
 export interface SyntheticCompany {
@@ -12,47 +12,24 @@ export interface SyntheticCompany {
   readonly tagIds: readonly number[];
 }
 
-type ChosenFields =
-  | "id"
-  | "name"
-  | "phoneNumber"
-  | "secondaryPhoneNumber"
-  | "emailAddress"
-  | "lat"
-  | "lng"
-  | "address"
-  | "assignedToUserId"
-  | "tagIds"
-  | "createdAt"
-  | "importId";
+type Given = Omit<Parameters<typeof newProspect>[2], "statusId" | "sourceId" | "customFieldData">;
 
-export interface Chosen extends Pick<StoredProspect, ChosenFields> {
+export interface Chosen extends Given {
   readonly source: string;
+  readonly createdAt: string;
   readonly status: StoredStatus | undefined;
   readonly changeId: number;
 }
 
-/** Returns a prospect's row with the fields that an import would write. */
-export function syntheticProspect({ id: companyId, ownerId }: SyntheticCompany, chosen: Chosen): StoredProspect {
-  const { status, changeId, ...fields } = chosen;
-  const { source, createdAt, assignedToUserId } = fields;
-  const change = { id: changeId, changedBy: ownerId, source, createdAt, version: 1 };
-  return {
-    type: "prospect",
-    companyId,
-    ...fields,
-    statusId: status?.id ?? null,
-    lastStatusChange: status === undefined ? null : { ...change, status: statusSummary(status), previousStatus: null },
-    assignedByUserId: assignedToUserId === null ? null : ownerId,
-    ...nothingUpcoming,
-    sourceId: null,
-    sourceCreatedAt: null,
-    customFieldData: null,
-    updatedAt: createdAt,
-    createdBy: ownerId,
-    updatedBy: ownerId,
-    version: 1,
-  };
+/** Returns a prospect's row with the fields that an import of the owner would write. */
+export function syntheticProspect({ id: companyId, ownerId: userId }: SyntheticCompany, chosen: Chosen): StoredProspect {
+  const { status, changeId, createdAt, ...given } = chosen;
+  const owner = { companyId, userId, role: "owner", permissions: [] } as const;
+  const fields = { ...given, statusId: status?.id ?? null, sourceId: null, customFieldData: null };
+  const prospect = newProspect(owner, createdAt, fields);
+  if (status === undefined) return prospect;
+  const change = { id: changeId, changedBy: userId, source: given.source, createdAt, version: 1 };
+  return { ...prospect, lastStatusChange: { ...change, status: statusSummary(status), previousStatus: null } };
 }
 
 export const syntheticNote = (
