@@ -8,19 +8,12 @@ import { openTable } from "#shared/db/table.ts";
 import { messageOf } from "../cli/command/error.ts";
 import { createEdge, type Edge } from "../edge/local-edge.ts";
 import { CONTROL_PREFIX, type Control, describeStack, ISSUER_PATH, type Outputs, serveControl } from "./control.ts";
-import { type DataDir, openDataDir, openLog, temporaryDir } from "./data-dir.ts";
+import { openDataDir, openLog, temporaryDir } from "./data-dir.ts";
 import { demoStreets } from "./demo/streets.ts";
 import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
 import { createStorage, depths, type Engines, serveKeys, startEngines } from "./engines/engines.ts";
-import {
-  AUDIENCE,
-  type Claims,
-  createIdentity,
-  type Identity,
-  type SigningKey,
-  subjectOf,
-} from "./engines/identity.ts";
+import { AUDIENCE, type Claims, createIdentity, type SigningKey, subjectOf } from "./engines/identity.ts";
 import { fileRights } from "./engines/policies.ts";
 import type { Depth } from "./engines/queues.ts";
 import { createSignIn } from "./engines/sign-in.ts";
@@ -35,7 +28,7 @@ import { createFunctions } from "./runtime/functions.ts";
 import { warmEnvironments } from "./runtime/warm.ts";
 import { documentsAt } from "./servers/clients.ts";
 import { LocalError } from "./servers/error.ts";
-import { bind, type Listener } from "./servers/listener.ts";
+import { bind } from "./servers/listener.ts";
 import type { RunningSource } from "./sources/poller.ts";
 import { openPositions } from "./sources/positions.ts";
 import { startSources } from "./sources/sources.ts";
@@ -88,20 +81,10 @@ export async function startLocal(options: LocalOptions): Promise<LocalService> {
 /** Adds a step that stops what was just started. The last added step runs first. */
 type Undo = (step: () => unknown) => void;
 
-interface Parts {
-  readonly options: LocalOptions;
-  readonly listener: Listener;
-  readonly dir: DataDir;
-  readonly identity: Identity;
-  readonly engines: Engines;
-  readonly stack: Stack;
-  readonly outputs: Outputs;
-  readonly isNew: boolean;
-  readonly guard: RightsGuard | undefined;
-}
+type Parts = Awaited<ReturnType<typeof prepare>>;
 
 /** Starts the engines, builds the functions, and loads the demo data. */
-async function prepare(options: LocalOptions, undo: Undo): Promise<Parts> {
+async function prepare(options: LocalOptions, undo: Undo) {
   // Check the DynamoDB server first. Otherwise a user would see that it is missing only after the functions are built, which takes seconds.
   if (options.dynamoDbEndpoint === undefined) serverBinary();
   else await connectDynamoDb(options.dynamoDbEndpoint);
