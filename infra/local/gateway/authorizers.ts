@@ -11,8 +11,6 @@ import { nameOfArn, patternOf } from "../template/names.ts";
 import type { GatewayError } from "./answers.ts";
 import { headerValues, type RawRequest } from "./request.ts";
 
-export type Authorizers = ReturnType<typeof createAuthorizers>;
-
 export function createAuthorizers(api: Api, functions: ReadonlyMap<string, LocalFunction>) {
   const byName = new Map<string, Authorizer>();
   for (const [name, spec] of api.authorizers) {

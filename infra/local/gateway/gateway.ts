@@ -9,7 +9,7 @@ import { InvocationError, type ResponseSink } from "../runtime/environment.ts";
 import type { LocalFunction } from "../runtime/function.ts";
 import { LocalError } from "../servers/error.ts";
 import { NO_USAGE } from "../servers/listener.ts";
-import type { Api, ApiMethod } from "../template/api-definition.ts";
+import type { ApiMethod } from "../template/api-definition.ts";
 import type { Stack } from "../template/stack.ts";
 import {
   type Answer,
@@ -19,11 +19,11 @@ import {
   gatewayErrors,
   preflightAnswer,
 } from "./answers.ts";
-import { type Authorizers, createAuthorizers, Denied, functionAt } from "./authorizers.ts";
+import { createAuthorizers, Denied, functionAt } from "./authorizers.ts";
 import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, type RawRequest, readBody, readRequest, unreadableParameter } from "./request.ts";
-import { createRouter, type Router } from "./router.ts";
-import { createKeyThrottle, createThrottle, type KeyThrottle, type Throttle } from "./throttle.ts";
+import { createRouter } from "./router.ts";
+import { createKeyThrottle, createThrottle } from "./throttle.ts";
 
 export interface Gateway {
   /** Sends a response or closes the connection. Never rejects. */
@@ -44,23 +44,12 @@ type Preflight = ReturnType<typeof preflightAnswer>;
 
 /** @param apiHeaders returns the headers with which the gateway processes a request, as CloudFront's edge function does in a deployment */
 export function createGateway(
-  { api, stages, usagePlans }: Stack,
+  stack: Stack,
   functions: ReadonlyMap<string, LocalFunction>,
   apiHeaders: (request: RawRequest) => RawRequest["headers"] = ({ headers }) => headers,
 ): Gateway {
-  const [stage] = stages;
-  const authorizers = createAuthorizers(api, functions);
-  const setup: Setup = {
-    api,
-    apiHeaders,
-    router: createRouter(api),
-    throttle: createThrottle(stage?.MethodSettings ?? []),
-    keyThrottle: createKeyThrottle(usagePlans),
-    authorizers,
-    integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
-    stage: stage?.StageName ?? "local",
-    stageVariables: stage?.Variables ?? {},
-  };
+  const { api } = stack;
+  const setup = { ...stepsOf(stack, functions), apiHeaders };
   const errors = gatewayErrors(api);
   const answered = (answer: Answer | GatewayError | Denied, requestId: string, encodings: string | undefined) => {
     if (answer instanceof Denied) return errors("ACCESS_DENIED", requestId, answer.context);
@@ -85,7 +74,24 @@ export function createGateway(
       }
     },
     refuse: (error, socket) => refuse(error, socket, errors),
-    flushAuthorizers: () => authorizers.flush(),
+    flushAuthorizers: () => setup.authorizers.flush(),
+  };
+}
+
+/** Returns what the steps of a request use. */
+function stepsOf({ api, stages: [stage], usagePlans }: Stack, functions: ReadonlyMap<string, LocalFunction>) {
+  return {
+    router: createRouter(api),
+    throttle: createThrottle(stage?.MethodSettings ?? []),
+    keyThrottle: createKeyThrottle(usagePlans),
+    authorizers: createAuthorizers(api, functions),
+    integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
+    /** The fields of each call that depend only on the templates. */
+    constants: {
+      stage: stage?.StageName ?? "local",
+      stageVariables: stage?.Variables ?? {},
+      binaryMediaTypes: api.binaryMediaTypes,
+    },
   };
 }
 
@@ -97,21 +103,13 @@ function naming(parameter: string | undefined, answer: Answer): Answer {
   return { ...answer, body: String(answer.body).replace('"errors":[]', () => `"errors":${JSON.stringify([fault])}`) };
 }
 
-interface Setup {
-  readonly api: Api;
+interface Setup extends ReturnType<typeof stepsOf> {
   readonly apiHeaders: (request: RawRequest) => RawRequest["headers"];
-  readonly router: Router;
-  readonly throttle: Throttle;
-  readonly keyThrottle: KeyThrottle;
-  readonly authorizers: Authorizers;
-  readonly integrations: ReadonlyMap<ApiMethod, Lambda | Preflight>;
-  readonly stage: string;
-  readonly stageVariables: Readonly<Record<string, string>>;
 }
 
 /** Returns the response to a request. Returns undefined if the response was streamed, because it is then already sent. */
 async function answerTo(
-  { api, apiHeaders, router, throttle, keyThrottle, authorizers, integrations, stage, stageVariables }: Setup,
+  { apiHeaders, router, throttle, keyThrottle, authorizers, integrations, constants }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
@@ -124,7 +122,7 @@ async function answerTo(
   const raw = { ...received, headers: apiHeaders(received) };
   const match = router(raw.verb, raw.segments);
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
-  const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(stage, raw));
+  const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(constants.stage, raw));
   if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
   // Check the throttle of the API key before the throttle of the stage. A request that the API key's throttle refuses must not use a token
   // of the stage's throttle.
@@ -139,18 +137,7 @@ async function answerTo(
   if (integration === undefined) throw new Error(`${match.method.name} has no integration`);
   if (typeof integration === "function") return integration(header(raw, "content-type"), requestId);
   const sourceIp = request.socket.remoteAddress ?? "127.0.0.1";
-  const { binaryMediaTypes } = api;
-  const call = {
-    request: raw,
-    match,
-    body,
-    requestId,
-    sourceIp,
-    stage,
-    stageVariables,
-    binaryMediaTypes,
-    authorizer: authorized?.context,
-  };
+  const call = { ...constants, request: raw, match, body, requestId, sourceIp, authorizer: authorized?.context };
   return integration.streamed ? stream(integration, call, response) : invoke(integration, call);
 }
 
