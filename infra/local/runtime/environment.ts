@@ -152,10 +152,8 @@ function startWorker({ worker, data, variables, onOutput }: ThreadOptions): Thre
   return thread;
 }
 
-interface Running {
+interface Running extends PromiseWithResolvers<string> {
   readonly sink: ResponseSink | undefined;
-  settle(payload: string): void;
-  fail(error: InvocationError): void;
 }
 
 export class Environment {
@@ -198,13 +196,13 @@ export class Environment {
   }
 
   #run(sink: ResponseSink | undefined, deadline: number, timeoutMs: number): Promise<string> {
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const running = { sink, ...Promise.withResolvers<string>() };
     const timer = setTimeout(
       () => this.#die("Sandbox.Timedout", `Task timed out after ${(timeoutMs / 1000).toFixed(2)} seconds`),
       deadline - Date.now(),
     );
-    this.#running = { sink, settle: resolve, fail: reject };
-    return promise.finally(() => clearTimeout(timer));
+    this.#running = running;
+    return running.promise.finally(() => clearTimeout(timer));
   }
 
   #onMessage(message: FromWorker): void {
@@ -227,8 +225,8 @@ export class Environment {
       );
     } else {
       this.#running = undefined;
-      if (message.type === "failed") running.fail(new InvocationError(message.failure));
-      else running.settle(message.type === "done" ? message.payload : "");
+      if (message.type === "failed") running.reject(new InvocationError(message.failure));
+      else running.resolve(message.type === "done" ? message.payload : "");
     }
   }
 
@@ -239,7 +237,7 @@ export class Environment {
     this.alive = false;
     const running = this.#running;
     this.#running = undefined;
-    running?.fail(new InvocationError({ errorType, errorMessage }));
+    running?.reject(new InvocationError({ errorType, errorMessage }));
     void this.#thread.terminate();
   }
 }

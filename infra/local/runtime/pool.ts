@@ -26,11 +26,6 @@ export interface FunctionHost {
 const stopping = (): InvocationError =>
   new InvocationError({ errorType: "ServiceException", errorMessage: "the service is stopping" });
 
-interface Waiting {
-  resolve(environment: Environment): void;
-  reject(error: unknown): void;
-}
-
 /** The environments of one function. Waiting invocations get free environments in the order of their arrival. */
 export class Pool {
   readonly #spec: FunctionSpec;
@@ -38,7 +33,7 @@ export class Pool {
   readonly #host: FunctionHost;
   readonly #all = new Set<Environment>();
   readonly #idle: Environment[] = [];
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: PromiseWithResolvers<Environment>[] = [];
   #starting = 0;
   #stopped = false;
 
@@ -56,10 +51,10 @@ export class Pool {
       if (environment.alive) return Promise.resolve(environment);
       this.#all.delete(environment);
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Environment>();
-    this.#waiting.push({ resolve, reject });
+    const waiting = Promise.withResolvers<Environment>();
+    this.#waiting.push(waiting);
     this.#startIfNeeded();
-    return promise;
+    return waiting.promise;
   }
 
   giveBack(environment: Environment): void {
