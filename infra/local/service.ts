@@ -12,12 +12,12 @@ import { openDataDir, openLog, temporaryDir } from "./data-dir.ts";
 import { demoStreets } from "./demo/streets.ts";
 import { demoRoles } from "./demo/users.ts";
 import { connectDynamoDb, serverBinary } from "./engines/dynamodb.ts";
-import { createStorage, depths, type Engines, serveKeys, startEngines } from "./engines/engines.ts";
+import { createStorage, depths, serveKeys, startEngines } from "./engines/engines.ts";
 import { AUDIENCE, type Claims, createIdentity, type SigningKey, subjectOf } from "./engines/identity.ts";
 import { fileRights } from "./engines/policies.ts";
 import type { Depth } from "./engines/queues.ts";
 import { createSignIn } from "./engines/sign-in.ts";
-import { guardRights, type RightsGuard, type Uses } from "./engines/table-guard.ts";
+import { guardRights, type Uses } from "./engines/table-guard.ts";
 import { ensureStream } from "./engines/tables.ts";
 import { createGateway, type Gateway } from "./gateway/gateway.ts";
 import { originForm } from "./gateway/request.ts";
@@ -32,7 +32,7 @@ import { bind } from "./servers/listener.ts";
 import type { RunningSource } from "./sources/poller.ts";
 import { openPositions } from "./sources/positions.ts";
 import { startSources } from "./sources/sources.ts";
-import { readStack, type Stack } from "./template/stack.ts";
+import { readStack } from "./template/stack.ts";
 
 export interface LocalService {
   readonly url: string;
@@ -104,18 +104,12 @@ async function prepare(options: LocalOptions, undo: Undo) {
   const outputs = describeStack(stack, engines, { ApiUrl: listener.url, Issuer: identity.issuer, Audience: AUDIENCE });
   await loadData(outputs, isNew, options);
   for (const table of stack.tables) await ensureStream(engines.dynamoDb, table);
-  const guard = options.enforceRights === true ? await enforceRights(engines, stack, templates) : undefined;
+  const { functions } = stack;
+  const isGuarded = options.enforceRights === true;
+  if (isGuarded) engines.queues.bucket.rights = fileRights(templates, functions);
+  const guard = isGuarded ? await guardRights(engines.dynamoDbEndpoint, templates, functions) : undefined;
   undo(() => guard?.stop());
   return { options, listener, dir, identity, engines, stack, outputs, isNew, guard };
-}
-
-function enforceRights(
-  { queues, dynamoDbEndpoint }: Engines,
-  { functions }: Stack,
-  templates: readonly unknown[],
-): Promise<RightsGuard> {
-  queues.bucket.rights = fileRights(templates, functions);
-  return guardRights(dynamoDbEndpoint, templates, functions);
 }
 
 /** Starts the functions and their event sources, and serves requests. */
