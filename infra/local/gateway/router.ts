@@ -9,16 +9,14 @@ export interface Match {
 }
 
 /**
- * Finds a method. `segments` are the decoded segments of the path. API Gateway first chooses the resource by the path alone. If this
- * resource lacks the HTTP method, the result is undefined.
+ * Returns a function that finds the method for the decoded segments of a path. API Gateway first chooses the resource by the path alone. If
+ * this resource lacks the HTTP method, the result is undefined.
  */
-export type Router = (verb: string, segments: readonly string[]) => Match | undefined;
-
-export function createRouter({ methods }: Api): Router {
+export function createRouter({ methods }: Api) {
   const resources = [...Map.groupBy(methods, ({ path }) => path)]
     .map(([path, own]) => ({ path, parts: partsOf(path), byVerb: new Map(own.map((method) => [method.verb, method])) }))
     .toSorted((a, b) => (kindsOf(a.parts) < kindsOf(b.parts) ? -1 : 1));
-  return (verb, segments) => {
+  return (verb: string, segments: readonly string[]): Match | undefined => {
     const found = resources.find(({ parts }) => matches(parts, segments));
     const method = found?.byVerb.get(verb) ?? (ANY.includes(verb) ? found?.byVerb.get("ANY") : undefined);
     if (found === undefined || method === undefined) return undefined;

@@ -4,12 +4,10 @@ import type { Stack, UsagePlanOfKeys } from "../template/stack.ts";
 
 type Settings = Stack["stages"][number]["MethodSettings"];
 
-export type Throttle = (path: string, verb: string) => boolean;
-
 /**
  * Creates the throttle of the stage. Each method with separate settings has its own token bucket. All other methods share one token bucket.
  */
-export function createThrottle(settings: Settings, now: () => number = Date.now): Throttle {
+export function createThrottle(settings: Settings, now: () => number = Date.now) {
   const buckets = new Map(
     settings.map(({ HttpMethod, ResourcePath, ThrottlingRateLimit: RateLimit, ThrottlingBurstLimit: BurstLimit }) => [
       `${HttpMethod} ${ResourcePath}`,
@@ -17,25 +15,18 @@ export function createThrottle(settings: Settings, now: () => number = Date.now)
     ]),
   );
   const common = buckets.get("* /*") ?? (() => true);
-  return (path, verb) => (buckets.get(methodSetting(path, verb)) ?? common)();
+  return (path: string, verb: string): boolean => (buckets.get(methodSetting(path, verb)) ?? common)();
 }
-
-/** Decides whether a request with this API key may pass. `unknown` means that the key is in no usage plan. */
-export type KeyThrottle = (
-  apiKey: string | undefined,
-  path: string,
-  verb: string,
-) => "passes" | "throttled" | "unknown";
 
 /**
  * Creates the throttles of the usage plans. Each API key has one token bucket for all methods, and a further bucket for each method that
- * has a separate throttle.
+ * has a separate throttle. `unknown` means that the key of a request is in no usage plan.
  */
-export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now): KeyThrottle {
+export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now) {
   const byKey = new Map(
     plans.flatMap(({ keys, Throttle, ApiStages }) => keys.map((key) => [key, bucketsOf(Throttle, ApiStages, now)])),
   );
-  return (apiKey, path, verb) => {
+  return (apiKey: string | undefined, path: string, verb: string): "passes" | "throttled" | "unknown" => {
     const buckets = byKey.get(apiKey ?? "");
     if (buckets === undefined) return "unknown";
     // Check the bucket of the method first. A request that it refuses must not use a token of the bucket for all methods.
