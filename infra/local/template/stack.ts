@@ -46,12 +46,17 @@ export type UsagePlanOfKeys = Named<"AWS::ApiGateway::UsagePlan"> & { readonly k
  * @param assets the directory to which asset paths are relative
  */
 export function readStack(sources: readonly unknown[], sqsEndpoint: string, assets: string): Stack {
-  const resources: Resolved[] = [];
+  const resources = new Map<string, Resolved>();
   const exported = new Map<string, unknown>();
   let outputs: Stack["outputs"] = {};
   for (const source of sources) {
     const scope = { template: parseTemplate(source), sqsEndpoint, exported };
-    resources.push(...resolvedIn(scope));
+    for (const resource of resolvedIn(scope)) {
+      const { id } = resource;
+      // AWS allows this in different templates. The local service does not, because it uses logical ids as names.
+      if (resources.has(id)) throw new LocalError(`${id}: two templates have a resource of this logical id`);
+      resources.set(id, resource);
+    }
     const resolved = outputsIn(scope);
     outputs = Object.fromEntries(resolved.map(({ id, value }) => [id, value]));
     for (const { exportName, value } of resolved) {
@@ -60,9 +65,8 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
       exported.set(exportName, value);
     }
   }
-  refuseDuplicateIds(resources);
   const of = <S extends z.ZodMiniType>(schema: S): (z.infer<S> & Pick<Resolved, "id" | "name">)[] =>
-    resources
+    [...resources.values()]
       .filter((resource) => resource.schema === schema)
       .map(({ id, name, properties }) => Object.assign({}, z.parse(schema, properties), { id, name }));
   const stack = {
@@ -144,18 +148,6 @@ function faultsOf(id: string, type: string, properties: unknown): string[] {
   return parsed.success ? [] : [faults(id, parsed.error)];
 }
 
-/**
- * Throws if two resources of the templates have the same logical id. AWS allows this in different templates. The local service does not,
- * because it uses logical ids as names.
- */
-function refuseDuplicateIds(resources: readonly Resolved[]): void {
-  const seen = new Set<string>();
-  for (const { id } of resources) {
-    if (seen.has(id)) throw new LocalError(`${id}: two templates have a resource of this logical id`);
-    seen.add(id);
-  }
-}
-
 function readApi(restApis: readonly Named<"AWS::ApiGateway::RestApi">[]): Api {
   const [api, ...others] = restApis;
   if (api === undefined || others.length > 0) throw new LocalError("the templates must have exactly one REST API");
@@ -210,8 +202,8 @@ function refuseUnknownQualifiers(aliases: readonly Named<"AWS::Lambda::Alias">[]
   if (unknown !== undefined) throw new LocalError(`${unknown}: the templates have no such alias of this function`);
 }
 
-function metadata(id: string, key: string, resources: readonly Resolved[]): string {
-  const value = z.safeParse(z.string(), resources.find((resource) => resource.id === id)?.metadata[key]);
+function metadata(id: string, key: string, resources: ReadonlyMap<string, Resolved>): string {
+  const value = z.safeParse(z.string(), resources.get(id)?.metadata[key]);
   if (!value.success) throw new LocalError(`${id}: Metadata has no "${key}"`);
   return value.data;
 }
