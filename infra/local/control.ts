@@ -52,7 +52,7 @@ export async function serveControl(
     return;
   }
   try {
-    if (issuerPath === undefined) await answer(control, `${request.method} ${url}`, request, response);
+    if (issuerPath === undefined) await answer(control, request, response);
     else await control.signIn(issuerPath, request, response);
   } catch {
     plain(response, 400, "the request cannot be read");
@@ -70,13 +70,8 @@ function isLocalHost(host = ""): boolean {
   return isIP(hostname.replace(/^\[|\]$/g, "")) !== 0 || hostname === "localhost" || hostname.endsWith(".localhost");
 }
 
-async function answer(
-  control: Control,
-  call: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  switch (call) {
+async function answer(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  switch (`${request.method} ${request.url}`) {
     case "GET /local/outputs":
       return json(response, control.outputs);
     case "GET /local/queues":
