@@ -3,11 +3,12 @@
  * verifies these tokens.
  */
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { OAuth2Issuer, OAuth2Service } from "oauth2-mock-server";
 import * as z from "zod/mini";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { readStored } from "../servers/stored.ts";
 
 export const AUDIENCE = "local";
 export const JWKS_PATH = "/.well-known/jwks.json";
@@ -49,10 +50,7 @@ export type SigningKey = z.infer<typeof SigningKey>;
 export async function createIdentity(issuerUrl: string, keyFile: string | undefined): Promise<Identity> {
   const issuer = new OAuth2Issuer();
   issuer.url = issuerUrl;
-  const stored =
-    keyFile !== undefined && existsSync(keyFile)
-      ? z.parse(SigningKey, JSON.parse(readFileSync(keyFile, "utf8")))
-      : undefined;
+  const stored = readStored(keyFile, SigningKey);
   if (stored === undefined) await issuer.keys.generate("RS256");
   else await issuer.keys.add(stored);
   const signingKey = z.parse(SigningKey, issuer.keys.toJSON(true)[0]);

@@ -4,12 +4,13 @@
  */
 
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { messageOf } from "../../cli/command/error.ts";
 import { type LocalServer, serveOnLoopback } from "../servers/listener.ts";
+import { readStored } from "../servers/stored.ts";
 import { callerOf, operationOf } from "./caller.ts";
 
 export interface KeyUse {
@@ -42,8 +43,7 @@ class Refused extends Error {
 
 /** @param file the file that stores the keys across restarts. If it is undefined, the keys are in memory only. */
 export async function startKms(file: string | undefined): Promise<KeyServer> {
-  const keys: Record<string, string> =
-    file !== undefined && existsSync(file) ? z.parse(StoredKeys, JSON.parse(readFileSync(file, "utf8"))) : {};
+  const keys = readStored(file, StoredKeys) ?? {};
   const calls: string[] = [];
   let refusal: (use: KeyUse) => string | undefined = () => undefined;
 

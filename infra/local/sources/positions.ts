@@ -1,8 +1,7 @@
 /** Stores how far each event source has processed the stream, over restarts and crashes. */
-import { readFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 import * as z from "zod/mini";
-import { codeOf } from "../../cli/command/error.ts";
+import { readStored } from "../servers/stored.ts";
 
 /** A key is the event source and the shard. A value is the sequence number of the last processed record, or `CLOSED`. */
 export interface Positions {
@@ -20,7 +19,7 @@ const Stored = z.record(z.string(), z.string());
  * @param isNew true if the table is new. Stored positions then belong to an older stream and are ignored.
  */
 export function openPositions(file: string | undefined, isNew: boolean): Positions {
-  const positions = new Map(file === undefined || isNew ? [] : Object.entries(readPositions(file)));
+  const positions = new Map(isNew ? [] : Object.entries(readStored(file, Stored) ?? {}));
   let writing = Promise.resolve();
   return {
     get: (key) => positions.get(key),
@@ -31,15 +30,6 @@ export function openPositions(file: string | undefined, isNew: boolean): Positio
       return writing;
     },
   };
-}
-
-function readPositions(file: string): Record<string, string> {
-  try {
-    return z.parse(Stored, JSON.parse(readFileSync(file, "utf8")));
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return {};
-    throw error;
-  }
 }
 
 /**
