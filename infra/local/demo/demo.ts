@@ -18,12 +18,13 @@ import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { type StoredTag, Tag } from "#shared/reference/schema.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { newValueWrites } from "#shared/reference/values.ts";
-import { newTerritoryWrites, packed, type StoredTerritory } from "#shared/territories/territories.ts";
+import { newTerritory, newTerritoryWrites } from "#shared/territories/territories.ts";
 import { documentsAt } from "../servers/clients.ts";
 import { type City, denver, phoenix } from "./cities.ts";
 import companies from "./companies.json" with { type: "json" };
 import { type DemoCompany, type DemoRows, demoRows } from "./prospects.ts";
 import { randomSequence } from "./random.ts";
+import { ownerOf } from "./synthetic-prospect.ts";
 
 export interface DemoTarget {
   readonly TableName: string;
@@ -152,20 +153,14 @@ async function loadTerritories(context: ApiContext, company: DemoCompany): Promi
   const now = iso(context.clock.now());
   for (const [index, { name, corners }] of company.city.neighbourhoods.entries()) {
     const ring = [...corners, ...corners.slice(0, 1)];
-    const territory: StoredTerritory = {
-      type: "territory",
-      id: await context.ids.next(),
-      companyId: company.id,
+    const polygon = ring.map((corner): [number, number] => [at(corner, 0), at(corner, 1)]);
+    const input = {
       name,
-      ...packed(ring.map((corner) => [at(corner, 0), at(corner, 1)])),
+      polygon,
       totalProperties: 290 + 45 * index,
       assignedToUserId: company.repIds[index] ?? null,
-      createdAt: now,
-      updatedAt: now,
-      createdBy: company.ownerId,
-      updatedBy: company.ownerId,
-      version: 1,
     };
+    const territory = newTerritory(await context.ids.next(), ownerOf(company), input, now);
     await context.table.transact(newTerritoryWrites(territory));
   }
 }

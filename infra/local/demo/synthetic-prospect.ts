@@ -1,4 +1,5 @@
 /** Builds the rows of invented prospects and notes, for the demo companies and the benchmarks. */
+import type { Caller } from "#shared/auth/caller.ts";
 import { statusSummary } from "#shared/prospects/present.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
 import { newProspect } from "#shared/prospects/write.ts";
@@ -21,14 +22,20 @@ export interface Chosen extends Given {
   readonly changeId: number;
 }
 
+export const ownerOf = ({ id: companyId, ownerId: userId }: SyntheticCompany): Caller => ({
+  companyId,
+  userId,
+  role: "owner",
+  permissions: [],
+});
+
 /** Returns a prospect's row with the fields that an import of the owner would write. */
-export function syntheticProspect({ id: companyId, ownerId: userId }: SyntheticCompany, chosen: Chosen): StoredProspect {
+export function syntheticProspect(company: SyntheticCompany, chosen: Chosen): StoredProspect {
   const { status, changeId, createdAt, ...given } = chosen;
-  const owner = { companyId, userId, role: "owner", permissions: [] } as const;
   const fields = { ...given, statusId: status?.id ?? null, sourceId: null, customFieldData: null };
-  const prospect = newProspect(owner, createdAt, fields);
+  const prospect = newProspect(ownerOf(company), createdAt, fields);
   if (status === undefined) return prospect;
-  const change = { id: changeId, changedBy: userId, source: given.source, createdAt, version: 1 };
+  const change = { id: changeId, changedBy: company.ownerId, source: given.source, createdAt, version: 1 };
   return { ...prospect, lastStatusChange: { ...change, status: statusSummary(status), previousStatus: null } };
 }
 
