@@ -16,7 +16,7 @@ import type { Warmth } from "./runtime/warm.ts";
 import { firstFault, Host, Port } from "./servers/address.ts";
 import { LocalError } from "./servers/error.ts";
 
-interface TemplateOptions {
+export interface LocalOptions {
   readonly webhookUrlPolicy: DeployConfig["webhookUrlPolicy"];
   readonly timeScale: number;
   /** A restored table, which the service uses instead of the table of the template. */
@@ -30,9 +30,6 @@ interface TemplateOptions {
   readonly asDeployed?: boolean;
   /** Is called with what was done, when a step of the start has ended. */
   readonly onStep?: (step: string) => void;
-}
-
-export interface LocalOptions extends TemplateOptions {
   /** The port of the API. 0 means any free port. */
   readonly port: number;
   readonly host?: string;
@@ -168,16 +165,7 @@ const FLAGS = {
  * @param url the URL of the service
  */
 export async function makeTemplates(
-  {
-    webhookUrlPolicy,
-    timeScale,
-    activeTable,
-    allowedOrigins = [],
-    throttles,
-    synthesize,
-    asDeployed = false,
-    onStep,
-  }: TemplateOptions,
+  { webhookUrlPolicy, timeScale, activeTable, allowedOrigins = [], throttles, ...options }: LocalOptions,
   { issuer }: Pick<Identity, "issuer">,
   url: string,
   outDir: string,
@@ -197,7 +185,7 @@ export async function makeTemplates(
     serverTiming: true,
     watch: { runbook: "docs/runbook.md", canary: false },
   } satisfies DeployConfig;
-  if (synthesize !== undefined) return synthesize(config, outDir);
-  const options = { signIn: { tokenPath: "local/token", users: demoUsers }, isShared: !asDeployed };
-  return cachedTemplates(config, outDir, options, onStep);
+  if (options.synthesize !== undefined) return options.synthesize(config, outDir);
+  const bundles = { signIn: { tokenPath: "local/token", users: demoUsers }, isShared: options.asDeployed !== true };
+  return cachedTemplates(config, outDir, bundles, options.onStep);
 }
