@@ -229,11 +229,6 @@ function startOf(pid: number): string {
   }
 }
 
-export interface Log {
-  write(text: Uint8Array | string): void;
-  close(): Promise<void>;
-}
-
 /** Maximum size of a log file to which a start appends. A start empties a larger file, because nothing else limits the file's size. */
 const MAX_LOG_BYTES = 20_000_000;
 
@@ -241,7 +236,7 @@ const MAX_LOG_BYTES = 20_000_000;
  * Opens the log for the output of the functions. The output goes to the file if `file` is defined, and also to standard error if `verbose`
  * is true.
  */
-export function openLog(file: string | undefined, verbose: boolean): Log {
+export function openLog(file: string | undefined, verbose: boolean) {
   const stream = file === undefined ? undefined : createWriteStream(file, { flags: isLarge(file) ? "w" : "a" });
   let open = true;
   stream?.on("error", (error) => {
@@ -249,12 +244,12 @@ export function openLog(file: string | undefined, verbose: boolean): Log {
     console.error(`the functions' log ends: ${messageOf(error)}`);
   });
   return {
-    write(text) {
+    write(text: string): void {
       if (!open) return;
       stream?.write(text);
       if (verbose) process.stderr.write(text);
     },
-    close() {
+    close(): Promise<void> {
       open = false;
       return new Promise((resolve) => (stream === undefined ? resolve() : stream.end(() => resolve())));
     },

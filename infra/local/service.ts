@@ -55,10 +55,7 @@ export interface LocalService {
    * off.
    */
   readonly refusals: readonly string[];
-  /**
-   * The DynamoDB actions that each function has executed since the start. The result is empty if the option `enforceRights` is off. See
-   * `RightsGuard.uses` for the format.
-   */
+  /** The DynamoDB actions that each function has executed since the start. It is empty if the option `enforceRights` is off. */
   uses(): Uses;
   stop(): Promise<void>;
 }

@@ -33,22 +33,13 @@ interface Use {
   readonly keys: readonly string[];
 }
 
-export interface RightsGuard {
-  readonly endpoint: string;
-  readonly refusal: Refusal;
-  /** The calls that were refused since the start, as one line for each call. */
-  readonly refusals: readonly string[];
-  /**
-   * The grants that each function has used since the start. The keys of the result are the functions' source files. A grant is an action
-   * and a key family (a group of partition keys), for example `GetItem prospects`.
-   */
-  uses(): Uses;
-  stop(): void;
-}
-
 /** Returns why the caller may not perform the call with this body, or undefined if its policy allows the call. */
 export type Refusal = (caller: string, operation: string, body: string) => string | undefined;
 
+/**
+ * The grants that each function has used since the start, by the function's source file. A grant is an action and a key family (a group of
+ * partition keys), for example `GetItem prospects`.
+ */
 export type Uses = Readonly<Record<string, readonly string[]>>;
 
 const TableCondition = z.object({
@@ -59,11 +50,7 @@ const TableCondition = z.object({
  * Starts a proxy for the DynamoDB server at `endpoint`. It refuses a call if the caller's policy does not allow the action or one of the
  * partition keys. It identifies the caller by the access key of the call, because each function has its own name as access key.
  */
-export async function guardRights(
-  endpoint: string,
-  templates: readonly unknown[],
-  functions: readonly FunctionSpec[],
-): Promise<RightsGuard> {
+export async function guardRights(endpoint: string, templates: readonly unknown[], functions: readonly FunctionSpec[]) {
   const grants = new Map(
     [...statementsByFunction(templates, functions)].map(([name, statements]) => [name, statements.map(grantOf)]),
   );
@@ -96,9 +83,10 @@ export async function guardRights(
   return {
     endpoint: server.endpoint,
     refusal,
+    /** The calls that were refused since the start, as one line for each call. */
     refusals,
-    uses: () => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
-    stop: () => {
+    uses: (): Uses => Object.fromEntries(functions.map(({ name, file }) => [file, [...(used.get(name) ?? [])]])),
+    stop: (): void => {
       server.stop();
       agent.destroy();
     },

@@ -8,14 +8,6 @@ import { codeOf } from "../../cli/command/error.ts";
 import { urlAt } from "./address.ts";
 import { LocalError } from "./error.ts";
 
-export interface Listener {
-  readonly server: Server;
-  /** The URL for clients on this machine, for example `http://127.0.0.1:3000`. */
-  readonly url: string;
-  serve(handler: (request: IncomingMessage, response: ServerResponse) => void): void;
-  stop(): Promise<void>;
-}
-
 /** Time in milliseconds within which a client must send its whole request. API Gateway has the same limit. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
@@ -40,7 +32,7 @@ export const NO_USAGE = [
   ["read-units", "write-units", "requests", "rounds"].map((name) => `${name};dur=0`).join(", "),
 ] as const;
 
-export async function bind(port: number, host: string): Promise<Listener> {
+export async function bind(port: number, host: string) {
   let handler = (_request: IncomingMessage, response: ServerResponse): void => {
     response.writeHead(503, { "Content-Type": "text/plain", "Retry-After": "1" }).end("the service is starting\n");
   };
@@ -71,11 +63,12 @@ export async function bind(port: number, host: string): Promise<Listener> {
   let stopped: Promise<void> | undefined;
   return {
     server,
+    /** The URL for clients on this machine, for example `http://127.0.0.1:3000`. */
     url: urlOf(server, host),
-    serve(next) {
+    serve(next: typeof handler): void {
       handler = next;
     },
-    stop() {
+    stop(): Promise<void> {
       stopped ??= close(server);
       return stopped;
     },
