@@ -127,10 +127,10 @@ async function answerTo(
   // Check the throttle of the API key before the throttle of the stage. A request that the API key's throttle refuses must not use a token
   // of the stage's throttle.
   if (match.method.needsKey) {
-    const verdict = keyThrottle(authorized?.apiKey, match.resource, raw.verb);
+    const verdict = keyThrottle(authorized?.apiKey, match.method.path, raw.verb);
     if (verdict !== "passes") return verdict === "unknown" ? "INVALID_API_KEY" : "THROTTLED";
   }
-  if (!throttle(match.resource, raw.verb)) return "THROTTLED";
+  if (!throttle(match.method.path, raw.verb)) return "THROTTLED";
   const body = await readBody(request);
   if (body === undefined) return "REQUEST_TOO_LARGE";
   const integration = integrations.get(match.method);

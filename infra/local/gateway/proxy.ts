@@ -41,7 +41,7 @@ export function proxyEvent(call: Call): object {
     ],
   ]);
   return {
-    resource: match.resource,
+    resource: match.method.path,
     path: request.path,
     httpMethod: request.verb,
     headers: lastValues(headers),
@@ -78,8 +78,8 @@ function requestContext({ request, match, requestId, sourceIp, stage, authorizer
     requestId,
     requestTime: now.toUTCString(),
     requestTimeEpoch: now.getTime(),
-    resourceId: match.resource,
-    resourcePath: match.resource,
+    resourceId: match.method.path,
+    resourcePath: match.method.path,
     stage,
   };
 }

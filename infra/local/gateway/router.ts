@@ -3,8 +3,6 @@ import { ANY, type Api, type ApiMethod } from "../template/api-definition.ts";
 
 export interface Match {
   readonly method: ApiMethod;
-  /** The path of the route, with names in place of values, for example `/api/prospects/{id}`. */
-  readonly resource: string;
   readonly parameters: ReadonlyMap<string, string>;
 }
 
@@ -20,7 +18,7 @@ export function createRouter({ methods }: Api) {
     const found = resources.find(({ parts }) => matches(parts, segments));
     const method = found?.byVerb.get(verb) ?? (ANY.includes(verb) ? found?.byVerb.get("ANY") : undefined);
     if (found === undefined || method === undefined) return undefined;
-    return { method, resource: found.path, parameters: parametersOf(found.parts, segments) };
+    return { method, parameters: parametersOf(found.parts, segments) };
   };
 }
 

@@ -168,6 +168,7 @@ export type PreflightIntegration = z.infer<typeof Preflight>;
 
 export interface ApiMethod {
   readonly name: string;
+  /** The path of the route, with names in place of values, for example `/api/prospects/{id}`. */
   readonly path: string;
   /** The HTTP method in capital letters. `ANY` means all HTTP methods that the path does not define separately. */
   readonly verb: string;
