@@ -5,10 +5,7 @@ import type * as z from "zod/mini";
 import { codeOf, pathOf } from "../../cli/command/error.ts";
 
 export class LocalError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "LocalError";
-  }
+  override name = "LocalError";
 }
 
 export function faults(path: string, error: z.core.$ZodError): string {
