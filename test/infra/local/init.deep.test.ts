@@ -2,7 +2,7 @@
  * Tests how the local runtime loads the code of a function. Like Lambda, it loads the code a second time if the first time fails or takes
  * too long.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -27,7 +27,6 @@ const lines: string[] = [];
  */
 function functionThat(first: string, later = "", handler = "") {
   const own = mkdtempSync(path.join(directory, "function-"));
-  mkdirSync(own, { recursive: true });
   writeFileSync(
     path.join(own, "index.mjs"),
     `import { existsSync, appendFileSync } from "node:fs";
