@@ -10,7 +10,7 @@ import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
-import { CHUNK, chunksOf, memberReader, storeMembers, storeResults } from "#shared/jobs/bulk/files.ts";
+import { CHUNK, chunksOf, membersOf, storeMembers, storeResults } from "#shared/jobs/bulk/files.ts";
 import { ndjson, resultsAs } from "#shared/jobs/bulk/results.ts";
 import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -47,12 +47,12 @@ test("storing and reading a million ids holds at most nine pieces of them at onc
   expect(Math.max(...Array.from(bucket.files.values(), ({ length }) => length))).toBeLessThan(100_000);
 
   const from = bucket.calls;
-  const read = memberReader(bucket, job);
+  const read = membersOf(bucket, { ...job, kind: "prospect_bulk", total: MILLION });
   let next = 1;
   for (let chunk = 0; chunk < chunksOf(MILLION); chunk++) {
     const own = await read(chunk);
     expect(own.length).toBeLessThanOrEqual(CHUNK);
-    expect(own[0]).toBe(2 ** 40 + next);
+    expect(own[0]?.id).toBe(2 ** 40 + next);
     next += own.length;
   }
   expect(next).toBe(MILLION + 1);

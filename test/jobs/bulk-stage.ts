@@ -6,8 +6,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { readResults } from "#shared/jobs/bulk/files.ts";
-import { allKinds, type Kinds } from "#shared/jobs/bulk/kinds.ts";
+import { membersOf, readResults } from "#shared/jobs/bulk/files.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
@@ -44,14 +43,13 @@ export async function newStage(harness: Harness, count: number): Promise<Stage> 
   return { ...company, ids, statusIds: [...statuses.keys()], tagId: tag.id };
 }
 
-/** Jobs that change the records with these ids. Each chunk has four records. */
-const smallChunks = (ids: readonly number[]): Kinds => ({
-  ...allKinds,
-  prospect_bulk: {
-    ...allKinds.prospect_bulk,
-    members: () => async (chunk) => ids.slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK).map((id) => ({ id })),
-  },
-});
+/** Divides these records into chunks of four. An undo has the records that the undone job has changed, in the chunks of that job. */
+export const smallChunks =
+  (ids: readonly number[]): typeof membersOf =>
+  (objects, job) => {
+    if (job.kind === "undo") return membersOf(objects, job);
+    return async (chunk) => ids.slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK).map((id) => ({ id }));
+  };
 
 /** Creates a job over all prospects of the test company. */
 export async function newJob(

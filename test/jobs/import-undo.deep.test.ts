@@ -7,8 +7,7 @@ import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob } from "#shared/jobs/bulk/control.ts";
-import { consecutiveIds } from "#shared/jobs/bulk/files.ts";
-import { allKinds, type Kinds } from "#shared/jobs/bulk/kinds.ts";
+import { membersOf } from "#shared/jobs/bulk/files.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
 import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
@@ -43,6 +42,7 @@ import {
   SMALL_CHUNK,
   type Stage,
   silent,
+  smallChunks,
   storedJob,
   unprocessed,
 } from "./bulk-stage.ts";
@@ -87,19 +87,6 @@ async function begun({ caller, importId }: Imported, by: Caller = caller): Promi
   return messageOf(caller, (await beginImportUndo(harness.sound(), silent, by, importId, {})).id);
 }
 
-const smallChunks: Kinds = {
-  ...allKinds,
-  import_undo: {
-    ...allKinds.import_undo,
-    members:
-      (_, { firstId = 0, total }) =>
-      async (chunk) =>
-        consecutiveIds(firstId, total, 0)
-          .slice(chunk * SMALL_CHUNK, (chunk + 1) * SMALL_CHUNK)
-          .map((id) => ({ id })),
-  },
-};
-
 /** Creates an undo whose chunks have four records. */
 async function begunInChunks({ caller, ids: [firstId = 0], importId }: Imported): Promise<JobMessage> {
   const context = harness.sound();
@@ -110,22 +97,22 @@ async function begunInChunks({ caller, ids: [firstId = 0], importId }: Imported)
   return messageOf(caller, id);
 }
 
-async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, kinds = allKinds): Promise<boolean> {
+async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, members = membersOf): Promise<boolean> {
   try {
-    await runJob(bulkJob(kinds), context, job, () => 300_000);
+    await runJob(bulkJob(members), context, job, () => 300_000);
     return true;
   } catch {
     return false;
   }
 }
 
-async function untilEnded(job: JobMessage, kinds = allKinds): Promise<StoredBulk> {
+async function untilEnded(job: JobMessage, members = membersOf): Promise<StoredBulk> {
   db.plan(() => pass);
   for (let runs = 0; runs < 20; runs++) {
     const stored = await storedJob(harness, job);
     if (hasEnded(stored)) return stored;
     now.ms += LEASE_MS + 1_000;
-    await run(harness.sound(), job, kinds);
+    await run(harness.sound(), job, members);
   }
   throw new Error("the job never ends");
 }
@@ -223,7 +210,7 @@ test.each(deaths)(
     const counted = await newImport();
     const first = await begunInChunks(counted);
     db.plan(() => pass);
-    expect(await run(harness.faulty(), first, smallChunks)).toBe(true);
+    expect(await run(harness.faulty(), first, smallChunks(counted.ids))).toBe(true);
     const calls = db.calls.length;
     expect(calls).toBeGreaterThan(15);
     for (const last of killPointsOf(calls, turn++)) {
@@ -231,7 +218,7 @@ test.each(deaths)(
       const stage = await newImport();
       const undo = await begunInChunks(stage);
       db.plan(killedAt(last, death));
-      await run(harness.faulty(), undo, smallChunks);
+      await run(harness.faulty(), undo, smallChunks(stage.ids));
       db.plan(() => pass);
       expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
       // A user tries to change the last prospect. This fails if the killed undo has already hidden it.
@@ -241,7 +228,7 @@ test.each(deaths)(
         () => false,
       );
       const hidden = isChanged ? COUNT - 1 : COUNT;
-      const ended = await untilEnded(undo, smallChunks);
+      const ended = await untilEnded(undo, smallChunks(stage.ids));
       expect(ended, `killed at call ${last}`).toMatchObject({ state: "completed", changed: hidden });
       const rows = await rowsOf(harness, stage);
       expect(rows.map(({ version }) => version)).toEqual(rows.map((row) => (row.deletedAt === undefined ? 1 : 2)));

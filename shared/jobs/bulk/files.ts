@@ -7,7 +7,7 @@ import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
-import { StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { type Member, type StoredBulk, StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
 import { Id } from "#shared/schema.ts";
 
@@ -44,20 +44,41 @@ export async function storeMembers(objects: Objects, { companyId, id }: JobId, i
   return total;
 }
 
-/** Returns a reader of chunks, which keeps only the last piece in memory. Read the chunks in ascending order. */
-export function memberReader(objects: Objects, { companyId, id }: JobId): (chunk: number) => Promise<number[]> {
+/** Reads the records of a chunk. It always returns the same records for the same chunk, `total` in all chunks together. */
+export type MemberReader = (chunk: number) => Promise<Member[]>;
+
+/** Returns a reader that keeps only the last piece in memory. Read the chunks in ascending order. */
+export function membersOf(
+  objects: Objects,
+  {
+    companyId,
+    id,
+    kind,
+    undoes = 0,
+    firstId,
+    total,
+  }: Pick<StoredBulk, "companyId" | "id" | "kind" | "undoes" | "firstId" | "total">,
+): MemberReader {
+  if (kind === "undo") {
+    const original = { companyId, id: undoes };
+    return async (chunk) =>
+      (await readResults(objects, original, chunk)).filter(({ outcome }) => outcome === "changed");
+  }
+  if (firstId !== undefined) {
+    return async (chunk) => {
+      const from = chunk * CHUNK;
+      return Array.from({ length: Math.min(CHUNK, total - from) }, (_, i) => ({ id: firstId + from + i }));
+    };
+  }
   let read: { piece: number; ids: number[] } | undefined;
   return async (chunk) => {
     const piece = Math.floor(chunk / CHUNKS_PER_PIECE);
     if (read?.piece !== piece)
       read = { piece, ids: unpacked(z.array(Id), await objects.get(bulkKeys.members(companyId, id, piece))) };
     const from = (chunk % CHUNKS_PER_PIECE) * CHUNK;
-    return read.ids.slice(from, from + CHUNK);
+    return read.ids.slice(from, from + CHUNK).map((member) => ({ id: member }));
   };
 }
-
-export const consecutiveIds = (firstId: number, total: number, chunk: number): number[] =>
-  Array.from({ length: Math.min(CHUNK, total - chunk * CHUNK) }, (_, i) => firstId + chunk * CHUNK + i);
 
 /** Stores the results of a chunk. Storing them again replaces them. */
 export const storeResults = (

@@ -6,8 +6,8 @@ import * as keys from "#shared/db/keys.ts";
 import { LeaseLost } from "#shared/db/lease.ts";
 import { optimistic } from "#shared/db/plan.ts";
 import { ApiError, isDeploymentFault, isTransient } from "#shared/errors.ts";
-import type { Kind, Member } from "#shared/jobs/bulk/kinds.ts";
-import type { StoredBulk, StoredResult } from "#shared/jobs/bulk/stored.ts";
+import { decisions } from "#shared/jobs/bulk/kinds.ts";
+import type { Member, StoredBulk, StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { differing, indexNotesAgain, isEmpty, writeByJob } from "#shared/prospects/bulk-write.ts";
 import { isInScope, isPublished } from "#shared/prospects/read.ts";
@@ -17,7 +17,6 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export interface Handling {
   readonly context: JobContext;
   readonly job: StoredBulk;
-  readonly kind: Kind;
   /**
    * The user who began the job, with current rights. Undefined if the user may no longer do what the job does. Nothing more is then
    * written, but records that were already written still get the result `changed`.
@@ -98,7 +97,7 @@ export async function settleRecord(
 const FAULT = "Something went wrong on our side.";
 
 async function handleOnce(
-  { context, job, kind, caller, names, heldUntil }: Handling,
+  { context, job, caller, names, heldUntil }: Handling,
   member: Member,
   item: Item | undefined,
 ): Promise<StoredResult> {
@@ -113,7 +112,7 @@ async function handleOnce(
   if (caller === undefined) return { id, outcome: "unprocessed" };
   const isSeen = isInScope(caller, current) && (await isPublished(context.table, job.companyId, current.importId));
   if (!isSeen) return { id, outcome: "skipped", code: "not_found" };
-  const decision = kind.decide(job, { current, item, member, names, caller, nowMs });
+  const decision = decisions[job.kind](job, { current, item, member, names, caller, nowMs });
   if ("skipped" in decision) return { id, outcome: "skipped", code: decision.skipped };
   const wanted = differing(current, decision.fields);
   if (isEmpty(wanted)) return { id, outcome: "unchanged" };

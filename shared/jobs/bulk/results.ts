@@ -7,7 +7,7 @@ import type { Objects } from "#shared/aws/s3.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { explain, pageSizeText } from "#shared/documentation.ts";
 import { IdPath } from "#shared/http/paths.ts";
-import { consecutiveIds, memberReader, readResults } from "#shared/jobs/bulk/files.ts";
+import { membersOf, readResults } from "#shared/jobs/bulk/files.ts";
 import { findJob } from "#shared/jobs/bulk/read.ts";
 import { ResultOutcome, type StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
@@ -78,16 +78,8 @@ const presented = ({ id, outcome, code, detail }: StoredResult): JobResult => ({
  * unprocessed.
  */
 export async function* chunksOfResults(objects: Objects, job: StoredBulk, first: number): AsyncGenerator<JobResult[]> {
-  const { companyId, done, chunks, kind, undoes = 0, firstId, total } = job;
-  const readMembers = memberReader(objects, job);
-  const original = { companyId, id: undoes };
-  async function unprocessed(chunk: number): Promise<number[]> {
-    if (firstId !== undefined) return consecutiveIds(firstId, total, chunk);
-    if (kind !== "undo") return readMembers(chunk);
-    return (await readResults(objects, original, chunk)).flatMap(({ id, outcome }) =>
-      outcome === "changed" ? [id] : [],
-    );
-  }
+  const { done, chunks } = job;
+  const readMembers = membersOf(objects, job);
   const stored = Math.min(done, chunks);
   for (
     let [chunk, together] = [first, 1];
@@ -99,8 +91,8 @@ export async function* chunksOfResults(objects: Objects, job: StoredBulk, first:
       yield results.map(presented);
   }
   for (let chunk = Math.max(first, done); chunk < chunks; chunk++) {
-    const ids = await unprocessed(chunk);
-    yield ids.map((id) => ({ id, outcome: "unprocessed", code: null, detail: null }));
+    const members = await readMembers(chunk);
+    yield members.map(({ id }) => ({ id, outcome: "unprocessed", code: null, detail: null }));
   }
 }
 

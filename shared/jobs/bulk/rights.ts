@@ -3,34 +3,13 @@
  * job has read them. After the response, no job writes with the old rights.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { jobCaller } from "#shared/jobs/job.ts";
-import type { Dictionary } from "#shared/reference/dictionary.ts";
 import { getUser } from "#shared/reference/users.ts";
-
-/** The user who began a job. */
-export interface Author {
-  readonly version: number;
-  /** Undefined if the user is disabled. */
-  readonly caller: Caller | undefined;
-}
-
-/** Returns the user who began the job. The dictionary must be current, because it contains the user's rights. */
-export async function authorOf(
-  context: Pick<ReadContext, "table">,
-  { users }: Dictionary,
-  job: StoredBulk,
-): Promise<Author> {
-  const user = users.get(job.createdBy);
-  if (user === undefined) return { version: 0, caller: undefined };
-  return { version: user.version, caller: await jobCaller(context, job, user) };
-}
 
 /** How often a request looks at a running job that it waits for, and how many milliseconds it waits before each look. */
 export interface Patience {

@@ -6,13 +6,20 @@ import { equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { LeaseLost } from "#shared/db/lease.ts";
 import { failedAt } from "#shared/errors.ts";
-import { storeResults } from "#shared/jobs/bulk/files.ts";
-import { allKinds, type Kind, type Kinds, type Member } from "#shared/jobs/bulk/kinds.ts";
+import { type MemberReader, membersOf, storeResults } from "#shared/jobs/bulk/files.ts";
+import { mayRun } from "#shared/jobs/bulk/kinds.ts";
 import { ended, movedToPaused, moveJob, paused, removed } from "#shared/jobs/bulk/queue.ts";
 import { handleRecord, readRows, settleRecord } from "#shared/jobs/bulk/record.ts";
-import { authorOf } from "#shared/jobs/bulk/rights.ts";
-import { countsInChunk, type Outcome, plus, StoredBulk, type StoredResult, sumOf } from "#shared/jobs/bulk/stored.ts";
-import { changesAtOnce, type JobKind, MAX_FRUITLESS_RUNS, type RunningJob } from "#shared/jobs/job.ts";
+import {
+  countsInChunk,
+  type Member,
+  type Outcome,
+  plus,
+  StoredBulk,
+  type StoredResult,
+  sumOf,
+} from "#shared/jobs/bulk/stored.ts";
+import { changesAtOnce, type JobKind, jobCaller, MAX_FRUITLESS_RUNS, type RunningJob } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
 
@@ -25,16 +32,17 @@ const TOGETHER = 64;
 const TURN_MS = 60_000;
 /**
  * The kind of all bulk jobs. The lease allows one invocation of a job at a time, and the queue allows one running job of a company. In
- * tests, the chunks of `kinds` are smaller.
+ * tests, the chunks of `members` are smaller.
  */
-export const bulkJob = (kinds: Kinds = allKinds): JobKind<StoredBulk> => ({
+export const bulkJob = (members = membersOf): JobKind<StoredBulk> => ({
   name: "bulk",
   schema: StoredBulk,
   keyOf: ({ companyId, id }) => keys.bulkJob(companyId, id),
   turnMs: TURN_MS,
   begin,
-  work: (context, job, { isOpen }) => work(context, job, kinds[job.stored.kind], isOpen),
-  giveUp: (context, job, { runs }) => fail(context, job, kinds[job.stored.kind], runs === MAX_FRUITLESS_RUNS),
+  work: (context, job, { isOpen }) => work(context, job, members(context.objects, job.stored), isOpen),
+  giveUp: (context, job, { runs }) =>
+    fail(context, job, members(context.objects, job.stored), runs === MAX_FRUITLESS_RUNS),
 });
 
 async function begin(context: JobContext, stored: StoredBulk) {
@@ -54,8 +62,12 @@ type BulkJob = RunningJob<StoredBulk>;
  * Handles the chunks one after the other. Returns false if another invocation must continue. If `mustSettle`, the previous invocation was
  * interrupted and may have written records of the next chunk, so this chunk is handled before the job is paused or cancelled.
  */
-async function work(context: JobContext, job: BulkJob, kind: Kind, mustSettle: boolean): Promise<boolean> {
-  const readMembers = kind.members(context, job.stored);
+async function work(
+  context: JobContext,
+  job: BulkJob,
+  readMembers: MemberReader,
+  mustSettle: boolean,
+): Promise<boolean> {
   for (let settles = mustSettle; ; settles = false) {
     const { wanted, done, chunks, failure } = job.stored;
     if (failure !== undefined) return end(context, job, { state: "failed", failure });
@@ -66,7 +78,7 @@ async function work(context: JobContext, job: BulkJob, kind: Kind, mustSettle: b
       await job.save({ isOpen: false });
       return false;
     }
-    const { results, isAllowed } = await handleChunk(context, job, kind, await readMembers(done));
+    const { results, isAllowed } = await handleChunk(context, job, await readMembers(done));
     // The failure is saved in one write with the counts. If this invocation is interrupted, the next one ends the job, which must not
     // continue after unprocessed records.
     const lost = { failure: "The user who began the job may no longer do this." };
@@ -78,10 +90,10 @@ async function work(context: JobContext, job: BulkJob, kind: Kind, mustSettle: b
  * Ends a job after too many invocations without progress. If `settles` is true, records of the next chunk that these invocations have
  * written count as changed, so that an undo restores them. The others count as failed.
  */
-async function fail(context: JobContext, job: BulkJob, kind: Kind, settles: boolean): Promise<void> {
+async function fail(context: JobContext, job: BulkJob, readMembers: MemberReader, settles: boolean): Promise<void> {
   const { done, chunks, runs } = job.stored;
   if (settles && done < chunks) {
-    const members = await kind.members(context, job.stored)(done);
+    const members = await readMembers(done);
     const rowOf = await readRows(context, job.stored, members);
     const settle = (member: Member): Promise<StoredResult> => settleRecord(context, job.stored, member, rowOf(member));
     await storeChunk(context, job, await mapConcurrently(members, changesAtOnce(), settle), { runs });
@@ -106,24 +118,26 @@ interface Handled {
   readonly isAllowed: boolean;
 }
 
-async function handleChunk(context: JobContext, job: BulkJob, kind: Kind, members: Member[]): Promise<Handled> {
+async function handleChunk(context: JobContext, job: BulkJob, members: Member[]): Promise<Handled> {
   const results: StoredResult[] = [];
   let isAllowed = true;
   const heldUntil = (): number => job.heldUntilMs;
   for (let at = 0; at < members.length; at += TOGETHER) {
     const names = await currentDictionary(context, job.stored.companyId);
-    const { version, caller } = await authorOf(context, names, job.stored);
+    const author = names.users.get(job.stored.createdBy);
+    const caller = author && (await jobCaller(context, job.stored, author));
+    const version = author?.version ?? 0;
     // All writes with older rights have ended here. A request that changes the user's rights waits until `authorVersion` is saved.
     const progress = progressAfter(job.stored, results);
     if (version !== job.stored.authorVersion) await job.save({ ...progress, authorVersion: version });
     else await job.heartbeat(progress);
     // If the user loses the right and gets it back within the chunk, the rest of the chunk still changes nothing.
-    isAllowed &&= caller !== undefined && kind.allows(caller, job.stored);
+    isAllowed &&= caller !== undefined && mayRun(caller, job.stored);
     const allowed = isAllowed ? caller : undefined;
     const some = members.slice(at, at + TOGETHER);
     const rowOf = await readRows(context, job.stored, some);
     const handle = (member: Member): Promise<StoredResult> =>
-      handleRecord({ context, job: job.stored, kind, caller: allowed, names, heldUntil }, member, rowOf(member));
+      handleRecord({ context, job: job.stored, caller: allowed, names, heldUntil }, member, rowOf(member));
     results.push(...(await mapConcurrently(some, changesAtOnce(), handle)));
   }
   return { results, isAllowed };

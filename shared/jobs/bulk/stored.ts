@@ -111,3 +111,6 @@ export const StoredResult = z.object({
   after: z.optional(BulkFields),
 });
 export type StoredResult = z.infer<typeof StoredResult>;
+
+/** One record of a job. For an undo, `before` and `after` have the changed fields before and after the change that is undone. */
+export type Member = Pick<StoredResult, "id" | "before" | "after">;
