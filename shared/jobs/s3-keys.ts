@@ -1,39 +1,40 @@
 /** The S3 keys of the files that imports, exports and bulk jobs use, and the link to such a file. */
 import * as z from "zod/mini";
+import type { JobId } from "#shared/aws/sqs.ts";
 import { explain } from "#shared/documentation.ts";
 import { named, Timestamp } from "#shared/schema.ts";
 
 export const importKeys = {
   /** A copy of a file that was imported within one request. */
-  sent: (companyId: number, id: number): string => `imports/${companyId}/${id}.csv`,
+  sent: ({ companyId, id }: JobId): string => `imports/${companyId}/${id}.csv`,
   /** S3 sends a message to the import queue for each new key with this prefix. */
-  uploaded: (companyId: number, id: number): string => `uploads/${companyId}/${id}.csv`,
+  uploaded: ({ companyId, id }: JobId): string => `uploads/${companyId}/${id}.csv`,
   /** Returns undefined for any other key. */
-  uploadAt: (key: string): { companyId: number; id: number } | undefined => {
+  uploadAt: (key: string): JobId | undefined => {
     const [, companyId, id] = /^uploads\/([1-9]\d{0,15})\/([1-9]\d{0,15})\.csv$/.exec(key) ?? [];
     return id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };
   },
   /** The statuses, tags and users at the beginning of the import. */
-  names: (companyId: number, id: number): string => `imports/${companyId}/${id}/names.json`,
-  matches: (companyId: number, id: number): string => `imports/${companyId}/${id}/matches`,
-  chunk: (companyId: number, id: number, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
+  names: ({ companyId, id }: JobId): string => `imports/${companyId}/${id}/names.json`,
+  matches: ({ companyId, id }: JobId): string => `imports/${companyId}/${id}/matches`,
+  chunk: ({ companyId, id }: JobId, number: number): string => `imports/${companyId}/${id}/rows-${number}`,
   /** The last lines of the error report, about rows up to `row`. */
-  faults: (companyId: number, id: number, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
-  report: (companyId: number, id: number): string => `imports/${companyId}/${id}/errors.csv`,
+  faults: ({ companyId, id }: JobId, row: number): string => `imports/${companyId}/${id}/errors-${row}`,
+  report: ({ companyId, id }: JobId): string => `imports/${companyId}/${id}/errors.csv`,
 } as const;
 
 export const exportKeys = {
-  file: (companyId: number, id: number): string => `exports/${companyId}/${id}.csv`,
+  file: ({ companyId, id }: JobId): string => `exports/${companyId}/${id}.csv`,
   /** The ids of the exported prospects, in the order of the file. */
-  order: (companyId: number, id: number): string => `exports/${companyId}/${id}.order`,
+  order: ({ companyId, id }: JobId): string => `exports/${companyId}/${id}.order`,
 } as const;
 
 export const bulkKeys = {
   /** The ids of up to 16 384 records of the job. */
-  members: (companyId: number, id: number, piece: number): string => `bulk/${companyId}/${id}/members-${piece}`,
+  members: ({ companyId, id }: JobId, piece: number): string => `bulk/${companyId}/${id}/members-${piece}`,
   /** The polygon of the territory at the time at which the run was created. */
-  area: (companyId: number, id: number): string => `bulk/${companyId}/${id}/area`,
-  results: (companyId: number, id: number, chunk: number): string => `bulk/${companyId}/${id}/results-${chunk}`,
+  area: ({ companyId, id }: JobId): string => `bulk/${companyId}/${id}/area`,
+  results: ({ companyId, id }: JobId, chunk: number): string => `bulk/${companyId}/${id}/results-${chunk}`,
 } as const;
 
 /** The folder with the exports of whole companies. Only an operator's command writes them. */

@@ -81,10 +81,11 @@ const link = async () => ({ url: "https://files.test/", expiresAt: "2030-01-01T0
 export async function uploaded(context: JobContext, job: CsvJob): Promise<{ companyId: number; id: number }> {
   const { companyId, folder } = job;
   const { id } = await beginImport(context, { upload: link, download: link }, callerOf(job), {});
-  const key = importKeys.uploaded(companyId, id);
+  const place = { companyId, id };
+  const key = importKeys.uploaded(place);
   await context.objects.put(key, new Uint8Array(), "text/csv");
   await copyFile(join(folder, "in.csv"), join(folder, key));
-  return { companyId, id };
+  return place;
 }
 
 export async function runWhole(context: JobContext, place: { companyId: number; id: number }): Promise<StoredImport> {

@@ -32,8 +32,7 @@ afterEach(() => {
 const RUNS = MAX_FRUITLESS_RUNS + 3;
 const FILE = Buffer.from("name,lat,lng\nn0,39.7,-104.9\nn1,39.7,-104.8\n");
 const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
-const hasUpload = ({ companyId, id }: JobMessage): boolean =>
-  harness.bucket.files.has(importKeys.uploaded(companyId, id));
+const hasUpload = (job: JobMessage): boolean => harness.bucket.files.has(importKeys.uploaded(job));
 
 /** Starts an S3 server without any bucket. */
 async function serverWithoutBucket(): Promise<string> {
@@ -112,7 +111,7 @@ describe.each([
     expect(await stored()).toMatchObject({ state: "running" });
     await harness.settle();
     expect(await stored()).toMatchObject({ state: "completed", total: 1 });
-    expect(harness.bucket.files.has(exportKeys.file(companyId, id))).toBe(true);
+    expect(harness.bucket.files.has(exportKeys.file(job))).toBe(true);
   });
 
   test("a bulk job waits and counts no record as failed, and completes afterwards", async () => {
@@ -173,7 +172,7 @@ describe("if the bucket has deleted the parts of the error report", () => {
     expect(hasUpload(job)).toBe(true);
     await harness.settle();
     expect(await summary(job)).toMatchObject({ state: "completed", imported: 2, skipped: 2_500, processed: 2_502 });
-    const report = Buffer.from(harness.bucket.files.get(importKeys.report(companyId, job.id)) ?? []).toString();
+    const report = Buffer.from(harness.bucket.files.get(importKeys.report(job)) ?? []).toString();
     expect(report.trimEnd().split("\r\n")).toHaveLength(2_501);
   });
 });

@@ -34,7 +34,7 @@ async function begun(caller: Caller, filter: NewExport = {}): Promise<JobMessage
 }
 const stored = async ({ companyId, id }: JobMessage) =>
   StoredExport.parse(await harness.sound().table.get(keys.export(companyId, id)));
-const fileOf = ({ companyId, id }: JobMessage) => harness.bucket.files.get(exportKeys.file(companyId, id));
+const fileOf = (job: JobMessage) => harness.bucket.files.get(exportKeys.file(job));
 
 async function streamed({ caller }: Pick<Company, "caller">, query: Record<string, string> = {}): Promise<string> {
   let text = "";

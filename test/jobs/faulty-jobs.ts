@@ -171,8 +171,9 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
     run,
     uploaded: async (caller, bytes, input = {}) => {
       const { id } = await beginImport(sound(), links, caller, input);
-      bucket.files.set(importKeys.uploaded(caller.companyId, id), Uint8Array.from(bytes));
-      return { kind: "import", companyId: caller.companyId, id };
+      const job = { kind: "import" as const, companyId: caller.companyId, id };
+      bucket.files.set(importKeys.uploaded(job), Uint8Array.from(bytes));
+      return job;
     },
     heal,
     settle: async () => {

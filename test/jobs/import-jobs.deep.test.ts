@@ -41,7 +41,7 @@ test(`${MANY} rows become prospects in their order, for 1.1 write units each and
   expect(await summary(job)).toMatchObject({ state: "completed", processed: MANY + 150, imported: MANY, skipped: 150 });
   await expectOnce(company, MANY);
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * MANY + Math.ceil(MANY / 3) + jobUnits);
-  const report = Buffer.from(harness.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
+  const report = Buffer.from(harness.bucket.files.get(importKeys.report(job)) ?? []).toString();
   expect(report.split("\r\n")).toHaveLength(152);
   expect(report).toContain(`${MANY + 2},`);
   expect([...harness.bucket.files.keys()].filter((key) => key.includes("rows-"))).toEqual([]);
@@ -115,7 +115,7 @@ test("an import and its upload survive a bucket that refuses every call for hour
     expect(await harness.run(harness.sound(), job)).toBe(false);
   }
   harness.bucket.plan = () => undefined;
-  expect(harness.bucket.files.has(importKeys.uploaded(job.companyId, job.id))).toBe(true);
+  expect(harness.bucket.files.has(importKeys.uploaded(job))).toBe(true);
   await harness.settle();
   expect(await summary(job)).toMatchObject({ state: "completed", imported: 40 });
   await expectOnce(company, 40);
@@ -156,7 +156,7 @@ describe("hand-over", () => {
       const id = Number(sk.split("#").at(-1));
       expect(await getNote(harness.sound(), company.caller, id)).toMatchObject({ id });
     }
-    const report = Buffer.from(harness.bucket.files.get(importKeys.report(job.companyId, job.id)) ?? []).toString();
+    const report = Buffer.from(harness.bucket.files.get(importKeys.report(job)) ?? []).toString();
     expect(new Set(report.split("\r\n")).size).toBe(132);
   });
 
@@ -189,7 +189,7 @@ test("the sweep starts another execution if the first one dies before it has wri
 test("the sweep looks for a slow upload until it arrives", async () => {
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, fileOf(10));
-  const file = importKeys.uploaded(job.companyId, job.id);
+  const file = importKeys.uploaded(job);
   const bytes = harness.bucket.files.get(file) ?? Buffer.alloc(0);
   harness.bucket.files.delete(file);
   for (let look = 0; look < 3; look++) {
@@ -243,7 +243,7 @@ describe("duplicate, late and unknown events", () => {
   test("an event before the upload and one for an unknown import change nothing", async () => {
     const company = await newCompany(harness.sound());
     const job = await harness.uploaded(company.caller, fileOf(3));
-    const file = importKeys.uploaded(job.companyId, job.id);
+    const file = importKeys.uploaded(job);
     const bytes = harness.bucket.files.get(file) ?? Buffer.alloc(0);
     harness.bucket.files.delete(file);
     await harness.run(harness.sound(), job);
@@ -274,7 +274,7 @@ describe("a failed or cancelled import", () => {
   test("fails if no file is uploaded in time", async () => {
     const company = await newCompany(harness.sound());
     const job = await harness.uploaded(company.caller, fileOf(3));
-    harness.bucket.files.delete(importKeys.uploaded(job.companyId, job.id));
+    harness.bucket.files.delete(importKeys.uploaded(job));
     now.ms += limits.fileLinkSeconds * 1_000 + limits.uploadMs - 1;
     await harness.run(harness.sound(), job);
     expect(await summary(job)).toMatchObject({ state: "awaiting_upload" });

@@ -183,7 +183,7 @@ test("rows whose prospects are deleted or changed after the look-up are skipped,
     { row: 19, message: "sourceId: row 2 has the same value" },
   ]);
   expect((await readProspect(sound, caller, changed)).name).toBe("old1");
-  expect([...harness.bucket.files.keys()]).not.toContain(importKeys.matches(job.companyId, job.id));
+  expect([...harness.bucket.files.keys()]).not.toContain(importKeys.matches(job));
 });
 
 test("a user who lost the right to see all prospects since the request changes none of them", async () => {

@@ -62,7 +62,7 @@ test("an export contains only prospects that the key may see", async () => {
     await harness.run(harness.sound(), { kind: "export", companyId: caller.companyId, id });
     const row = await harness.sound().table.get(keys.export(caller.companyId, id));
     expect(StoredExport.parse(row).state).toBe("completed");
-    const file = harness.bucket.files.get(exportKeys.file(caller.companyId, id)) ?? expect.fail("no file");
+    const file = harness.bucket.files.get(exportKeys.file({ ...caller, id })) ?? expect.fail("no file");
     return gunzipSync(file).toString().trimEnd().split("\r\n").length - 1;
   };
   expect(await linesOf(by)).toBe(COUNT);

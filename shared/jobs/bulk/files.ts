@@ -22,12 +22,12 @@ const PARALLEL = 8;
 export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
 
 /** Returns the number of ids. */
-export async function storeMembers(objects: Objects, { companyId, id }: JobId, ids: Iterable<number>): Promise<number> {
+export async function storeMembers(objects: Objects, job: JobId, ids: Iterable<number>): Promise<number> {
   let total = 0;
   let pieces: { readonly number: number; readonly ids: number[] }[] = [];
   const store = () =>
     mapConcurrently(pieces, PARALLEL, ({ number, ids: own }) =>
-      objects.put(bulkKeys.members(companyId, id, number), packed(own), "application/octet-stream"),
+      objects.put(bulkKeys.members(job, number), packed(own), "application/octet-stream"),
     );
   for (const member of ids) {
     if (total % PIECE === 0) {
@@ -47,18 +47,11 @@ export async function storeMembers(objects: Objects, { companyId, id }: JobId, i
 /** Reads the records of a chunk. It always returns the same records for the same chunk, `total` in all chunks together. */
 export type MemberReader = (chunk: number) => Promise<Member[]>;
 
+type Job = Pick<StoredBulk, "companyId" | "id" | "kind" | "undoes" | "firstId" | "total">;
+
 /** Returns a reader that keeps only the last piece in memory. Read the chunks in ascending order. */
-export function membersOf(
-  objects: Objects,
-  {
-    companyId,
-    id,
-    kind,
-    undoes = 0,
-    firstId,
-    total,
-  }: Pick<StoredBulk, "companyId" | "id" | "kind" | "undoes" | "firstId" | "total">,
-): MemberReader {
+export function membersOf(objects: Objects, job: Job): MemberReader {
+  const { companyId, kind, undoes = 0, firstId, total } = job;
   if (kind === "undo") {
     const original = { companyId, id: undoes };
     return async (chunk) =>
@@ -74,19 +67,19 @@ export function membersOf(
   return async (chunk) => {
     const piece = Math.floor(chunk / CHUNKS_PER_PIECE);
     if (read?.piece !== piece)
-      read = { piece, ids: unpacked(z.array(Id), await objects.get(bulkKeys.members(companyId, id, piece))) };
+      read = { piece, ids: unpacked(z.array(Id), await objects.get(bulkKeys.members(job, piece))) };
     const from = (chunk % CHUNKS_PER_PIECE) * CHUNK;
-    return read.ids.slice(from, from + CHUNK).map((member) => ({ id: member }));
+    return read.ids.slice(from, from + CHUNK).map((id) => ({ id }));
   };
 }
 
 /** Stores the results of a chunk. Storing them again replaces them. */
 export const storeResults = (
   objects: Objects,
-  { companyId, id }: JobId,
+  job: JobId,
   chunk: number,
   results: readonly StoredResult[],
-): Promise<void> => objects.put(bulkKeys.results(companyId, id, chunk), packed(results), "application/octet-stream");
+): Promise<void> => objects.put(bulkKeys.results(job, chunk), packed(results), "application/octet-stream");
 
-export const readResults = async (objects: Objects, { companyId, id }: JobId, chunk: number): Promise<StoredResult[]> =>
-  unpacked(z.array(StoredResult), await objects.get(bulkKeys.results(companyId, id, chunk)));
+export const readResults = async (objects: Objects, job: JobId, chunk: number): Promise<StoredResult[]> =>
+  unpacked(z.array(StoredResult), await objects.get(bulkKeys.results(job, chunk)));

@@ -107,8 +107,8 @@ async function storeChunk(
   results: readonly StoredResult[],
   set: Pick<StoredBulk, "runs" | "failure">,
 ): Promise<void> {
-  const { companyId, id, done } = job.stored;
-  await storeResults(context.objects, { companyId, id }, done, results);
+  const { done } = job.stored;
+  await storeResults(context.objects, job.stored, done, results);
   await job.save({ done: done + 1, ...set, ...plus(job.stored, countsOf(results)) });
 }
 

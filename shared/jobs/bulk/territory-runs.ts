@@ -115,7 +115,7 @@ export async function createRun(
     polygon.length === 0 ? [{}, new Set<number | null>()] : [{ polygon }, assigneesOf(caller, from, names)];
   const chosen = await chosenBy(context, caller, { ...filter, ...polygons }, assignees);
   const prepare = (id: number): Promise<void> =>
-    services.objects.put(bulkKeys.area(companyId, id), packPolygon(polygon), "application/octet-stream");
+    services.objects.put(bulkKeys.area({ companyId, id }), packPolygon(polygon), "application/octet-stream");
   return beginBulk(context, services, caller, chosen, {
     expectedCount,
     dryRun: dryRun === true,
@@ -161,8 +161,7 @@ async function refuseOverlap(
   for (const job of await jobsIn(context.table, companyId, queue)) {
     if (job.territoryId === undefined) continue;
     if (job.territoryId !== territoryId) {
-      const other =
-        others.get(job.id) ?? polygonArea(unpackPolygon(await objects.get(bulkKeys.area(companyId, job.id))));
+      const other = others.get(job.id) ?? polygonArea(unpackPolygon(await objects.get(bulkKeys.area(job))));
       others.set(job.id, other);
       const criteria = { areas: [area, other], words: [] };
       const { matches } = await findProspects(context, companyId, () => criteria);

@@ -72,8 +72,8 @@ type ExportJob = RunningJob<StoredExport>;
 
 /** Selects the prospects and stores their ids, in the order of the file. Later invocations only read the ids. */
 async function select(context: JobContext, job: ExportJob, caller: Caller): Promise<Selection> {
-  const { companyId, id, total, filter } = job.stored;
-  const key = exportKeys.order(companyId, id);
+  const { companyId, total, filter } = job.stored;
+  const key = exportKeys.order(job.stored);
   if (total !== null) {
     const [dictionary, bytes] = await Promise.all([freshDictionary(context, companyId), context.objects.get(key)]);
     return { dictionary, order: decodeOrder(bytes) };
@@ -85,8 +85,7 @@ async function select(context: JobContext, job: ExportJob, caller: Caller): Prom
 }
 
 async function beginFile({ objects }: JobContext, job: ExportJob): Promise<Parts> {
-  const { companyId, id } = job.stored;
-  const upload = await objects.beginParts(exportKeys.file(companyId, id), headers);
+  const upload = await objects.beginParts(exportKeys.file(job.stored), headers);
   const parts = { upload, tags: [], ...gzipBegin, fileBytes: 0 };
   await job.save({ processed: 0, parts });
   return parts;
@@ -121,30 +120,28 @@ async function writeParts(
     part = new GzipPart(parts);
   }
   parts = await putPart(context, job.stored, parts, part, true);
-  const { companyId, id } = job.stored;
-  await context.objects.completeParts(exportKeys.file(companyId, id), parts.upload, parts.tags);
+  await context.objects.completeParts(exportKeys.file(job.stored), parts.upload, parts.tags);
   await end(context, job, { state: "completed", processed, parts });
   return true;
 }
 
 async function putPart(
   { objects }: JobContext,
-  { companyId, id }: StoredExport,
+  stored: StoredExport,
   { upload, tags, fileBytes }: Parts,
   part: GzipPart,
   isLast: boolean,
 ): Promise<Parts> {
   const bytes = await part.finish(isLast);
-  const tag = await objects.putPart(exportKeys.file(companyId, id), upload, tags.length + 1, bytes);
+  const tag = await objects.putPart(exportKeys.file(stored), upload, tags.length + 1, bytes);
   return { upload, tags: [...tags, tag], ...part.state, fileBytes: fileBytes + bytes.length };
 }
 
 /** Ends the job and then deletes the ids. If the deletion fails, the bucket's lifecycle rule deletes the file later. */
 async function end({ objects }: JobContext, job: ExportJob, set: Partial<StoredExport>): Promise<void> {
-  const { companyId, id } = job.stored;
   await job.end(set);
-  await objects.remove(exportKeys.order(companyId, id)).catch((error: unknown) => {
-    log.warn("order of an export not removed", { id, ...errorFields(error) });
+  await objects.remove(exportKeys.order(job.stored)).catch((error: unknown) => {
+    log.warn("order of an export not removed", { id: job.stored.id, ...errorFields(error) });
   });
 }
 
@@ -153,20 +150,20 @@ async function end({ objects }: JobContext, job: ExportJob, set: Partial<StoredE
  * completed it, so the job ends as completed. Otherwise another invocation begins the export again.
  */
 async function recover(context: JobContext, job: ExportJob, error: FileGone): Promise<boolean> {
-  const { companyId, id, total, parts } = job.stored;
-  const file = await context.objects.info(exportKeys.file(companyId, id));
+  const { id, total, parts } = job.stored;
+  const file = await context.objects.info(exportKeys.file(job.stored));
   if (file !== undefined && parts !== null && total !== null) {
     await end(context, job, { state: "completed", processed: total, parts: { ...parts, fileBytes: file.bytes } });
     return true;
   }
   log.warn("export restarted", { id, ...errorFields(error) });
-  if (parts !== null) await context.objects.abortParts(exportKeys.file(companyId, id), parts.upload);
+  if (parts !== null) await context.objects.abortParts(exportKeys.file(job.stored), parts.upload);
   await job.save({ parts: null, total: null, processed: 0, read: 0 });
   return false;
 }
 
 async function fail(context: JobContext, job: ExportJob, failure: string): Promise<void> {
-  const { companyId, id, parts } = job.stored;
-  if (parts !== null) await context.objects.abortParts(exportKeys.file(companyId, id), parts.upload);
+  const { parts } = job.stored;
+  if (parts !== null) await context.objects.abortParts(exportKeys.file(job.stored), parts.upload);
   await end(context, job, { state: "failed", failure });
 }

@@ -60,8 +60,8 @@ export async function readExport(context: ApiContext, links: Links, caller: Call
   if (stored === undefined || !maySee(caller, stored)) throw notFound("export");
   const now = context.clock.now();
   const hasFile = stored.state === "completed" && now < keptUntil(stored);
-  const key = exportKeys.file(stored.companyId, id);
-  return presentExport(stored, hasFile ? await links.download(key, limits.fileLinkSeconds, now) : null);
+  const file = hasFile ? await links.download(exportKeys.file(stored), limits.fileLinkSeconds, now) : null;
+  return presentExport(stored, file);
 }
 
 function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean {

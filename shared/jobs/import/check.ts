@@ -70,9 +70,9 @@ export const sizeOf = ({ upload }: StoredImport): Size => (upload === undefined 
 /** The lease is renewed after this many milliseconds. It expires after two minutes. */
 export const LEASE_RENEWAL_MS = 60_000;
 
-export function fileOf({ objects }: ImportContext, { companyId, id, etag }: StoredImport) {
-  if (etag === undefined) throw new Error("the file is not uploaded yet");
-  return objects.read(importKeys.uploaded(companyId, id), etag);
+export function fileOf({ objects }: ImportContext, stored: StoredImport) {
+  if (stored.etag === undefined) throw new Error("the file is not uploaded yet");
+  return objects.read(importKeys.uploaded(stored), stored.etag);
 }
 
 /** Renews the lease between the chunks: over a slow connection, reading a large file takes longer than the lease lasts. */
@@ -111,9 +111,9 @@ async function fileMatching(
   caller: Caller,
   encoding: Encoding,
 ): Promise<Matching | undefined> {
-  const { companyId, id, mapping, matching } = job.stored;
+  const { mapping, matching } = job.stored;
   if (matching === undefined) return undefined;
-  const key = importKeys.matches(companyId, id);
+  const key = importKeys.matches(job.stored);
   try {
     return { ...matching, matches: Matches.fromBytes(gunzipSync(await context.objects.get(key))) };
   } catch (error) {
@@ -277,9 +277,9 @@ const StoredNames = z.object({
  * Returns the company's statuses, tags and users as they were when the job began, and the tags that the job has created since. The first
  * invocation stores them in the bucket.
  */
-export async function jobNames(context: ImportContext, { companyId, id }: JobId): Promise<ImportNames> {
+export async function jobNames(context: ImportContext, job: JobId): Promise<ImportNames> {
   try {
-    const bytes = await context.objects.get(importKeys.names(companyId, id));
+    const bytes = await context.objects.get(importKeys.names(job));
     const stored = StoredNames.parse(JSON.parse(Buffer.from(bytes).toString("utf8")));
     const byId = <T extends { readonly id: number }>(entries: readonly T[]) => new Map(entries.map((e) => [e.id, e]));
     const { version, statuses, tags, users, made } = stored;
@@ -287,7 +287,7 @@ export async function jobNames(context: ImportContext, { companyId, id }: JobId)
   } catch (error) {
     if (!(error instanceof FileGone)) throw error;
   }
-  return storeNames(context, { companyId, id }, await freshDictionary(context, companyId), []);
+  return storeNames(context, job, await freshDictionary(context, job.companyId), []);
 }
 
 /** Creates missing tags, and stores their ids in the bucket for later invocations. Throws BadFile if the company would have too many. */
@@ -305,7 +305,7 @@ export async function addTags(
 
 async function storeNames(
   { objects }: ImportContext,
-  { companyId, id }: JobId,
+  job: JobId,
   dictionary: Dictionary,
   made: [string, number][],
 ): Promise<ImportNames> {
@@ -317,6 +317,6 @@ async function storeNames(
     users: [...users.values()],
     made,
   };
-  await objects.put(importKeys.names(companyId, id), Buffer.from(JSON.stringify(stored)), "application/json");
+  await objects.put(importKeys.names(job), Buffer.from(JSON.stringify(stored)), "application/json");
   return importNames(dictionary, made);
 }

@@ -46,7 +46,7 @@ export class Chunk {
 /** Stores a chunk as compressed segments, sorted by geohash. A segment consists of three groups of columns, each after its length. */
 async function storeChunk(
   objects: Objects,
-  { companyId, id }: JobId,
+  job: JobId,
   number: number,
   rows: readonly RowWithNotes[],
 ): Promise<void> {
@@ -58,18 +58,14 @@ async function storeChunk(
       into.raw(encoded[group]);
     }
   }
-  await objects.put(importKeys.chunk(companyId, id, number), into.finish(), "application/octet-stream");
+  await objects.put(importKeys.chunk(job, number), into.finish(), "application/octet-stream");
 }
 
 /** Merges the sorted chunks. Only one segment of each is decoded at a time. The result can be read only once. */
-export async function rowsAlongCurve(
-  objects: Objects,
-  { companyId, id }: JobId,
-  chunks: number,
-): Promise<Iterable<RowWithNotes>> {
+export async function rowsAlongCurve(objects: Objects, job: JobId, chunks: number): Promise<Iterable<RowWithNotes>> {
   const found = [];
   for (let number = 0; number < chunks; number++) {
-    found.push(segmentsIn(await objects.get(importKeys.chunk(companyId, id, number))));
+    found.push(segmentsIn(await objects.get(importKeys.chunk(job, number))));
   }
   return mergeSorted(found.map(decodedRows));
 }

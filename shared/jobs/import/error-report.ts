@@ -59,10 +59,10 @@ export class ErrorReport {
   #bytes = 0;
 
   private constructor(objects: Objects, stored: StoredImport, most: number) {
-    const { companyId, id, progress, errors } = stored;
+    const { progress, errors } = stored;
     this.#objects = objects;
-    this.#job = { companyId, id };
-    this.#key = importKeys.report(companyId, id);
+    this.#job = stored;
+    this.#key = importKeys.report(stored);
     this.#most = most;
     this.#shown = progress.report === undefined ? [] : unpacked(RowFaults, errors);
     this.#count = progress.skipped;
@@ -104,8 +104,7 @@ export class ErrorReport {
 
   /** Stores the lines that no part contains yet, so that another invocation can continue after `row`. */
   async checkpoint(row: number): Promise<ReportState> {
-    const { companyId, id } = this.#job;
-    const rest = importKeys.faults(companyId, id, row);
+    const rest = importKeys.faults(this.#job, row);
     await this.#objects.put(rest, Buffer.from(this.#pending.join("")), "text/csv");
     return { upload: this.#upload, tags: [...this.#tags], rest };
   }

@@ -56,7 +56,7 @@ export async function importFile(
     const file = await checkedFile(inMemory, work, caller);
     if (file === undefined || options.dryRun === true) return { result: resultOf(work.stored) };
     await clearAbandoned(context, caller.companyId);
-    await context.objects.put(importKeys.sent(caller.companyId, id), bytes, "text/csv");
+    await context.objects.put(importKeys.sent({ ...caller, id }), bytes, "text/csv");
     return { file, job: await open(context, work.stored) };
   }).catch((error: unknown) => {
     throw error instanceof DeadlinePassed ? late(NOTHING_CREATED, error) : error;

@@ -67,11 +67,12 @@ export const importJob: JobKind<StoredImport> = {
 /** Returns undefined if the job needs no work now. A failed or cancelled import needs work until its records are deleted. */
 async function beginningFrom(
   { objects, clock }: JobContext,
-  { companyId, id, state, upload }: StoredImport,
+  stored: StoredImport,
 ): Promise<Partial<StoredImport> | undefined> {
+  const { state, upload } = stored;
   if (state === "completed") return undefined;
   if (state !== "awaiting_upload") return state === "running" && upload === undefined ? { state: "failed" } : {};
-  const file = await objects.info(importKeys.uploaded(companyId, id));
+  const file = await objects.info(importKeys.uploaded(stored));
   if (file === undefined) {
     // The file may still be uploaded.
     if (upload === undefined || clock.now() < upload.untilMs + limits.uploadMs) return undefined;
@@ -125,13 +126,12 @@ async function runSteps(context: JobContext, job: ImportJob, caller: Caller): Pr
  * Deletes the job's files. The bucket's lifecycle rule deletes the rest after 30 days by default: checkpoints of the error report, and
  * files whose deletion fails here.
  */
-async function removeWorkFiles({ objects }: JobContext, { companyId, id, progress }: StoredImport): Promise<void> {
-  const chunks = Array.from({ length: progress.chunks }, (_, n) => importKeys.chunk(companyId, id, n));
+async function removeWorkFiles({ objects }: JobContext, stored: StoredImport): Promise<void> {
+  const chunks = Array.from({ length: stored.progress.chunks }, (_, n) => importKeys.chunk(stored, n));
   try {
-    for (const key of [...chunks, importKeys.names(companyId, id), importKeys.matches(companyId, id)])
-      await objects.remove(key);
+    for (const key of [...chunks, importKeys.names(stored), importKeys.matches(stored)]) await objects.remove(key);
   } catch (error) {
-    log.warn("files of an import not removed", { id, ...errorFields(error) });
+    log.warn("files of an import not removed", { id: stored.id, ...errorFields(error) });
   }
 }
 
@@ -139,12 +139,12 @@ async function removeWorkFiles({ objects }: JobContext, { companyId, id, progres
  * Deletes the records and files of a failed or cancelled import, and ends the job. Changes of existing prospects and created tags remain.
  */
 async function clearJob(context: JobContext, job: ImportJob): Promise<void> {
-  const { companyId, id, upload, progress } = job.stored;
+  const { upload, progress } = job.stored;
   await clear(context.table, job.stored);
   if (upload !== undefined) {
     const parts = progress.report?.upload ?? null;
-    if (parts !== null) await context.objects.abortParts(importKeys.report(companyId, id), parts);
-    await context.objects.remove(importKeys.uploaded(companyId, id));
+    if (parts !== null) await context.objects.abortParts(importKeys.report(job.stored), parts);
+    await context.objects.remove(importKeys.uploaded(job.stored));
     await removeWorkFiles(context, job.stored);
   }
   await job.end({});

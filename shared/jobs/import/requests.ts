@@ -139,8 +139,8 @@ async function presentImport(
   { userId }: Caller,
   stored: StoredImport,
 ): Promise<Import> {
-  const { companyId, id, state, hasReport, encoding = null, ignoredColumns, warnings, columns } = stored;
-  const report = importKeys.report(companyId, id);
+  const { state, hasReport, encoding = null, ignoredColumns, warnings, columns } = stored;
+  const report = importKeys.report(stored);
   const isUploader = state === "awaiting_upload" && stored.createdBy === userId;
   return {
     ...summaryOf(stored),
@@ -154,11 +154,12 @@ async function presentImport(
   };
 }
 
-async function uploadOf(links: Links, { companyId, id, upload }: StoredImport, nowMs: number): Promise<Upload | null> {
+async function uploadOf(links: Links, stored: StoredImport, nowMs: number): Promise<Upload | null> {
+  const { upload } = stored;
   if (upload === undefined || upload.untilMs - nowMs < 1_000) return null;
   const { headers, untilMs } = upload;
   const seconds = Math.floor((untilMs - nowMs) / 1_000);
-  const { url } = await links.upload(importKeys.uploaded(companyId, id), headers, seconds, nowMs);
+  const { url } = await links.upload(importKeys.uploaded(stored), headers, seconds, nowMs);
   return { method: "PUT", url, headers: defined(headers), expiresAt: iso(untilMs) };
 }
 

@@ -44,7 +44,7 @@ async function planRows(context: ImportContext, job: ImportWork, names: ImportNa
   const { companyId, id: importId, total, first, startedAt, progress } = job.stored;
   if (total === undefined) throw new Error("rows cannot be written before they are counted");
   if (first !== undefined && startedAt !== undefined) return { importId, names, now: startedAt, first, total };
-  const known = await addTags(context, { companyId, id: importId }, names, progress.newTags);
+  const known = await addTags(context, job.stored, names, progress.newTags);
   if (total.prospect === 0) return { importId, names: known, now: iso(context.clock.now()), first: total, total };
   const leased = await leaseImportIds(context.ids, companyId, importId, total);
   const now = iso(context.clock.now());
@@ -288,7 +288,7 @@ async function publishRows(context: ImportContext, job: ImportWork, commit: Comm
   const { companyId, id, createdBy, total, first, progress } = job.stored;
   if (total === undefined || first === undefined) throw new Error("rows cannot be published before they are counted");
   const options = { newId: pieceNames(id), between: () => job.heartbeat({}) };
-  const rows = await rowsAlongCurve(context.objects, { companyId, id }, progress.chunks);
+  const rows = await rowsAlongCurve(context.objects, job.stored, progress.chunks);
   const range = { from: first.prospect, to: first.prospect + total.prospect - 1 };
   const collector = new ImportCollector(createdBy, range.from, range.to);
   const passing = collector.passing(rows);
