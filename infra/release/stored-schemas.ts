@@ -6,15 +6,14 @@ import * as z from "zod/mini";
 import { Identity } from "#shared/auth/directory.ts";
 import { StoredKeyRing } from "#shared/auth/key-ring.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
+import { oneJob } from "#shared/aws/sqs.ts";
 import { FactState, LoggedFacts } from "#shared/company-index/activity/log.ts";
 import { DayRow } from "#shared/company-index/activity/read.ts";
 import { DeltaFields, DeltaItem } from "#shared/company-index/delta.ts";
 import { Head, INDEX_FORMAT, PartContent } from "#shared/company-index/manifest.ts";
 import { shapeOf } from "#shared/db/shapes.ts";
 import { StoredClaim } from "#shared/http/idempotency.ts";
-import { BulkMessage } from "#shared/jobs/bulk/run.ts";
 import { StoredBulk, StoredQueue, StoredResult } from "#shared/jobs/bulk/stored.ts";
-import { ExportMessage } from "#shared/jobs/export/job.ts";
 import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { ImportMessage } from "#shared/jobs/import/job.ts";
 import { RowFault, StoredImport } from "#shared/jobs/import/stored.ts";
@@ -97,9 +96,9 @@ export const schemas: Readonly<Record<string, z.ZodMiniType>> = {
   webhook: StoredWebhook,
   window: StoredWindow,
   windowEvent: StoredWindowEvent,
-  "message/bulk": BulkMessage,
+  "message/bulk": oneJob("bulk"),
   "message/delivery": QueueMessage,
-  "message/export": ExportMessage,
+  "message/export": oneJob("export"),
   "message/import": ImportMessage,
 };
 

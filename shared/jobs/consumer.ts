@@ -3,7 +3,7 @@ import type { Context, SQSBatchResponse, SQSEvent } from "aws-lambda";
 import type * as z from "zod/mini";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openObjects } from "#shared/aws/s3.ts";
-import { type JobId, openJobQueues } from "#shared/aws/sqs.ts";
+import { type JobId, oneJob, openJobQueues } from "#shared/aws/sqs.ts";
 import { setting } from "#shared/config.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
@@ -23,10 +23,13 @@ const jobContext = /* @__PURE__ */ oncePerInstance(
   }),
 );
 
-/** Returns the handler for the queue of one kind of job. `messages` parses a queue message into the keys of its jobs. */
+/**
+ * Returns the handler for the queue of one kind of job. Its messages come from API requests, from invocations that run out of time, from
+ * the job that ended before, and from the sweeper. `messages` parses a message into the keys of its jobs.
+ */
 export const jobConsumer = <Row extends JobRow>(
   kind: JobKind<Row>,
-  messages: z.ZodMiniType<JobId[]>,
+  messages: z.ZodMiniType<JobId[]> = oneJob(kind.name),
 ): ((event: SQSEvent, context: Context) => Promise<SQSBatchResponse>) =>
   queueConsumer(
     messages,

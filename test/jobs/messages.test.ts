@@ -1,6 +1,6 @@
 /** Tests which messages the queues of imports and exports accept, and which jobs the messages refer to. */
 import { expect, test } from "vitest";
-import { ExportMessage } from "#shared/jobs/export/job.ts";
+import { oneJob } from "#shared/aws/sqs.ts";
 import { ImportMessage } from "#shared/jobs/import/job.ts";
 
 const uploaded = (...keys: string[]) => ({
@@ -10,10 +10,10 @@ const uploaded = (...keys: string[]) => ({
 test("a queue accepts only messages of its own kind", () => {
   const place = { companyId: 7, id: 9 };
   expect(ImportMessage.parse({ kind: "import", ...place })).toEqual([place]);
-  expect(ExportMessage.parse({ kind: "export", ...place })).toEqual([place]);
+  expect(oneJob("export").parse({ kind: "export", ...place })).toEqual([place]);
   expect(ImportMessage.safeParse({ kind: "export", ...place }).success).toBe(false);
-  expect(ExportMessage.safeParse({ kind: "import", ...place }).success).toBe(false);
-  expect(ExportMessage.safeParse(uploaded("uploads/7/9.csv")).success).toBe(false);
+  expect(oneJob("export").safeParse({ kind: "import", ...place }).success).toBe(false);
+  expect(oneJob("export").safeParse(uploaded("uploads/7/9.csv")).success).toBe(false);
 });
 
 test("a notification of S3 names imports by form-encoded keys, and other keys name no import", () => {

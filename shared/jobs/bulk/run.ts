@@ -1,6 +1,5 @@
 /** Executes bulk jobs: changes their records chunk by chunk. */
 import { mapConcurrently } from "#shared/all-ended.ts";
-import { oneJob } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import { equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -22,9 +21,6 @@ import {
 import { changesAtOnce, type JobKind, jobCaller, MAX_FRUITLESS_RUNS, type RunningJob } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
-
-/** The messages of bulk jobs. They come from API requests, the job that ended before, invocations that run out of time, and the sweeper. */
-export const BulkMessage = oneJob("bulk");
 
 /** Before each group of this size, the job reads the user's rights and the company's statuses, users and tags again. */
 const TOGETHER = 64;

@@ -1,7 +1,6 @@
 /** The kind of jobs that writes an export into a file. */
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import type { FileHeaders } from "#shared/aws/s3.ts";
-import { oneJob } from "#shared/aws/sqs.ts";
 import type { JobContext } from "#shared/context.ts";
 import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -20,9 +19,6 @@ import {
 } from "#shared/prospects/csv/export.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-
-/** The messages of export jobs. They come from API requests, invocations that run out of time, and the sweeper. */
-export const ExportMessage = oneJob("export");
 
 /** A part is uploaded when it has this many bytes. S3 requires at least 5 MB for each part except the last one. */
 const PART_BYTES = 5_300_000;
