@@ -11,10 +11,10 @@ import type { JobId, JobMessage } from "#shared/aws/sqs.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import { setting } from "#shared/config.ts";
 import type { AppContext, JobContext, ReadContext } from "#shared/context.ts";
-import { all, type Condition, equals, type Item, missing } from "#shared/db/expression.ts";
+import { all, type Condition, equals, missing } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { acquire, Held, LeaseLost } from "#shared/db/lease.ts";
+import { acquire, type Held, LeaseLost } from "#shared/db/lease.ts";
 import { ConditionFailed, isDeploymentFault, isTransient } from "#shared/errors.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { Id, Timestamp } from "#shared/schema.ts";
@@ -104,8 +104,8 @@ export class RunningJob<Row extends JobRow> {
   readonly #endMs: () => number;
   #renewedAt: number;
 
-  /** `endMs` returns the time at which the invocation must have stopped. */
-  constructor(clock: Clock, held: Held<Row>, endMs: () => number) {
+  /** `endMs` returns the time at which the invocation must have stopped. An import within a request has another deadline. */
+  constructor(clock: Clock, held: Held<Row>, endMs = (): number => Number.POSITIVE_INFINITY) {
     this.#clock = clock;
     this.#held = held;
     this.#endMs = endMs;
@@ -141,42 +141,14 @@ export class RunningJob<Row extends JobRow> {
   }
 
   /** Lets another invocation continue the job now. */
-  release(): Promise<void> {
-    return this.#release({});
-  }
-
-  /**
-   * Releases the job after an error. If the fault is in AWS or in the deployment, the invocation does not count in `runs`. The job then
-   * waits until the fault is repaired: its message returns from the queue, and later the sweep sends new messages.
-   */
-  releaseAfter(error: unknown): Promise<void> {
-    const { runs } = this.stored;
-    return this.#release({ runs: isTransient(error) || isDeploymentFault(error) ? Math.max(0, runs - 1) : runs });
+  async release(runs = this.stored.runs): Promise<void> {
+    const now = this.#clock.now();
+    await this.#held.release(now, { set: { runs, updatedAt: iso(now), ...due(now) } });
   }
 
   async end(set: Partial<Row>): Promise<void> {
     await this.#held.end({ set: { ...set, updatedAt: iso(this.#clock.now()) }, remove: notDue });
   }
-
-  async #release(set: Item): Promise<void> {
-    const now = this.#clock.now();
-    await this.#held.release(now, { set: { ...set, updatedAt: iso(now), ...due(now) } });
-  }
-}
-
-/** The lease of the function that has written the row itself, with `runsUntil`. Each renewal lasts `ms`. */
-export function heldJob<Row extends JobRow>(
-  { schema, keyOf }: Pick<JobKind<Row>, "schema" | "keyOf">,
-  source: Pick<AppContext, "table" | "clock">,
-  stored: Row & { readonly runsUntil: string },
-  ms: number,
-): RunningJob<Row> {
-  const lease = { key: keyOf(stored), schema, attribute: "runsUntil", ms };
-  return new RunningJob(
-    source.clock,
-    new Held(source, lease, stored, stored.runsUntil),
-    () => Number.POSITIVE_INFINITY,
-  );
 }
 
 /** What the steps of a job need. An import within a request has no row before its file is checked. */
@@ -239,10 +211,17 @@ async function run<Row extends JobRow>(
     await context.jobs.send({ kind: kind.name, companyId, id });
   } catch (error) {
     // The lease is released, so that a retry can begin before the lease would expire.
-    if (!(error instanceof LeaseLost)) await job.releaseAfter(error).catch(() => undefined);
+    if (!(error instanceof LeaseLost)) await job.release(runsAfter(error, job.stored)).catch(() => undefined);
     throw error;
   }
 }
+
+/**
+ * Returns the number of invocations without progress. An invocation does not count if the fault is in AWS or in the deployment. The job
+ * then waits until the fault is repaired: its message returns from the queue, and later the sweep sends new messages.
+ */
+const runsAfter = (error: unknown, { runs }: JobRow): number =>
+  isTransient(error) || isDeploymentFault(error) ? Math.max(0, runs - 1) : runs;
 
 function take<Row extends JobRow>(
   { keyOf, schema }: JobKind<Row>,

@@ -12,6 +12,7 @@ import {
 } from "#shared/company-index/repair/rebuild.ts";
 import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { Held } from "#shared/db/lease.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
@@ -19,7 +20,7 @@ import { movedToPaused, paused, queueChange, readQueue } from "#shared/jobs/bulk
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
 import { findImport } from "#shared/jobs/import/requests.ts";
-import { heldJob, sweepJobs } from "#shared/jobs/job.ts";
+import { RunningJob, sweepJobs } from "#shared/jobs/job.ts";
 import * as notes from "#shared/prospects/notes.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -182,8 +183,8 @@ async function newJob(context: Process, { caller }: Company): Promise<number> {
 const leaseOf = async ({ table, clock }: Process, { caller, running }: Jobs) => {
   const key = keys.bulkJob(caller.companyId, running);
   const stored = StoredBulk.parse(await table.get(key));
-  const kind = { schema: StoredBulk, keyOf: () => key };
-  return heldJob(kind, { table, clock }, { ...stored, runsUntil: stored.runsUntil ?? "" }, 60_000);
+  const lease = { key, schema: StoredBulk, attribute: "runsUntil", ms: 60_000 };
+  return new RunningJob(clock, new Held({ table, clock }, lease, stored, stored.runsUntil ?? ""));
 };
 const jobs: Group<Jobs> = {
   stage: async (context) => {

@@ -8,6 +8,7 @@ import { iso } from "#shared/clock.ts";
 import type { ApiContext, AppContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { Held } from "#shared/db/lease.ts";
 import { unpacked } from "#shared/db/packed.ts";
 import { stoppedBefore } from "#shared/deadline.ts";
 import { ApiError, DeadlinePassed, FileGone } from "#shared/errors.ts";
@@ -23,7 +24,7 @@ import {
 import type { FileResult } from "#shared/jobs/import/schema.ts";
 import { type ImportOptions, newImport, RowFaults, StoredImport } from "#shared/jobs/import/stored.ts";
 import { importRows } from "#shared/jobs/import/write.ts";
-import { heldJob, type RunningJob } from "#shared/jobs/job.ts";
+import { RunningJob } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
@@ -153,8 +154,9 @@ async function open(context: ApiContext, checked: StoredImport): Promise<Running
   const untilMs = context.clock.now() + limits.idempotentRunMs;
   const stored = { ...checked, runsUntil: iso(untilMs) };
   await context.table.transact(opening(stored, untilMs));
-  const keyOf = ({ companyId, id }: Pick<StoredImport, "companyId" | "id">) => keys.import(companyId, id);
-  return heldJob({ schema: StoredImport, keyOf }, context, stored, limits.idempotentRunMs);
+  const key = keys.import(stored.companyId, stored.id);
+  const lease = { key, schema: StoredImport, attribute: "runsUntil", ms: limits.idempotentRunMs };
+  return new RunningJob(context.clock, new Held(context, lease, stored, stored.runsUntil));
 }
 
 const resultOf = (stored: StoredImport): FileResult => {
