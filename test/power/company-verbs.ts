@@ -16,7 +16,7 @@ import { Held } from "#shared/db/lease.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { type Request, readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
-import { movedToPaused, paused, queueChange, readQueue } from "#shared/jobs/bulk/queue.ts";
+import { pause } from "#shared/jobs/bulk/queue.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { completion, failUnlessCompleted } from "#shared/jobs/import/lifecycle.ts";
 import { findImport } from "#shared/jobs/import/requests.ts";
@@ -265,10 +265,7 @@ const jobs: Group<Jobs> = {
     // The running invocation pauses its own job, because it has read the request to pause.
     "pause of itself": async (context, at) => {
       const { stored, isHeld } = await leaseOf(context, at);
-      const { companyId, id } = stored;
-      const queue = await readQueue(context.table, companyId);
-      const change = queueChange(companyId, queue, movedToPaused(queue, id), context.clock.now(), id);
-      await context.table.transact([paused(stored, isHeld, context.clock.now()), ...change.writes]);
+      await pause(context, stored, isHeld);
     },
     end: async (context, at) => (await leaseOf(context, at)).end({ state: "completed" }),
     sweep: (context) => sweepJobs(context),

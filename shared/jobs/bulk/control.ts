@@ -7,16 +7,7 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { optimistic } from "#shared/db/plan.ts";
 import { ApiError } from "#shared/errors.ts";
-import {
-  type BulkContext,
-  ended,
-  enqueued,
-  movedToPaused,
-  moveJob,
-  paused,
-  removed,
-  resumed,
-} from "#shared/jobs/bulk/queue.ts";
+import { type BulkContext, end, pause, resume } from "#shared/jobs/bulk/queue.ts";
 import { findJob, present } from "#shared/jobs/bulk/read.ts";
 import type { Patience } from "#shared/jobs/bulk/rights.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
@@ -71,11 +62,8 @@ const ask = (context: BulkContext, caller: Caller, id: number, wanted: "paused" 
       return StoredBulk.parse(await context.table.write(update));
     }
     const isSame = equals("state", state);
-    if (wanted === "paused") {
-      await moveJob(context, stored, movedToPaused, (nowMs) => [paused(stored, isSame, nowMs)]);
-    } else {
-      await moveJob(context, stored, removed, (nowMs) => ended(stored, { state: wanted }, isSame, nowMs));
-    }
+    if (wanted === "paused") await pause(context, stored, isSame);
+    else await end(context, stored, { state: wanted }, isSame);
     return findJob(context, caller, id);
   });
 
@@ -94,9 +82,7 @@ export const resumeJob = async (context: ApiContext, jobs: Jobs, caller: Caller,
         return StoredBulk.parse(await context.table.write({ update, ...withdrawal }));
       }
       if (state !== "paused") return stored;
-      await moveJob({ ...context, jobs }, stored, enqueued, (nowMs, isAdmitted) => [
-        resumed(stored, isAdmitted, nowMs),
-      ]);
+      await resume({ ...context, jobs }, stored);
       return findJob(context, caller, id);
     }),
   );

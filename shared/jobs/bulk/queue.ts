@@ -47,34 +47,22 @@ const without = ({ running, waiting, paused, ...queue }: StoredQueue, id: number
   paused: paused.filter((one) => one !== id),
 });
 
-export const enqueued = (queue: StoredQueue, id: number): StoredQueue => {
+const enqueued = (queue: StoredQueue, id: number): StoredQueue => {
   const others = without(queue, id);
   return { ...others, waiting: [...others.waiting, id] };
 };
 
 /** Moves the job to the paused ones, which do not run until they are resumed. */
-export const movedToPaused = (queue: StoredQueue, id: number): StoredQueue => {
+const movedToPaused = (queue: StoredQueue, id: number): StoredQueue => {
   const others = without(queue, id);
   return { ...others, paused: [...others.paused, id] };
 };
 
-export const removed = without;
-
-export interface QueueChange {
-  /** The writes of the transaction. They do not include the row of the job that causes the change, which the caller writes. */
-  readonly writes: readonly Write[];
-  /** The id of the job that may run because of this change. */
-  readonly admitted: number | undefined;
-}
-
-/** Returns the writes that replace the queue. If no job runs, the first waiting job is admitted. The caller writes the row of `ownId`. */
-export function queueChange(
-  companyId: number,
-  before: StoredQueue,
-  after: StoredQueue,
-  nowMs: number,
-  ownId: number,
-): QueueChange {
+/**
+ * Returns the writes that replace the queue. If no job runs, the first waiting job is admitted: `admitted` is its id. The caller writes the
+ * row of `ownId`.
+ */
+function queueChange(companyId: number, before: StoredQueue, after: StoredQueue, nowMs: number, ownId: number) {
   const [first, ...waiting] = after.waiting;
   const admits = after.running === null && first !== undefined;
   const next = admits ? { ...after, running: first, waiting } : after;
@@ -92,7 +80,7 @@ export function queueChange(
  * Changes the place of a job in the queue. The same transaction makes the writes of `own`, which change the row of the job. Then sends the
  * message of the job that may run now. If only the row of the queue has changed meanwhile, repeats the transaction.
  */
-export async function moveJob(
+async function moveJob(
   { table, clock, jobs }: BulkContext,
   { companyId, id }: JobId,
   queueAfter: (queue: StoredQueue, id: number) => StoredQueue,
@@ -111,39 +99,44 @@ export async function moveJob(
   await announceAdmitted(jobs, companyId, admitted);
 }
 
-export async function announceAdmitted(jobs: BulkContext["jobs"], companyId: number, id: number | undefined) {
+async function announceAdmitted(jobs: BulkContext["jobs"], companyId: number, id: number | undefined) {
   if (id !== undefined) await announce(jobs, { kind: "bulk", companyId, id });
 }
 
-/** Returns the write that pauses a job. If nobody resumes it for a month, the sweeper finds it by `dueAt`, and an invocation cancels it. */
-export function paused({ companyId, id }: StoredBulk, when: Condition, nowMs: number): Write {
-  const set: Partial<StoredBulk> = { state: "paused", isOpen: false, isAdmitted: false, updatedAt: iso(nowMs) };
-  const change = { set: { ...set, ...due(nowMs + limits.bulkKeptMs) }, remove: ["wanted", "runsUntil"] };
-  return { update: keys.bulkJob(companyId, id), change, when };
-}
+/** Pauses a job whose row meets `when`. If nobody resumes it for a month, the sweeper finds it by `dueAt`, and an invocation cancels it. */
+export const pause = (context: BulkContext, stored: StoredBulk, when: Condition): Promise<void> =>
+  moveJob(context, stored, movedToPaused, (nowMs) => {
+    const set: Partial<StoredBulk> = { state: "paused", isOpen: false, isAdmitted: false, updatedAt: iso(nowMs) };
+    const change = { set: { ...set, ...due(nowMs + limits.bulkKeptMs) }, remove: ["wanted", "runsUntil"] };
+    return [{ update: keys.bulkJob(stored.companyId, stored.id), change, when }];
+  });
 
-export function resumed({ companyId, id }: StoredBulk, isAdmitted: boolean, nowMs: number): Write {
-  const set: Partial<StoredBulk> = { state: "queued", isAdmitted, updatedAt: iso(nowMs) };
-  const change = isAdmitted ? { set: { ...set, ...due(nowMs) } } : { set, remove: notDue };
-  return { update: keys.bulkJob(companyId, id), change, when: equals("state", "paused") };
-}
+/** Puts a paused job at the end of the queue. */
+export const resume = (context: BulkContext, stored: StoredBulk): Promise<void> =>
+  moveJob(context, stored, enqueued, (nowMs, isAdmitted) => {
+    const set: Partial<StoredBulk> = { state: "queued", isAdmitted, updatedAt: iso(nowMs) };
+    const change = isAdmitted ? { set: { ...set, ...due(nowMs) } } : { set, remove: notDue };
+    return [{ update: keys.bulkJob(stored.companyId, stored.id), change, when: equals("state", "paused") }];
+  });
 
-/** Returns the writes that end a job. DynamoDB deletes the rows of the job at `expiresAt`. */
-export function ended(
-  { companyId, id, createdAt }: StoredBulk,
+/** Ends a job whose row meets `when`. DynamoDB deletes the rows of the job at `expiresAt`. */
+export const end = (
+  context: BulkContext,
+  stored: StoredBulk,
   how: Pick<StoredBulk, "state" | "failure">,
   when: Condition,
-  nowMs: number,
-): Write[] {
-  const expiresAt = Math.ceil((nowMs + limits.bulkKeptMs) / 1_000);
-  const at = iso(nowMs);
-  const set: Partial<StoredBulk> = { ...how, isOpen: false, isAdmitted: false, endedAt: at, updatedAt: at, expiresAt };
-  const change = { set, remove: [...notDue, "wanted", "runsUntil"] };
-  return [
-    { update: keys.bulkJob(companyId, id), change, when },
-    { update: keys.bulkJobEntry(companyId, createdAt, id), change: { set: { expiresAt } } },
-  ];
-}
+): Promise<void> =>
+  moveJob(context, stored, without, (nowMs) => {
+    const { companyId, id, createdAt } = stored;
+    const expiresAt = Math.ceil((nowMs + limits.bulkKeptMs) / 1_000);
+    const at = iso(nowMs);
+    const ended: Partial<StoredBulk> = { isOpen: false, isAdmitted: false, endedAt: at, updatedAt: at, expiresAt };
+    const change = { set: { ...how, ...ended }, remove: [...notDue, "wanted", "runsUntil"] };
+    return [
+      { update: keys.bulkJob(companyId, id), change, when },
+      { update: keys.bulkJobEntry(companyId, createdAt, id), change: { set: { expiresAt } } },
+    ];
+  });
 
 export type NewJob = Pick<StoredBulk, "id" | "kind" | "events" | "total" | "chunks"> &
   Partial<Pick<StoredBulk, "action" | "undoes" | "firstId" | "territoryId">>;

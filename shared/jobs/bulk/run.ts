@@ -1,13 +1,13 @@
 /** Executes bulk jobs: changes their records chunk by chunk. */
 import { mapConcurrently } from "#shared/all-ended.ts";
 import type { JobContext } from "#shared/context.ts";
-import { equals, type Write } from "#shared/db/expression.ts";
+import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { LeaseLost } from "#shared/db/lease.ts";
 import { failedAt } from "#shared/errors.ts";
 import { type MemberReader, membersOf, storeResults } from "#shared/jobs/bulk/files.ts";
 import { mayRun } from "#shared/jobs/bulk/kinds.ts";
-import { ended, movedToPaused, moveJob, paused, removed } from "#shared/jobs/bulk/queue.ts";
+import * as queue from "#shared/jobs/bulk/queue.ts";
 import { handleRecord, readRows, settleRecord } from "#shared/jobs/bulk/record.ts";
 import {
   countsInChunk,
@@ -43,9 +43,7 @@ export const bulkJob = (members = membersOf): JobKind<StoredBulk> => ({
 
 async function begin(context: JobContext, stored: StoredBulk) {
   if (stored.state === "paused" && Date.parse(stored.updatedAt) + limits.bulkKeptMs <= context.clock.now()) {
-    await leave(context, stored, removed, (nowMs) =>
-      ended(stored, { state: "cancelled" }, equals("state", "paused"), nowMs),
-    );
+    await orLeaseLost(queue.end(context, stored, { state: "cancelled" }, equals("state", "paused")));
   }
   // Only an admitted job may run. Such a job is queued or running.
   if (!stored.isAdmitted) return undefined;
@@ -155,20 +153,14 @@ function progressAfter(stored: StoredBulk, results: readonly StoredResult[]): Pi
 
 /** Ends the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
 const end = (context: JobContext, { stored, isHeld }: BulkJob, how: Pick<StoredBulk, "state" | "failure">) =>
-  leave(context, stored, removed, (nowMs) => ended(stored, how, isHeld, nowMs));
+  orLeaseLost(queue.end(context, stored, how, isHeld));
 
 /** Pauses the job and lets the company's next job run. Throws LeaseLost if another invocation has taken the job. */
-const pause = (context: JobContext, { stored, isHeld }: BulkJob) =>
-  leave(context, stored, movedToPaused, (nowMs) => [paused(stored, isHeld, nowMs)]);
+const pause = (context: JobContext, { stored, isHeld }: BulkJob) => orLeaseLost(queue.pause(context, stored, isHeld));
 
-async function leave(
-  context: JobContext,
-  stored: StoredBulk,
-  queueAfter: typeof removed,
-  own: (nowMs: number) => readonly Write[],
-): Promise<true> {
+async function orLeaseLost(move: Promise<void>): Promise<true> {
   try {
-    await moveJob(context, stored, queueAfter, own);
+    await move;
     return true;
   } catch (error) {
     throw failedAt(error, 0) === undefined ? error : new LeaseLost("another invocation has written the row of the job");
