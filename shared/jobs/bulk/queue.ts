@@ -14,7 +14,7 @@ import type { Reads } from "#shared/db/reads.ts";
 import { ApiError, failedAt } from "#shared/errors.ts";
 import { presentJob } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
-import { hasEnded, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
+import { hasEnded, noCounts, StoredBulk, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { announce, due, newJobRow, notDue } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -193,10 +193,7 @@ export function requireRoom(queue: StoredQueue): void {
 const beginning = {
   type: "bulkJob",
   state: "queued",
-  changed: 0,
-  unchanged: 0,
-  skipped: 0,
-  failed: 0,
+  ...noCounts,
   done: 0,
   isOpen: false,
 } as const;

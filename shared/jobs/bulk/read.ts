@@ -6,7 +6,7 @@ import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import type { Job, JobPage, JobQuery } from "#shared/jobs/bulk/schema.ts";
-import { countsInChunk, plus, StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { countsInChunk, plus, StoredBulk, sumOf } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 import { userSummary } from "#shared/reference/users.ts";
@@ -22,9 +22,8 @@ export const excludedBy = (caller: Caller, job: StoredBulk, reason: string): Api
     : new ApiError("conflict", "Another job is running.");
 
 /** Throws `not_found` if the job does not exist, or if another user has created it and the caller is no admin. */
-export async function findJob({ table }: ReadContext, caller: Caller, id: number): Promise<StoredBulk> {
-  const item = await table.get(keys.bulkJob(caller.companyId, id));
-  const stored = item === undefined ? undefined : StoredBulk.parse(item);
+export async function findJob(context: ReadContext, caller: Caller, id: number): Promise<StoredBulk> {
+  const stored = await storedJob(context, caller.companyId, id);
   if (stored === undefined || !mayRead(caller, stored)) throw notFound("job");
   return stored;
 }
@@ -33,12 +32,16 @@ export async function present(context: ReadContext, stored: StoredBulk): Promise
   const { companyId, undoneBy } = stored;
   const [names, undo] = await Promise.all([
     currentDictionary(context, companyId),
-    undoneBy === undefined ? undefined : findUndo(context, companyId, undoneBy),
+    undoneBy === undefined ? undefined : storedJob(context, companyId, undoneBy),
   ]);
   return presentJob(stored, names, undo !== undefined && !isFruitless(undo));
 }
 
-export async function findUndo({ table }: ReadContext, companyId: number, id: number): Promise<StoredBulk | undefined> {
+export async function storedJob(
+  { table }: Pick<ReadContext, "table">,
+  companyId: number,
+  id: number,
+): Promise<StoredBulk | undefined> {
   const item = await table.get(keys.bulkJob(companyId, id));
   return item === undefined ? undefined : StoredBulk.parse(item);
 }
@@ -84,18 +87,15 @@ export async function listJobs(context: ReadContext, caller: Caller, { cursor, l
 /** `isUndone` must be true if another job undoes this one or has undone it. */
 export function presentJob(stored: StoredBulk, { users }: Pick<Dictionary, "users">, isUndone = false): Job {
   const { id, kind, state, total, events, createdAt, updatedAt } = stored;
-  const { changed, unchanged, skipped, failed } = plus(stored, countsInChunk(stored));
+  const counts = plus(stored, countsInChunk(stored));
   const until = isUndone ? undefined : undoableUntilMs(stored);
   return {
     id,
     kind,
     state,
     total,
-    changed,
-    unchanged,
-    skipped,
-    failed,
-    unprocessed: total - changed - unchanged - skipped - failed,
+    ...counts,
+    unprocessed: total - sumOf(counts),
     events,
     territoryId: stored.territoryId ?? null,
     undoes: stored.undoes ?? null,

@@ -40,11 +40,9 @@ export async function readRows(
   members: readonly Member[],
 ): Promise<(member: Member) => Item | undefined> {
   const items = await table.batchGet(members.map(({ id }) => keys.prospect(companyId, id)));
-  const rows = new Map(items.map((item) => [nameOf(item), item]));
-  return ({ id }) => rows.get(nameOf(keys.prospect(companyId, id)));
+  const rows = new Map<unknown, Item>(items.map((item) => [item.id, item]));
+  return ({ id }) => rows.get(id);
 }
-
-const nameOf = ({ pk, sk }: { readonly pk?: unknown; readonly sk?: unknown }): string => `${pk} ${sk}`;
 
 /**
  * Throws LeaseLost, transient errors and faults of the deployment, because the job must then be repeated. Other errors become the result of

@@ -5,10 +5,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
-import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
+import { storedJob } from "#shared/jobs/bulk/read.ts";
 import { getUser } from "#shared/reference/users.ts";
 
 /** How often a request looks at a running job that it waits for, and how many milliseconds it waits before each look. */
@@ -34,9 +33,9 @@ export async function untilJobsHaveRights(
   const { running } = await readQueue(table, companyId);
   if (running === null) return;
   for (let left = tries; ; left--) {
-    const item = await table.get(keys.bulkJob(companyId, running));
-    if (item === undefined) return;
-    const { createdBy, state, runsUntil, authorVersion = 0 } = StoredBulk.parse(item);
+    const job = await storedJob(context, companyId, running);
+    if (job === undefined) return;
+    const { createdBy, state, runsUntil, authorVersion = 0 } = job;
     const writes = state === "running" && runsUntil !== undefined && runsUntil > iso(clock.now());
     if (createdBy !== userId || !writes || authorVersion >= version) return;
     if (left === 0) {

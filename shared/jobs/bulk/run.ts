@@ -10,9 +10,9 @@ import { mayRun } from "#shared/jobs/bulk/kinds.ts";
 import * as queue from "#shared/jobs/bulk/queue.ts";
 import { handleRecord, readRows, settleRecord } from "#shared/jobs/bulk/record.ts";
 import {
+  countsBy,
   countsInChunk,
   type Member,
-  type Outcome,
   plus,
   StoredBulk,
   type StoredResult,
@@ -137,10 +137,8 @@ async function handleChunk(context: JobContext, job: BulkJob, members: Member[])
   return { results, isAllowed };
 }
 
-function countsOf(results: readonly StoredResult[]): Record<Outcome, number> {
-  const of = (wanted: Outcome): number => results.filter(({ outcome }) => outcome === wanted).length;
-  return { changed: of("changed"), unchanged: of("unchanged"), skipped: of("skipped"), failed: of("failed") };
-}
+const countsOf = (results: readonly StoredResult[]) =>
+  countsBy((wanted) => results.filter(({ outcome }) => outcome === wanted).length);
 
 /**
  * Returns `inChunk`: the counts of the current chunk. They are separate, because the next invocation handles and counts these records again

@@ -65,21 +65,23 @@ export type StoredBulk = z.infer<typeof StoredBulk>;
 
 type Counts = Record<Outcome, number>;
 
-export const plus = (a: Counts, b: Counts): Counts => ({
-  changed: a.changed + b.changed,
-  unchanged: a.unchanged + b.unchanged,
-  skipped: a.skipped + b.skipped,
-  failed: a.failed + b.failed,
+export const countsBy = (countOf: (outcome: Outcome) => number): Counts => ({
+  changed: countOf("changed"),
+  unchanged: countOf("unchanged"),
+  skipped: countOf("skipped"),
+  failed: countOf("failed"),
 });
+
+export const noCounts = countsBy(() => 0);
+
+export const plus = (a: Counts, b: Counts): Counts => countsBy((outcome) => a[outcome] + b[outcome]);
 
 export const sumOf = ({ changed, unchanged, skipped, failed }: Counts): number =>
   changed + unchanged + skipped + failed;
 
-const none: Counts = { changed: 0, unchanged: 0, skipped: 0, failed: 0 };
-
 /** Returns the saved counts of the current chunk. They are 0 after the end of the job. */
 export const countsInChunk = (job: Pick<StoredBulk, "state" | "done" | "inChunk">): Counts =>
-  job.inChunk?.chunk === job.done && !hasEnded(job) ? job.inChunk : none;
+  job.inChunk?.chunk === job.done && !hasEnded(job) ? job.inChunk : noCounts;
 
 export const hasEnded = ({ state }: Pick<StoredBulk, "state">): boolean =>
   state === "completed" || state === "cancelled" || state === "failed";

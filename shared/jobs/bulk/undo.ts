@@ -7,7 +7,7 @@ import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError } from "#shared/errors.ts";
 import { startJob } from "#shared/jobs/bulk/queue.ts";
-import { findJob, findUndo, isFruitless, undoableUntilMs } from "#shared/jobs/bulk/read.ts";
+import { findJob, isFruitless, storedJob, undoableUntilMs } from "#shared/jobs/bulk/read.ts";
 import type { Job, NewUndo } from "#shared/jobs/bulk/schema.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
@@ -51,7 +51,7 @@ export function whyNotUndoable({ kind, endedAt, undoes }: Pick<StoredBulk, "kind
 
 /** Throws `conflict` unless the earlier undo was cancelled or has failed. */
 async function requireFruitless(context: ReadContext, companyId: number, id: number): Promise<void> {
-  const undo = await findUndo(context, companyId, id);
+  const undo = await storedJob(context, companyId, id);
   if (undo !== undefined && isFruitless(undo)) return;
   throw new ApiError("conflict", `The job ${id} undoes this job already.`);
 }
