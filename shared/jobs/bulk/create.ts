@@ -25,7 +25,7 @@ import type { StoredAction } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { nextAppointment } from "#shared/prospects/agenda.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
-import { findFiltered, type ShapedFilter } from "#shared/prospects/find.ts";
+import { findFiltered } from "#shared/prospects/find.ts";
 import { presentProspect } from "#shared/prospects/present.ts";
 import { isPublished, isVisible } from "#shared/prospects/read.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
@@ -125,19 +125,12 @@ async function choose(context: ApiContext, caller: Caller, { ids, filter }: NewB
   if (!isAdmin(caller) && (filter.assignedToUserId ?? filter.rep) !== undefined) {
     throw new ApiError("permission_denied", "Only admins and owners may choose prospects by their representative.");
   }
-  const parsed = validate("body", FilterPart, { filter }).filter;
-  return chosenIn(await findFiltered(context, caller, parsed));
+  return chosenIn(await findFiltered(context, caller, parsedFilter(filter)));
 }
 
-/** Returns the prospects that match the filter and whose assignee is in `assigneeIds`. */
-export const chosenBy = async (
-  context: ApiContext,
-  caller: Caller,
-  filter: ShapedFilter,
-  assigneeIds: ReadonlySet<number | null>,
-): Promise<Chosen> => chosenIn(await findFiltered(context, caller, filter, { assigneeIds }));
+export const parsedFilter = (filter: object): ProspectFilter => validate("body", FilterPart, { filter }).filter;
 
-function chosenIn({ names, matches }: Found<Dictionary>): Chosen {
+export function chosenIn({ names, matches }: Found<Dictionary>): Chosen {
   const first = (count: number): number[] => pageOf(matches, 0, count).map(({ id }) => id);
   return { names, count: matches.total, ids: () => idsOf(matches), first };
 }

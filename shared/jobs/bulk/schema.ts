@@ -146,6 +146,15 @@ const BulkAction = named(
 );
 export type BulkAction = z.infer<typeof BulkAction>;
 
+/** The fields with which each job for chosen prospects begins. */
+export const options = {
+  expectedCount: z.optional(z.int().check(z.minimum(0))),
+  dryRun: z.optional(z.boolean()),
+  events: z.optional(BulkEvents),
+};
+export const dryRunText = (): string =>
+  `If true, nothing changes. The answer has the number of prospects and ${limits.bulkSamples} of them.`;
+
 export const NewBulk = named(
   "NewBulk",
   z
@@ -153,9 +162,7 @@ export const NewBulk = named(
       ids: z.optional(z.array(Id).check(z.minLength(1), z.maxLength(limits.bulkIds))),
       filter: z.optional(BulkFilter),
       action: BulkAction,
-      expectedCount: z.optional(z.int().check(z.minimum(0))),
-      dryRun: z.optional(z.boolean()),
-      events: z.optional(BulkEvents),
+      ...options,
     })
     .check(
       z.refine(({ ids, filter }) => (ids === undefined) !== (filter === undefined), {
@@ -191,7 +198,7 @@ export type NewBulk = z.infer<typeof NewBulk>;
     filter: "The filters of the list, as texts: at least one, or `all: true`.",
     expectedCount:
       "The number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`. Required with a filter, except for a dry run.",
-    dryRun: `If true, nothing changes. The answer has the number of prospects and ${limits.bulkSamples} of them.`,
+    dryRun: dryRunText(),
     events:
       "`summary` (the default): webhooks get one event for the whole job. `each`: they also get the events of each change. `none`: they get none.",
   },

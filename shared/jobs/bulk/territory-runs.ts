@@ -8,17 +8,14 @@ import type { ApiContext, ReadContext } from "#shared/context.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
 import { badReference } from "#shared/errors.ts";
-import { validate } from "#shared/http/validate.ts";
-import { type BulkServices, beginBulk, chosenBy } from "#shared/jobs/bulk/create.ts";
+import { type BulkServices, beginBulk, chosenIn, parsedFilter } from "#shared/jobs/bulk/create.ts";
 import { jobsIn } from "#shared/jobs/bulk/queue.ts";
 import { excludedBy } from "#shared/jobs/bulk/read.ts";
-import { type BulkDryRun, changeFilterBody, type Job } from "#shared/jobs/bulk/schema.ts";
+import { type BulkDryRun, changeFilterBody, dryRunText, type Job, options } from "#shared/jobs/bulk/schema.ts";
 import type { StoredAction, StoredQueue } from "#shared/jobs/bulk/stored.ts";
 import { bulkKeys } from "#shared/jobs/s3-keys.ts";
-import * as limits from "#shared/limits.ts";
-import { filterBodyTexts, filterObject, ProspectFilter } from "#shared/prospects/filter.ts";
-import { findProspects } from "#shared/prospects/find.ts";
-import { BulkEvents } from "#shared/prospects/stored.ts";
+import { filterBodyTexts, filterObject } from "#shared/prospects/filter.ts";
+import { findFiltered, findProspects } from "#shared/prospects/find.ts";
 import { currentDictionary, type Dictionary } from "#shared/reference/dictionary.ts";
 import { packPolygon, unpackPolygon } from "#shared/reference/polygon.ts";
 import { Id, named } from "#shared/schema.ts";
@@ -40,9 +37,7 @@ export const NewRun = named(
       toUserId: z.optional(Id),
       fromUserId: z.optional(Id),
       filter: z.optional(RunFilter),
-      expectedCount: z.optional(z.int().check(z.minimum(0))),
-      dryRun: z.optional(z.boolean()),
-      events: z.optional(BulkEvents),
+      ...options,
     })
     .check(
       z.refine(({ mode, toUserId }) => (mode === "unassign") === (toUserId === undefined), {
@@ -83,13 +78,11 @@ export type NewRun = z.output<typeof NewRun>;
     filter: "Further conditions on the prospects.",
     expectedCount:
       "Required, except for a dry run: the number of prospects that the client expects to change. If it is another one, the answer is 409 with the code `count_mismatch` and `actualCount`.",
-    dryRun: `If true, nothing changes. The answer has the number of prospects and ${limits.bulkSamples} of them.`,
+    dryRun: dryRunText(),
     events: "As for a bulk change: `summary` (the default), `each` or `none`.",
   },
   example: { mode: "assign", toUserId: 139, expectedCount: 240 },
 }));
-
-const FilterPart = z.object({ filter: ProspectFilter });
 
 export async function createRun(
   context: ApiContext,
@@ -109,11 +102,11 @@ export async function createRun(
   const action: StoredAction = { assignedToUserId: toUserId ?? null, from };
   const area = polygon.length === 0 ? emptyArea : polygonArea(polygon);
   const others = new Map<number, Area>();
-  const { filter } = validate("body", FilterPart, { filter: input.filter ?? {} });
+  const filter = parsedFilter(input.filter ?? {});
   // A territory without a polygon has no prospect: the empty set of assignees makes the run choose none.
-  const [polygons, assignees] =
+  const [polygons, assigneeIds] =
     polygon.length === 0 ? [{}, new Set<number | null>()] : [{ polygon }, assigneesOf(caller, from, names)];
-  const chosen = await chosenBy(context, caller, { ...filter, ...polygons }, assignees);
+  const chosen = chosenIn(await findFiltered(context, caller, { ...filter, ...polygons }, { assigneeIds }));
   const prepare = (id: number): Promise<void> =>
     services.objects.put(bulkKeys.area({ companyId, id }), packPolygon(polygon), "application/octet-stream");
   return beginBulk(context, services, caller, chosen, {
