@@ -36,29 +36,26 @@ export class Chunk {
 
   /** Stores the chunk, unless it is empty, and returns the number of chunks. Call it before the checkpoint that counts the chunk. */
   async store(): Promise<number> {
-    if (this.#rows.length > 0) await storeChunk(this.#objects, this.#job, this.#number++, this.#rows);
+    if (this.#rows.length === 0) return this.#number;
+    const key = importKeys.chunk(this.#job, this.#number++);
+    await this.#objects.put(key, encoded(this.#rows), "application/octet-stream");
     this.#rows = [];
     this.#text = 0;
     return this.#number;
   }
 }
 
-/** Stores a chunk as compressed segments, sorted by geohash. A segment consists of three groups of columns, each after its length. */
-async function storeChunk(
-  objects: Objects,
-  job: JobId,
-  number: number,
-  rows: readonly RowWithNotes[],
-): Promise<void> {
+/** Returns compressed segments, sorted by geohash. A segment consists of three groups of columns, each after its length. */
+function encoded(rows: readonly RowWithNotes[]): Uint8Array {
   const into = new ByteWriter();
   for (const segment of cutIntoSegments(sortedByGeohash(rows))) {
-    const encoded = encodeSegment(segment);
+    const columns = encodeSegment(segment);
     for (const group of groups) {
-      into.integer(encoded[group].length);
-      into.raw(encoded[group]);
+      into.integer(columns[group].length);
+      into.raw(columns[group]);
     }
   }
-  await objects.put(importKeys.chunk(job, number), into.finish(), "application/octet-stream");
+  return into.finish();
 }
 
 /** Merges the sorted chunks. Only one segment of each is decoded at a time. The result can be read only once. */

@@ -13,7 +13,14 @@ import { unpacked } from "#shared/db/packed.ts";
 import { stoppedBefore } from "#shared/deadline.ts";
 import { ApiError, DeadlinePassed, FileGone } from "#shared/errors.ts";
 import type { Commit } from "#shared/http/idempotency.ts";
-import { checkFile, type ImportWork, type OpenFile, openFile, showColumns } from "#shared/jobs/import/check.ts";
+import {
+  checkFile,
+  type ImportContext,
+  type ImportWork,
+  type OpenFile,
+  openFile,
+  showColumns,
+} from "#shared/jobs/import/check.ts";
 import {
   clearAbandoned,
   clearFailed,
@@ -68,7 +75,7 @@ export async function importFile(
 }
 
 /** Returns undefined for a dry run of a file without a known header. */
-async function checkedFile(context: InMemory, work: ImportWork, caller: Caller): Promise<OpenFile | undefined> {
+async function checkedFile(context: ImportContext, work: ImportWork, caller: Caller): Promise<OpenFile | undefined> {
   try {
     const file = await openFile(context, work, caller);
     await checkFile(context, work, file);
@@ -88,15 +95,18 @@ function refused(error: unknown): unknown {
   return new ApiError("validation_failed", error.message, { faults });
 }
 
-type InMemory = ApiContext & { readonly objects: Objects };
-
 interface Opened {
   readonly file: OpenFile;
   readonly job: RunningJob<StoredImport>;
 }
 
 /** Imports the rows. If this fails, marks the import as failed and deletes its rows as far as possible. */
-async function finish(context: InMemory, caller: Caller, { file, job }: Opened, commit: Commit): Promise<FileResult> {
+async function finish(
+  context: ImportContext,
+  caller: Caller,
+  { file, job }: Opened,
+  commit: Commit,
+): Promise<FileResult> {
   let isCommitting = false;
   const complete = (moves: readonly Write[]): Promise<void> => {
     isCommitting = true;
@@ -104,7 +114,7 @@ async function finish(context: InMemory, caller: Caller, { file, job }: Opened, 
     return commit({ writes, answer: resultOf(job.stored) });
   };
   try {
-    await stoppedBefore(FAIL_RESERVE_MS, () => importRows(context, job, caller, { file, commit: complete }));
+    await stoppedBefore(FAIL_RESERVE_MS, () => importRows(context, job, caller, file, complete));
   } catch (error) {
     const isCompleted = await failUnlessCompleted(context, job.stored).catch(() => {
       throw isCommitting ? late(UNKNOWN_OUTCOME, error) : timely(error, job.stored);

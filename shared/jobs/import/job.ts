@@ -112,7 +112,7 @@ async function runSteps(context: JobContext, job: ImportJob, caller: Caller): Pr
       if (!isChecked || job.isLate()) return false;
     }
     if (job.stored.dryRun) await commit([]);
-    else if (!(await importRows(context, job, caller, { file, commit }))) return false;
+    else if (!(await importRows(context, job, caller, file, commit))) return false;
   } catch (error) {
     if (!(error instanceof UnknownHeader && job.stored.dryRun)) throw error;
     await showColumns(context, job);

@@ -1,14 +1,15 @@
 /** Opens and completes an import, and deletes the rows of a failed import. */
 import * as z from "zod/mini";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { absent, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/plan.ts";
 import type { QuerySpec } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
-import { ConditionFailed } from "#shared/errors.ts";
 import { type Blocks, StoredImport } from "#shared/jobs/import/stored.ts";
 import { due, isUntouched, notDue, type RunningJob, revoked } from "#shared/jobs/job.ts";
 import { Id } from "#shared/schema.ts";
@@ -60,7 +61,10 @@ type Source = Pick<ApiContext, "table" | "clock">;
 
 const OpenEntry = z.object({ id: Id });
 
-/** Deletes the rows of interrupted imports. Each new import within one request calls this first. */
+/**
+ * Marks interrupted imports as failed, and deletes their rows. Each new import within one request calls this first. After an interruption,
+ * the other rows are invisible until a later call deletes them.
+ */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
     const found = await source.table.get(keys.import(companyId, OpenEntry.parse(item).id));
@@ -68,37 +72,28 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
     // An uploaded file is imported by a job, which deletes the rows itself.
     if (stored.upload !== undefined) continue;
     const isOver = stored.runsUntil === undefined || stored.runsUntil < iso(source.clock.now());
-    if (stored.state === "failed" || isOver) await abandon(source, stored);
+    if (stored.state !== "failed" && !isOver) continue;
+    if (!(await failUnlessCompleted(source, stored))) await clearFailed(source, stored);
   }
-}
-
-/** Marks the import as failed and deletes its rows. After an interruption, the other rows are invisible until a later call deletes them. */
-async function abandon(source: Source, stored: StoredImport): Promise<void> {
-  if (!(await failUnlessCompleted(source, stored))) await clearFailed(source, stored);
 }
 
 /**
  * Marks the import as failed. It can then no longer complete, even by a transaction that was sent before. Returns true and changes nothing
  * if it is already completed. Each later change of the state of a running import changes or removes its lease.
  */
-export async function failUnlessCompleted({ table, clock }: Source, stored: StoredImport): Promise<boolean> {
-  const { companyId, id } = stored;
-  const current = StoredImport.parse((await table.get(keys.import(companyId, id))) ?? stored);
-  if (current.state === "completed") return true;
-  if (current.state === "running") {
-    try {
+export const failUnlessCompleted = ({ table, clock }: Source, stored: StoredImport): Promise<boolean> =>
+  optimistic(async () => {
+    const { companyId, id } = stored;
+    const current = StoredImport.parse((await table.get(keys.import(companyId, id))) ?? stored);
+    if (current.state === "running") {
       await table.write({
         update: keys.import(companyId, id),
         change: { set: { state: "failed", updatedAt: iso(clock.now()), runsUntil: revoked(current) } },
         when: isUntouched(current),
       });
-    } catch (error) {
-      if (error instanceof ConditionFailed) return failUnlessCompleted({ table, clock }, stored);
-      throw error;
     }
-  }
-  return false;
-}
+    return current.state === "completed";
+  });
 
 /** Deletes the rows of a failed import, and removes it from the due index. */
 export async function clearFailed({ table }: Pick<Source, "table">, stored: StoredImport): Promise<void> {
@@ -117,11 +112,9 @@ export async function clear(
   table: Table,
   { companyId, id, prospectBlocks, addressBlocks, noteBlocks }: StoredImport,
 ): Promise<void> {
-  const blocks = blocksIn(prospectBlocks);
-  for (let at = 0; at < blocks.length; at += PARALLEL) {
-    const some = blocks.slice(at, at + PARALLEL);
-    await Promise.all(some.map((block) => removeAll(table, keys.prospectBlock(companyId, block))));
-  }
+  await mapConcurrently(blocksIn(prospectBlocks), PARALLEL, (block) =>
+    removeAll(table, keys.prospectBlock(companyId, block)),
+  );
   await table.batchRemove(blocksIn(addressBlocks).map((block) => keys.addressPack(companyId, block)));
   await table.batchRemove(blocksIn(noteBlocks).map((block) => attachedKeys.noteLocators(companyId, block)));
   await removeAll(table, { ...keys.partManifests(companyId), begins: piecePrefix(id) });

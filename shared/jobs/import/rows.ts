@@ -8,7 +8,7 @@ import type { Ids } from "#shared/db/ids.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf, type Key } from "#shared/db/keys.ts";
 import type { ImportNames } from "#shared/jobs/import/check.ts";
-import type { Blocks, Counts, StoredImport } from "#shared/jobs/import/stored.ts";
+import type { Blocks, Counts } from "#shared/jobs/import/stored.ts";
 import { addressFrom } from "#shared/prospects/address-input.ts";
 import { type PackedAddress, packAddresses } from "#shared/prospects/address-rows.ts";
 import type { Draft } from "#shared/prospects/csv/draft.ts";
@@ -26,11 +26,8 @@ export interface ImportPlan {
   readonly total: Counts;
 }
 
-export type LeasedIds = Pick<StoredImport, "prospectBlocks" | "addressBlocks" | "noteBlocks"> & {
-  readonly first: Counts;
-};
-
-export async function leaseImportIds(ids: Ids, companyId: number, importId: number, total: Counts): Promise<LeasedIds> {
+/** Reserves the ids of an import. Returns the attributes of its row that name them. */
+export async function leaseImportIds(ids: Ids, companyId: number, importId: number, total: Counts) {
   const mark = String(importId);
   const [prospect, address, note, change] = await Promise.all([
     total.prospect > 0 ? ids.takeForImport("prospect", companyId, total.prospect, mark) : 0,
@@ -49,16 +46,11 @@ export async function leaseImportIds(ids: Ids, companyId: number, importId: numb
 const blocksOf = (first: number, count: number): Blocks | null =>
   count === 0 ? null : { from: blockOf(first), to: blockOf(first + count - 1) };
 
-export interface ImportRows {
-  readonly items: readonly (Key & Item)[];
-  readonly indexed: readonly RowWithNotes[];
-}
-
 /**
  * Returns the items and index rows of a batch. Earlier batches have used `done` ids. Later rows of the file get lower prospect ids, because
  * lists show the highest id first.
  */
-export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]): ImportRows {
+export function rowsOf(caller: Caller, plan: ImportPlan, done: Counts, drafts: readonly Draft[]) {
   const { companyId } = caller;
   const { importId, names, now, first, total } = plan;
   const items: (Key & Item)[] = [];

@@ -9,7 +9,7 @@ import { importedWrite } from "#shared/company-index/activity/log.ts";
 import { ImportCollector } from "#shared/company-index/facts.ts";
 import type { Commit } from "#shared/company-index/manifest.ts";
 import { addPart, completePart, storeSegments } from "#shared/company-index/write/publish.ts";
-import type { ApiContext, AppContext } from "#shared/context.ts";
+import type { AppContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
@@ -36,6 +36,8 @@ import { BadFile } from "#shared/prospects/csv/format.ts";
 
 /** Items between two checks of the lease. A throttled table may accept only four a second, so this is at most 50 seconds. */
 const ITEMS_PER_RENEWAL = 200;
+/** Changed prospects between two reports of the progress. */
+const ROWS_TOGETHER = 96;
 /** Rows between two checkpoints. After a crash, these are handled again within some seconds. */
 const CHECKPOINT_ROWS = 16_384;
 
@@ -123,23 +125,40 @@ class RowWriter {
   }
 
   async add(batch: Batch): Promise<void> {
-    const { context, job, caller, plan, file, report } = this.#of;
+    const { job, plan, file, report } = this.#of;
     const { companyId, createdBy: userId } = job.stored;
     const { done, updated } = this.#at;
     const next = plus(done, batch);
     if (exceeds(next, plan.total)) throw new BadFile(CHANGED_READING);
     const { items, indexed } = rowsOf({ companyId, userId, ...job.stored.caller }, plan, done, batch.drafts);
     await this.#items.ended();
-    const late = await changeProspects(context, caller, { plan, file }, batch, (changed) =>
-      job.heartbeat(this.#shown(changed)),
-    );
-    if (file.matching !== undefined) await report.add(inOrder([...batch.faults, ...late.faults]));
-    this.#warnings += late.warnings;
-    this.#at = { ...this.#at, updated: updated + batch.changes.length - late.faults.length };
+    const late = await this.#changeProspects(batch);
+    if (file.matching !== undefined) await report.add(inOrder([...batch.faults, ...late]));
+    this.#at = { ...this.#at, updated: updated + batch.changes.length - late.length };
     await job.heartbeat(this.#shown());
     this.#items.begin(items);
     this.#at = { ...this.#at, done: next, row: batch.row };
     this.#chunk.add(indexed);
+  }
+
+  /**
+   * Changes existing prospects. Returns a fault for each row whose prospect can no longer be changed. When it returns or throws, no change
+   * is still running. A repeated call does not change a prospect a second time.
+   */
+  async #changeProspects({ changes }: Batch): Promise<FaultyRow[]> {
+    const { context, job, caller, plan, file } = this.#of;
+    const faults: FaultyRow[] = [];
+    if (file.matching === undefined) return faults;
+    const ofImport = { importId: String(plan.importId), by: file.matching.by, ...plan.names };
+    for (let at = 0; at < changes.length; at += ROWS_TOGETHER) {
+      await job.heartbeat(this.#shown(at - faults.length));
+      await mapConcurrently(changes.slice(at, at + ROWS_TOGETHER), changesAtOnce(), async ({ row, change }) => {
+        const { message, warnings } = await changeByRow(context, caller, ofImport, change);
+        if (message !== undefined) faults.push({ row, fault: message });
+        this.#warnings += warnings;
+      });
+    }
+    return faults;
   }
 
   async checkpoint(newTags: string[]): Promise<void> {
@@ -190,35 +209,6 @@ const exceeds = (done: Counts, total: Counts): boolean =>
   done.note > total.note ||
   done.change > total.change;
 
-/** Number of rows between two calls of `onProgress`. */
-const ROWS_TOGETHER = 96;
-
-/**
- * Changes existing prospects. Returns a fault for each row whose prospect can no longer be changed, and the number of values that were left
- * out. When it returns or throws, no change is still running. A repeated call does not change a prospect a second time.
- */
-async function changeProspects(
-  context: ApiContext,
-  caller: Caller,
-  { plan, file: { matching } }: { readonly plan: ImportPlan; readonly file: OpenFile },
-  { changes }: Batch,
-  onProgress: (changed: number) => Promise<void>,
-): Promise<{ readonly faults: readonly FaultyRow[]; readonly warnings: number }> {
-  const faults: FaultyRow[] = [];
-  let warnings = 0;
-  if (matching === undefined) return { faults, warnings };
-  const ofImport = { importId: String(plan.importId), by: matching.by, ...plan.names };
-  for (let at = 0; at < changes.length; at += ROWS_TOGETHER) {
-    await onProgress(at - faults.length);
-    await mapConcurrently(changes.slice(at, at + ROWS_TOGETHER), changesAtOnce(), async ({ row, change }) => {
-      const { message, warnings: own } = await changeByRow(context, caller, ofImport, change);
-      if (message !== undefined) faults.push({ row, fault: message });
-      warnings += own;
-    });
-  }
-  return { faults, warnings };
-}
-
 /** Writes the items of one batch at a time. */
 class ItemWriter {
   readonly #context: Pick<AppContext, "table" | "clock">;
@@ -257,18 +247,16 @@ class ItemWriter {
 /** Upper bound for the time of publishing a million rows. An invocation that has less time leaves the publication to a new invocation. */
 const PUBLISH_MS = 300_000;
 
-interface Checked {
-  readonly file: OpenFile;
-  /** Makes the prospects visible with the writes `moves`, and completes the import, in one transaction. */
-  readonly commit: Commit;
-}
-
-/** Imports the rows of a checked file. Returns false if this invocation has too little time left for the remaining rows. */
+/**
+ * Imports the rows of a checked file. `commit` makes the prospects visible, and completes the import, in one transaction. Returns false if
+ * this invocation has too little time left for the remaining rows.
+ */
 export async function importRows(
   context: ImportContext,
   job: ImportWork,
   caller: Caller,
-  { file, commit }: Checked,
+  file: OpenFile,
+  commit: Commit,
 ): Promise<boolean> {
   const { total, changes, progress } = job.stored;
   if (total === undefined) throw new Error("rows cannot be written before they are counted");
