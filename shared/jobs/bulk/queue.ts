@@ -26,8 +26,6 @@ export async function readQueue(table: Reads, companyId: number): Promise<Stored
   return item === undefined ? emptyQueue : StoredQueue.parse(item);
 }
 
-export const openJobs = ({ waiting, paused }: StoredQueue): number => waiting.length + paused.length;
-
 /** Returns the running job, then the waiting ones, and then the paused ones. */
 export async function jobsIn(
   table: Reads,
@@ -40,23 +38,14 @@ export async function jobsIn(
   return ids.flatMap((id) => jobs.get(id) ?? []).filter((job) => !hasEnded(job));
 }
 
-const without = ({ running, waiting, paused, ...queue }: StoredQueue, id: number): StoredQueue => ({
-  ...queue,
-  running: running === id ? null : running,
-  waiting: waiting.filter((one) => one !== id),
-  paused: paused.filter((one) => one !== id),
-});
-
-const enqueued = (queue: StoredQueue, id: number): StoredQueue => {
-  const others = without(queue, id);
-  return { ...others, waiting: [...others.waiting, id] };
-};
-
-/** Moves the job to the paused ones, which do not run until they are resumed. */
-const movedToPaused = (queue: StoredQueue, id: number): StoredQueue => {
-  const others = without(queue, id);
-  return { ...others, paused: [...others.paused, id] };
-};
+/** Takes the job from its place in the queue, and puts it at the end of the list `to`. Without `to`, it leaves the queue. */
+function moved(queue: StoredQueue, id: number, to?: "waiting" | "paused"): StoredQueue {
+  const isOther = (one: number): boolean => one !== id;
+  const waiting = queue.waiting.filter(isOther);
+  const paused = queue.paused.filter(isOther);
+  const others = { ...queue, running: queue.running === id ? null : queue.running, waiting, paused };
+  return to === undefined ? others : { ...others, [to]: [...others[to], id] };
+}
 
 /**
  * Returns the writes that replace the queue. If no job runs, the first waiting job is admitted: `admitted` is its id. The caller writes the
@@ -77,20 +66,20 @@ function queueChange(companyId: number, before: StoredQueue, after: StoredQueue,
 }
 
 /**
- * Changes the place of a job in the queue. The same transaction makes the writes of `own`, which change the row of the job. Then sends the
+ * Moves a job in the queue, like `moved`. The same transaction makes the writes of `own`, which change the row of the job. Then sends the
  * message of the job that may run now. If only the row of the queue has changed meanwhile, repeats the transaction.
  */
 async function moveJob(
   { table, clock, jobs }: BulkContext,
   { companyId, id }: JobId,
-  queueAfter: (queue: StoredQueue, id: number) => StoredQueue,
+  to: "waiting" | "paused" | undefined,
   own: (nowMs: number, isAdmitted: boolean) => readonly Write[],
 ): Promise<void> {
   const admitted = await optimistic(
     async () => {
       const queue = await readQueue(table, companyId);
       const nowMs = clock.now();
-      const change = queueChange(companyId, queue, queueAfter(queue, id), nowMs, id);
+      const change = queueChange(companyId, queue, moved(queue, id, to), nowMs, id);
       await table.transact([...own(nowMs, change.admitted === id), ...change.writes]);
       return change.admitted;
     },
@@ -105,7 +94,7 @@ async function announceAdmitted(jobs: BulkContext["jobs"], companyId: number, id
 
 /** Pauses a job whose row meets `when`. If nobody resumes it for a month, the sweeper finds it by `dueAt`, and an invocation cancels it. */
 export const pause = (context: BulkContext, stored: StoredBulk, when: Condition): Promise<void> =>
-  moveJob(context, stored, movedToPaused, (nowMs) => {
+  moveJob(context, stored, "paused", (nowMs) => {
     const set: Partial<StoredBulk> = { state: "paused", isOpen: false, isAdmitted: false, updatedAt: iso(nowMs) };
     const change = { set: { ...set, ...due(nowMs + limits.bulkKeptMs) }, remove: ["wanted", "runsUntil"] };
     return [{ update: keys.bulkJob(stored.companyId, stored.id), change, when }];
@@ -113,7 +102,7 @@ export const pause = (context: BulkContext, stored: StoredBulk, when: Condition)
 
 /** Puts a paused job at the end of the queue. */
 export const resume = (context: BulkContext, stored: StoredBulk): Promise<void> =>
-  moveJob(context, stored, enqueued, (nowMs, isAdmitted) => {
+  moveJob(context, stored, "waiting", (nowMs, isAdmitted) => {
     const set: Partial<StoredBulk> = { state: "queued", isAdmitted, updatedAt: iso(nowMs) };
     const change = isAdmitted ? { set: { ...set, ...due(nowMs) } } : { set, remove: notDue };
     return [{ update: keys.bulkJob(stored.companyId, stored.id), change, when: equals("state", "paused") }];
@@ -126,7 +115,7 @@ export const end = (
   how: Pick<StoredBulk, "state" | "failure">,
   when: Condition,
 ): Promise<void> =>
-  moveJob(context, stored, without, (nowMs) => {
+  moveJob(context, stored, undefined, (nowMs) => {
     const { companyId, id, createdAt } = stored;
     const expiresAt = Math.ceil((nowMs + limits.bulkKeptMs) / 1_000);
     const at = iso(nowMs);
@@ -167,9 +156,18 @@ export async function startJob(
   requireRoom(queue);
   await guard?.(queue);
   const nowMs = context.clock.now();
-  const change = queueChange(companyId, queue, enqueued(queue, job.id), nowMs, job.id);
+  const change = queueChange(companyId, queue, moved(queue, job.id, "waiting"), nowMs, job.id);
   const isAdmitted = change.admitted === job.id;
-  const stored: StoredBulk = { ...newJobRow(caller, job.id, nowMs), ...beginning, ...job, isAdmitted };
+  const stored: StoredBulk = {
+    type: "bulkJob",
+    ...newJobRow(caller, job.id, nowMs),
+    ...job,
+    state: "queued",
+    ...noCounts,
+    done: 0,
+    isOpen: false,
+    isAdmitted,
+  };
   const { id, createdAt } = stored;
   const row = { ...keys.bulkJob(companyId, id), ...stored, ...(isAdmitted && due(nowMs)) };
   const entry = { ...keys.bulkJobEntry(companyId, createdAt, id), type: "bulkJobEntry", id, createdBy: userId };
@@ -185,15 +183,7 @@ export async function startJob(
 }
 
 /** Throws `conflict` if the company already has the maximum number of jobs that wait or are paused. */
-export function requireRoom(queue: StoredQueue): void {
-  if (openJobs(queue) < limits.bulkWaiting) return;
+export function requireRoom({ waiting, paused }: StoredQueue): void {
+  if (waiting.length + paused.length < limits.bulkWaiting) return;
   throw new ApiError("conflict", `A company may have ${limits.bulkWaiting} jobs that wait or are paused.`);
 }
-
-const beginning = {
-  type: "bulkJob",
-  state: "queued",
-  ...noCounts,
-  done: 0,
-  isOpen: false,
-} as const;
