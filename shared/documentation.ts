@@ -37,6 +37,11 @@ const merged = (before: SchemaText, added: SchemaText): SchemaText => ({
 
 export const textOf = (schema: z.core.$ZodType): SchemaText => texts.get(schema)?.read() ?? {};
 
+/** The texts of a page of a list with a cursor. */
+export const pageTexts = (items = "One page, newest first.") => ({
+  fields: { items, nextCursor: "Cursor of the next page; null on the last one." },
+});
+
 /** The text of the parameter with the size of a page. `more` is a further sentence and begins with a space. */
 export const pageSizeText = (more = "", size: number = limits.pageSizeDefault): ParameterText => ({
   description: `A larger value counts as ${limits.pageSizeMax}.${more}`,

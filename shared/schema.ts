@@ -8,6 +8,10 @@ export function named<S extends z.ZodMiniType>(id: string, schema: S, descriptio
   return schema;
 }
 
+/** A page of a list with a cursor. `nextCursor` is null on the last page. */
+export const cursorPage = <S extends z.ZodMiniType>(id: string, item: S, description: string) =>
+  named(id, z.object({ items: z.array(item), nextCursor: z.nullable(z.string()) }), description);
+
 export const Bytes = z.custom<Uint8Array>((value) => value instanceof Uint8Array);
 
 /** Unique in the whole service. */

@@ -1,8 +1,8 @@
 /** The schemas of deliveries as the API shows them. */
 import * as z from "zod/mini";
-import { explain } from "#shared/documentation.ts";
+import { explain, pageSizeText, pageTexts } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
-import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
+import { cursorPage, Id, named, PageSize, Timestamp } from "#shared/schema.ts";
 import { DeliveryId, DeliveryState, DeliveryTrigger } from "#shared/webhooks/delivery.ts";
 
 const summary = {
@@ -69,16 +69,14 @@ export type DeliveryDetail = z.infer<typeof DeliveryDetail>;
   },
 }));
 
-export const DeliveryPage = named(
+export const DeliveryPage = cursorPage(
   "DeliveryPage",
-  z.object({ items: z.array(Delivery), nextCursor: z.nullable(z.string()) }),
+  Delivery,
   "A page of a webhook's deliveries, newest first. On the last page `nextCursor` is null.",
 );
 export type DeliveryPage = z.infer<typeof DeliveryPage>;
 
-/* @__PURE__ */ explain([DeliveryPage], () => ({
-  fields: { items: "One page, newest first.", nextCursor: "Cursor of the next page; null on the last one." },
-}));
+/* @__PURE__ */ explain([DeliveryPage], () => pageTexts());
 
 export const DeliveryQuery = z.object({
   status: z.optional(DeliveryState),
@@ -93,11 +91,7 @@ export type DeliveryQuery = z.output<typeof DeliveryQuery>;
     status: { description: "Only deliveries in this state.", example: "exhausted" },
     event: { description: "Only deliveries of this event.", example: "prospect.status_changed" },
     cursor: { description: "`nextCursor` of the previous page.", example: "dlv_0mb6x3k2a1f4c9d07b35e8a61c204" },
-    limit: {
-      description: `A larger value counts as ${limits.pageSizeMax}.`,
-      example: 100,
-      schema: { type: "integer", minimum: 1, default: limits.pageSizeDefault },
-    },
+    limit: pageSizeText(),
   },
 }));
 

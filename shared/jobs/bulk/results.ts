@@ -5,14 +5,14 @@ import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Objects } from "#shared/aws/s3.ts";
 import type { ReadContext } from "#shared/context.ts";
-import { explain, pageSizeText } from "#shared/documentation.ts";
+import { explain, pageSizeText, pageTexts } from "#shared/documentation.ts";
 import { IdPath } from "#shared/http/paths.ts";
 import { membersOf, readResults } from "#shared/jobs/bulk/files.ts";
 import { findJob } from "#shared/jobs/bulk/read.ts";
 import { ResultOutcome, type StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
-import { Id, named, PageSize } from "#shared/schema.ts";
+import { cursorPage, Id, named, PageSize } from "#shared/schema.ts";
 
 export const JobResult = named(
   "JobResult",
@@ -29,19 +29,14 @@ export type JobResult = z.infer<typeof JobResult>;
   },
 }));
 
-export const JobResultPage = named(
+export const JobResultPage = cursorPage(
   "JobResultPage",
-  z.object({ items: z.array(JobResult), nextCursor: z.nullable(z.string()) }),
+  JobResult,
   "Results of a job, in the order in which it handles its records.",
 );
 export type JobResultPage = z.infer<typeof JobResultPage>;
 
-/* @__PURE__ */ explain([JobResultPage], () => ({
-  fields: {
-    items: "One page. It may be shorter than `limit`, or empty.",
-    nextCursor: "Cursor of the next page; null on the last one.",
-  },
-}));
+/* @__PURE__ */ explain([JobResultPage], () => pageTexts("One page. It may be shorter than `limit`, or empty."));
 
 export const ResultFilter = z.object({ outcome: z.optional(ResultOutcome) });
 export const ResultQuery = z.object({

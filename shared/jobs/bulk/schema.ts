@@ -1,13 +1,13 @@
 /** The schemas of the API for bulk jobs: requests and responses. */
 import * as z from "zod/mini";
 import { UserSummary } from "#shared/auth/user-schema.ts";
-import { explain, pageSizeText } from "#shared/documentation.ts";
+import { explain, pageSizeText, pageTexts } from "#shared/documentation.ts";
 import { BulkKind, BulkState, handledCounts } from "#shared/jobs/bulk/stored.ts";
 import * as limits from "#shared/limits.ts";
 import { FilterText, filterBodyTexts, filterObject, filterTextsOf, SearchText } from "#shared/prospects/filter.ts";
 import { Prospect } from "#shared/prospects/schema.ts";
 import { BulkEvents } from "#shared/prospects/stored.ts";
-import { Id, named, PageSize, Timestamp } from "#shared/schema.ts";
+import { cursorPage, Id, named, PageSize, Timestamp } from "#shared/schema.ts";
 
 export const Job = named(
   "Job",
@@ -53,16 +53,10 @@ export type Job = z.infer<typeof Job>;
   },
 }));
 
-export const JobPage = named(
-  "JobPage",
-  z.object({ items: z.array(Job), nextCursor: z.nullable(z.string()) }),
-  "Jobs, newest first.",
-);
+export const JobPage = cursorPage("JobPage", Job, "Jobs, newest first.");
 export type JobPage = z.infer<typeof JobPage>;
 
-/* @__PURE__ */ explain([JobPage], () => ({
-  fields: { items: "One page, newest first.", nextCursor: "Cursor of the next page; null on the last one." },
-}));
+/* @__PURE__ */ explain([JobPage], () => pageTexts());
 
 export const JobQuery = z.object({
   cursor: z.optional(z.string().check(z.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z#\d{16}$/, "must be a cursor"))),

@@ -1,14 +1,14 @@
 /** The schemas of the API for imports. Separate from stored.ts, so that the bundles of jobs do not contain them. */
 
 import * as z from "zod/mini";
-import { explain, pageSizeText } from "#shared/documentation.ts";
+import { explain, pageSizeText, pageTexts } from "#shared/documentation.ts";
 import { FileColumn, ImportState, importCounts, RowFault } from "#shared/jobs/import/stored.ts";
 import { FileLink } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { Encoding } from "#shared/prospects/csv/encoding.ts";
 import { MAPPING_TEXT, MappingText } from "#shared/prospects/csv/header.ts";
 import { MatchBy, OnMatch } from "#shared/prospects/match-key.ts";
-import { Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
+import { cursorPage, Flag, Id, named, PageSize, PathId, Timestamp } from "#shared/schema.ts";
 
 export const ImportResult = named(
   "ImportResult",
@@ -121,16 +121,10 @@ export type Import = z.infer<typeof Import>;
   },
 }));
 
-export const ImportPage = named(
-  "ImportPage",
-  z.object({ items: z.array(ImportSummary), nextCursor: z.nullable(z.string()) }),
-  "Imports, newest first.",
-);
+export const ImportPage = cursorPage("ImportPage", ImportSummary, "Imports, newest first.");
 export type ImportPage = z.infer<typeof ImportPage>;
 
-/* @__PURE__ */ explain([ImportPage], () => ({
-  fields: { items: "One page, newest first.", nextCursor: "Cursor of the next page; null on the last one." },
-}));
+/* @__PURE__ */ explain([ImportPage], () => pageTexts());
 
 export const ImportQuery = z.object({
   cursor: z.optional(PathId),
