@@ -96,20 +96,12 @@ test.each(deaths)(
 );
 
 test("after a kill before or after any call of the bucket takes effect, the next execution changes each record once", async () => {
-  const counted = await newStage(harness, COUNT);
-  const from = harness.bucket.calls;
-  await runOnce(harness.sound(), counted, await newJob(harness, counted, actionOf(counted)));
-  const calls = harness.bucket.calls - from;
-  expect(calls).toBe(2);
-  for (const death of ["before", "after"] as const) {
-    for (let last = 1; last <= calls; last++) {
+  for (const when of ["before", "after"] as const) {
+    for (const last of [1, 2, 3]) {
       const stage = await newStage(harness, COUNT);
       const job = await newJob(harness, stage, actionOf(stage));
-      const begin = harness.bucket.calls;
-      harness.bucket.plan = (number) =>
-        number - begin < last ? undefined : number - begin === last ? death : "before";
-      await runOnce(harness.sound(), stage, job);
-      harness.bucket.plan = () => undefined;
+      const calls = await harness.killed([when, "bucket"], () => runOnce(harness.sound(), stage, job), last);
+      expect(calls).toBe(Math.min(last, 2));
       expect(await untilEnded(stage, job)).toMatchObject({ state: "completed", changed: COUNT });
       expect(versions(await rowsOf(harness, stage))).toEqual(twos);
     }

@@ -18,7 +18,8 @@ import type { NewImport } from "#shared/jobs/import/requests.ts";
 import { LEASE_MS, runJob, sweepJobs } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type FaultyDynamoDb, pass } from "../harness/faulty-dynamodb.ts";
+import { type FaultyDynamoDb, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { killedAt } from "../harness/kills.ts";
 import { beginImport } from "../harness/verbs.ts";
 import { warmFunction } from "../harness/warm-function.ts";
 
@@ -32,6 +33,15 @@ export interface MemoryBucket extends Objects {
   plan: (number: number) => BucketFault;
   calls: number;
 }
+
+/** The moments at which a job can be killed: before and after a call of the table or of the bucket takes effect. */
+type JobDeath = readonly [when: "before" | "after", service: "table" | "bucket"];
+export const jobDeaths: readonly JobDeath[] = [
+  ["before", "table"],
+  ["after", "table"],
+  ["before", "bucket"],
+  ["after", "bucket"],
+];
 
 const tagOf = (bytes: Uint8Array): string => `"${createHash("md5").update(bytes).digest("hex")}"`;
 
@@ -114,6 +124,8 @@ export interface FaultyJobs {
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
   /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
+  /** Executes `work` and kills it at call number `last`, or by default at none. Returns how many calls it has made to the service. */
+  killed(death: JobDeath, work: () => Promise<unknown>, last?: number): Promise<number>;
   /** Removes all faults. */
   heal(): void;
   /** Removes all faults. Then executes the queued jobs, and runs the sweeper, which restarts lost jobs, until no job is left. */
@@ -174,6 +186,15 @@ export function faultyJobs(db: FaultyDynamoDb, now: { ms: number }): FaultyJobs 
       const job = { kind: "import" as const, companyId: caller.companyId, id };
       bucket.files.set(importKeys.uploaded(job), Uint8Array.from(bytes));
       return job;
+    },
+    killed: async ([when, service], work, last = Number.POSITIVE_INFINITY) => {
+      const from = bucket.calls;
+      if (service === "table") db.plan(killedAt(last, when === "before" ? serverError : { kind: "lose reply" }));
+      else bucket.plan = (call) => (call - from < last ? undefined : call - from === last ? when : "before");
+      await work();
+      const calls = service === "table" ? db.calls.length : bucket.calls - from;
+      heal();
+      return calls;
     },
     heal,
     settle: async () => {

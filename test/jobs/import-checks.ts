@@ -1,8 +1,11 @@
 /** Makes CSV files for import jobs, and checks what a job has left in the table. */
 import { expect } from "vitest";
+import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import { exportProspects } from "#shared/prospects/csv/export.ts";
+import type { FileForm } from "#shared/prospects/csv/format.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
@@ -14,6 +17,11 @@ import type { FaultyJobs } from "./faulty-jobs.ts";
 export async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
   const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
   return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
+}
+
+/** Returns the streamed export of all prospects that the caller may see. */
+export async function exportedText(context: ApiContext, caller: Caller, form?: FileForm): Promise<string> {
+  return (await Array.fromAsync(await exportProspects(context, caller, {}, form))).join("");
 }
 
 const header = ["name", "lat", "lng", "address1", "city", "state", "zip", "status", "tags", "notes"];

@@ -12,11 +12,11 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { getNote } from "#shared/prospects/notes.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { deaths, killedAt, killPoints, killPointsOf } from "../harness/kills.ts";
+import { killedAt, killPoints, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { cancelImport, importFile, updateUser } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { jobTests } from "./faulty-jobs.ts";
+import { jobDeaths, jobTests } from "./faulty-jobs.ts";
 import { fileOf, importChecks } from "./import-checks.ts";
 
 const { db, now, harness } = jobTests();
@@ -47,64 +47,29 @@ test(`${MANY} rows become prospects in their order, for 1.1 write units each and
   expect([...harness.bucket.files.keys()].filter((key) => key.includes("rows-"))).toEqual([]);
 });
 
-describe("killed", () => {
-  const COUNT = 40;
-  test.each(deaths)(
-    "%s any call of the table takes effect, an import shows no row early, and the next execution completes each row once",
-    { tags: "sized" },
-    async (_, death) => {
-      const counting = await newCompany(harness.sound());
-      const first = await harness.uploaded(counting.caller, fileOf(COUNT, 120));
-      db.plan(() => pass);
-      await harness.run(harness.faulty(), first);
-      const all = db.calls.length;
-      const pure = await left(counting);
-      expect(all).toBeGreaterThan(15);
-      for (const last of killPointsOf(all, turn++)) {
-        const company = await newCompany(harness.sound());
-        const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
-        // Call number `last` and all later calls fail, as if the process had been killed at this call.
-        db.plan(killedAt(last, death));
-        await harness.run(harness.faulty(), job);
-        db.plan(() => pass);
-        if ((await summary(job)).state === "completed") await expectOnce(company, COUNT);
-        else await expectNothing(company);
-        await harness.settle();
-        expect(await summary(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
-        await expectOnce(company, COUNT);
-        expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
-      }
-    },
-  );
-
-  test.each(["before", "after"] as const)(
-    "%s any call of the bucket takes effect, an import shows no row early, and the next execution completes each row once",
-    { tags: "sized" },
-    async (death) => {
-      const counting = await newCompany(harness.sound());
-      const first = await harness.uploaded(counting.caller, fileOf(COUNT, 120));
-      const before = harness.bucket.calls;
-      await harness.run(harness.sound(), first);
-      const all = harness.bucket.calls - before;
-      const pure = await left(counting);
-      expect(all).toBeGreaterThan(6);
-      for (const last of killPointsOf(all, turn++)) {
-        const company = await newCompany(harness.sound());
-        const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
-        const from = harness.bucket.calls;
-        harness.bucket.plan = (number) =>
-          number - from < last ? undefined : number - from === last ? death : "before";
-        await harness.run(harness.sound(), job);
-        harness.bucket.plan = () => undefined;
-        if ((await summary(job)).state !== "completed") await expectNothing(company);
-        await harness.settle();
-        expect(await summary(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
-        await expectOnce(company, COUNT);
-        expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
-      }
-    },
-  );
-});
+test.each(jobDeaths)(
+  "killed %s any call of the %s takes effect, an import shows no row early, and the next execution completes each row once",
+  { tags: "sized" },
+  async (...death) => {
+    const COUNT = 40;
+    const counting = await newCompany(harness.sound());
+    const first = await harness.uploaded(counting.caller, fileOf(COUNT, 120));
+    const all = await harness.killed(death, () => harness.run(harness.faulty(), first));
+    const pure = await left(counting);
+    expect(all).toBeGreaterThan(death[1] === "table" ? 15 : 6);
+    for (const last of killPointsOf(all, turn++)) {
+      const company = await newCompany(harness.sound());
+      const job = await harness.uploaded(company.caller, fileOf(COUNT, 120));
+      await harness.killed(death, () => harness.run(harness.faulty(), job), last);
+      if ((await summary(job)).state === "completed") await expectOnce(company, COUNT);
+      else await expectNothing(company);
+      await harness.settle();
+      expect(await summary(job), `killed at call ${last}`).toMatchObject({ state: "completed", imported: COUNT });
+      await expectOnce(company, COUNT);
+      expect((await left(company)).length, `killed at call ${last}`).toBe(pure.length);
+    }
+  },
+);
 
 test("an import and its upload survive a bucket that refuses every call for hours", async () => {
   const company = await newCompany(harness.sound());

@@ -20,8 +20,6 @@ import type { RequestContext } from "#shared/jobs/import/import.ts";
 import * as files from "#shared/jobs/import/import.ts";
 import { readImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
-import { exportProspects } from "#shared/prospects/csv/export.ts";
-import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { getNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
@@ -33,7 +31,7 @@ import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { createNote, createProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
-import { addressesOf, fileOf } from "./import-checks.ts";
+import { addressesOf, exportedText, fileOf } from "./import-checks.ts";
 
 const db = faultyDynamoDb();
 
@@ -219,12 +217,6 @@ function contentOf(text: string): Record<string, string>[] {
   return rows.map(({ id: _, createdBy: __, createdAt: ___, ...row }) => row);
 }
 
-async function exportOf(context: ApiContext, { caller }: Company): Promise<string> {
-  let text = "";
-  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse({}))) text += piece;
-  return text;
-}
-
 /** Copies the users of one company to another company, so that both know the user names in the file. */
 async function copyNames(from: Company, to: Company): Promise<void> {
   const users: Item[] = [];
@@ -292,10 +284,10 @@ test("an export that is imported into an empty company has the same content in t
       if (note !== "") await createNote(context, one.caller, id, { body: note });
       now.ms++;
     }
-    const text = await exportOf(newFunction(), one);
+    const text = await exportedText(newFunction(), one.caller);
     const result = await importFile(newFunction(), two.caller, Buffer.from(text));
     expect(result).toMatchObject({ imported: prospects.length, skipped: 0, errors: [] });
-    expect(contentOf(await exportOf(newFunction(), two))).toEqual(contentOf(text));
+    expect(contentOf(await exportedText(newFunction(), two.caller))).toEqual(contentOf(text));
   };
   await fc.assert(fc.asyncProperty(fc.array(prospect, { minLength: 1, maxLength: 6 }), holds), {
     numRuns: sized({ short: 5, wide: 60 }),

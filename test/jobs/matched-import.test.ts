@@ -9,9 +9,6 @@ import type { RequestContext } from "#shared/jobs/import/import.ts";
 import { FileKeys, findMatches } from "#shared/jobs/import/match.ts";
 import type { ImportOptions } from "#shared/jobs/import/stored.ts";
 import * as limits from "#shared/limits.ts";
-import { exportProspects } from "#shared/prospects/csv/export.ts";
-import type { FileForm } from "#shared/prospects/csv/format.ts";
-import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -19,6 +16,7 @@ import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
 import { createNote, deactivateStatus, deleteProspect, importFile, updateProspect } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
+import { exportedText } from "./import-checks.ts";
 
 const db = faultyDynamoDb();
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
@@ -27,14 +25,8 @@ const newFunction = (): RequestContext => ({ ...warmFunction(db, { now: () => no
 
 type Row = Record<string, string>;
 
-async function fileOf(context: RequestContext, caller: Caller, form?: FileForm): Promise<string> {
-  let text = "";
-  for await (const piece of await exportProspects(context, caller, ProspectFilter.parse({}), form)) text += piece;
-  return text;
-}
-
 async function exported(context: RequestContext, caller: Caller): Promise<Row[]> {
-  const text = await fileOf(context, caller);
+  const text = await exportedText(context, caller);
   return Papa.parse<Row>(text.trimEnd(), { header: true, delimiter: ",", newline: "\r\n" }).data;
 }
 
@@ -124,7 +116,7 @@ test("a file of all columns with a mark makes the same prospects in another comp
   const { context, caller, rows } = await seeded();
   const customFieldData = { roof: ["=a", { b: 1e300 }], " ": null };
   await updateProspect(context, caller, idOf(rows, "Bo"), { secondaryPhoneNumber: "+1 555", customFieldData });
-  const file = await fileOf(context, caller, { columns: "all", bom: true });
+  const file = await exportedText(context, caller, { columns: "all", bom: true });
   expect(file).toMatch(/^\uFEFFid,.*,createdAt,sourceId,secondaryPhoneNumber,updatedAt,customFieldData\r\n/);
   const before = await Promise.all(rows.map(({ id }) => readProspect(context, caller, Number(id))));
   expect(await importFile(context, caller, Buffer.from(file), update)).toMatchObject({ updated: 3, skipped: 0 });
