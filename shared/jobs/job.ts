@@ -151,9 +151,6 @@ export class RunningJob<Row extends JobRow> {
   }
 }
 
-/** What the steps of a job need. An import within a request has no row before its file is checked. */
-export type JobWork<Row extends JobRow> = Pick<RunningJob<Row>, "stored" | "isLate" | "save" | "heartbeat">;
-
 /** What an invocation sets when it begins, and the condition under which it begins. */
 interface Begun<Row> {
   readonly set: Partial<Row>;

@@ -22,7 +22,7 @@ import {
   plus,
 } from "#shared/jobs/import/read-file.ts";
 import { beginningOf, type FileColumn, type Progress, type StoredImport } from "#shared/jobs/import/stored.ts";
-import type { JobWork } from "#shared/jobs/job.ts";
+import type { RunningJob } from "#shared/jobs/job.ts";
 import { importKeys } from "#shared/jobs/s3-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
@@ -34,7 +34,8 @@ import { type Dictionary, freshDictionary } from "#shared/reference/dictionary.t
 import { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { ensureTags } from "#shared/reference/values.ts";
 
-export type ImportWork = JobWork<StoredImport>;
+/** What the steps of an import need. An import within a request has no row before its file is checked. */
+export type ImportWork = Pick<RunningJob<StoredImport>, "stored" | "isLate" | "save" | "heartbeat">;
 
 interface Size {
   readonly rows: number;
