@@ -11,7 +11,7 @@ import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { beginUndo, createAppointment, createNote, updateProspect } from "../harness/verbs.ts";
 import {
@@ -28,7 +28,7 @@ import {
   storedJob,
   unprocessed,
 } from "./bulk-stage.ts";
-import { jobTests } from "./faulty-jobs.ts";
+import { jobDeaths, jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests();
 
@@ -53,22 +53,20 @@ const actionOf = ({ repId, statusIds, tagId }: Stage) => ({
   addTagIds: [tagId],
 });
 
-test.each(deaths)(
-  "after a kill %s any call of the table takes effect, the next execution changes each record once, and an undo restores each",
+test.each(jobDeaths)(
+  "after a kill %s any call of the %s takes effect, the next execution changes each record once, and an undo restores each",
   { tags: "sized" },
-  async (_, death) => {
+  async (...death) => {
     const counted = await newStage(harness, COUNT);
-    db.plan(() => pass);
-    expect(await runOnce(harness.faulty(), counted, await newJob(harness, counted, actionOf(counted)))).toBe(true);
-    const calls = db.calls.length;
-    db.plan(() => pass);
-    expect(calls).toBeGreaterThan(15);
+    const whole = await newJob(harness, counted, actionOf(counted));
+    const calls = await harness.killed(death, async () => {
+      expect(await runOnce(harness.faulty(), counted, whole)).toBe(true);
+    });
+    expect(calls).toBeGreaterThan(death[1] === "table" ? 15 : 1);
     for (const last of killPointsOf(calls, turn++)) {
       const stage = await newStage(harness, COUNT);
       const job = await newJob(harness, stage, actionOf(stage));
-      db.plan(killedAt(last, death));
-      await runOnce(harness.faulty(), stage, job);
-      db.plan(() => pass);
+      await harness.killed(death, () => runOnce(harness.faulty(), stage, job), last);
       const killed = await storedJob(harness, job);
       expect(unprocessed(killed)).toBeGreaterThanOrEqual(0);
       // A user changes a record between the executions. If the killed execution has already written this record, the job must not overwrite
@@ -94,19 +92,6 @@ test.each(deaths)(
     }
   },
 );
-
-test("after a kill before or after any call of the bucket takes effect, the next execution changes each record once", async () => {
-  for (const when of ["before", "after"] as const) {
-    for (const last of [1, 2, 3]) {
-      const stage = await newStage(harness, COUNT);
-      const job = await newJob(harness, stage, actionOf(stage));
-      const calls = await harness.killed([when, "bucket"], () => runOnce(harness.sound(), stage, job), last);
-      expect(calls).toBe(Math.min(last, 2));
-      expect(await untilEnded(stage, job)).toMatchObject({ state: "completed", changed: COUNT });
-      expect(versions(await rowsOf(harness, stage))).toEqual(twos);
-    }
-  }
-});
 
 test("two executions at the same time change each record once", async () => {
   const stage = await newStage(harness, COUNT);

@@ -16,7 +16,7 @@ import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import {
   beginImportUndo,
@@ -46,7 +46,7 @@ import {
   storedJob,
   unprocessed,
 } from "./bulk-stage.ts";
-import { type FaultyJobs, jobTests } from "./faulty-jobs.ts";
+import { type FaultyJobs, jobDeaths, jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests();
 
@@ -203,23 +203,20 @@ test("an import is not undone again while an undo of it waits, runs or is paused
 
 let turn = 0;
 
-test.each(deaths)(
-  "an undo of an import that is killed %s any call of the table takes effect hides each prospect once, and keeps what users change meanwhile",
+test.each(jobDeaths)(
+  "an undo of an import that is killed %s any call of the %s takes effect hides each prospect once, and keeps what users change meanwhile",
   { tags: "sized" },
-  async (_, death) => {
+  async (...death) => {
     const counted = await newImport();
     const first = await begunInChunks(counted);
-    db.plan(() => pass);
-    expect(await run(harness.faulty(), first, smallChunks(counted.ids))).toBe(true);
-    const calls = db.calls.length;
-    expect(calls).toBeGreaterThan(15);
+    const calls = await harness.killed(death, async () => {
+      expect(await run(harness.faulty(), first, smallChunks(counted.ids))).toBe(true);
+    });
+    expect(calls).toBeGreaterThan(death[1] === "table" ? 15 : 1);
     for (const last of killPointsOf(calls, turn++)) {
-      db.plan(() => pass);
       const stage = await newImport();
       const undo = await begunInChunks(stage);
-      db.plan(killedAt(last, death));
-      await run(harness.faulty(), undo, smallChunks(stage.ids));
-      db.plan(() => pass);
+      await harness.killed(death, () => run(harness.faulty(), undo, smallChunks(stage.ids)), last);
       expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
       // A user tries to change the last prospect. This fails if the killed undo has already hidden it.
       const id = stage.ids.at(-1) ?? 0;

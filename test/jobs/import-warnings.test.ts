@@ -9,13 +9,12 @@ import { findImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
 import { BadFile } from "#shared/prospects/csv/format.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { pass } from "../harness/faulty-dynamodb.ts";
-import { killedAt, killPointsOf } from "../harness/kills.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { createProspect, importFile } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
-const { db, harness } = jobTests();
+const { harness } = jobTests();
 const options = { matchBy: "emailAddress", onMatch: "update" } as const;
 const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
 
@@ -44,14 +43,10 @@ test("parts of an address that a prospect without one cannot take are counted as
 test("a job that is killed and continues counts each warning once", async () => {
   const { caller } = await stage();
   const counted = await harness.uploaded(caller, file, options);
-  db.plan(() => pass);
-  await harness.run(harness.faulty(), counted);
-  const calls = db.calls.length;
+  const calls = await harness.killed(["before", "table"], () => harness.run(harness.faulty(), counted));
   for (const last of killPointsOf(calls, 0)) {
-    db.plan(() => pass);
     const job = await harness.uploaded((await stage()).caller, file, options);
-    db.plan(killedAt(last));
-    await harness.run(harness.faulty(), job);
+    await harness.killed(["before", "table"], () => harness.run(harness.faulty(), job), last);
     harness.queue.push(job);
     await harness.settle();
     const found = await findImport(harness.sound(), job.companyId, job.id);
