@@ -249,51 +249,31 @@ export const isLast = ({ ignoredColumns }: Batch): boolean => ignoredColumns !==
  */
 export async function* batchesOf(bytes: Bytes, reading: Reading): AsyncGenerator<Batch, void, undefined> {
   const rows = readRows(bytes, reading);
-  let batch = new OpenBatch(reading.after);
+  let [batch, text, after]: [ReadRow[], number, number] = [[], 0, reading.after];
   for (let next = await rows.next(); ; next = await rows.next()) {
-    if (next.done === true) return yield { ...batch.content, ignoredColumns: next.value };
-    batch.add(next.value);
-    if (!batch.isFull) continue;
-    yield batch.content;
-    batch = new OpenBatch(next.value.row);
+    if (next.done === true) return yield { ...batchOf(batch, after), ignoredColumns: next.value };
+    batch.push(next.value);
+    text += textOf(next.value);
+    if (batch.length < BATCH_ROWS && text < BATCH_TEXT) continue;
+    yield batchOf(batch, after);
+    [batch, text, after] = [[], 0, next.value.row];
   }
 }
 
-class OpenBatch {
-  readonly #drafts: Draft[] = [];
-  readonly #changes: ChangedRow[] = [];
-  readonly #faults: FaultyRow[] = [];
-  #warnings = 0;
-  #text = 0;
-  #row: number;
+/** `after` is the last row of the batch before this one. */
+const batchOf = (rows: readonly ReadRow[], after: number): Batch => ({
+  drafts: rows.flatMap((read) => ("draft" in read ? [read.draft] : [])),
+  changes: rows.filter((read) => "change" in read),
+  faults: rows.filter((read) => "fault" in read),
+  warnings: rows.reduce((sum, read) => sum + ("fault" in read ? 0 : read.warnings), 0),
+  row: rows.at(-1)?.row ?? after,
+});
 
-  constructor(after: number) {
-    this.#row = after;
-  }
-
-  add(read: ReadRow): void {
-    this.#row = read.row;
-    if ("fault" in read) {
-      this.#faults.push(read);
-      return;
-    }
-    this.#warnings += read.warnings;
-    if ("change" in read) this.#changes.push(read);
-    else this.#drafts.push(read.draft);
-    const { note, customFieldData } = "change" in read ? read.change.filled : read.draft;
-    if (note !== null) this.#text += note.length;
-    if (customFieldData !== null) this.#text += JSON.stringify(customFieldData).length;
-  }
-
-  get isFull(): boolean {
-    const rows = this.#drafts.length + this.#changes.length + this.#faults.length;
-    return rows >= BATCH_ROWS || this.#text >= BATCH_TEXT;
-  }
-
-  get content(): Batch {
-    const [drafts, changes, faults] = [this.#drafts, this.#changes, this.#faults];
-    return { drafts, changes, faults, warnings: this.#warnings, row: this.#row };
-  }
+/** Returns the number of characters in the note and the custom fields of a row. */
+function textOf(read: ReadRow): number {
+  if ("fault" in read) return 0;
+  const { note, customFieldData } = "change" in read ? read.change.filled : read.draft;
+  return (note?.length ?? 0) + (customFieldData === null ? 0 : JSON.stringify(customFieldData).length);
 }
 
 /**
