@@ -9,7 +9,6 @@ import { importedWrite } from "#shared/company-index/activity/log.ts";
 import { ImportCollector } from "#shared/company-index/facts.ts";
 import type { Commit } from "#shared/company-index/manifest.ts";
 import { addPart, completePart, storeSegments } from "#shared/company-index/write/publish.ts";
-import type { AppContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { unpacked } from "#shared/db/packed.ts";
@@ -100,16 +99,18 @@ interface Writing {
 /** Writes the rows of batches. If rows change prospects, collects the errors again: a prospect may have been deleted since the check. */
 class RowWriter {
   readonly #of: Writing;
-  readonly #items: ItemWriter;
   readonly #chunk: Chunk;
   #at: Pick<Progress, "done" | "row" | "updated">;
   #warnings: number;
   #checkpointRow: number;
+  /** The writes of the new prospects of one batch, while the next batch is being read. */
+  #running: Promise<void> = Promise.resolve();
+  /** Milliseconds of the slowest of these writes. The invocation stops if another one would not end in time. */
+  #longestMs = 0;
 
   constructor(of: Writing) {
     const { progress, warnings } = of.job.stored;
     this.#of = of;
-    this.#items = new ItemWriter(of.context, of.job);
     this.#chunk = new Chunk(of.context.objects, of.job.stored, progress.chunks);
     this.#at = { done: progress.done, row: progress.row, updated: progress.updated };
     this.#warnings = warnings;
@@ -117,7 +118,7 @@ class RowWriter {
   }
 
   get isLate(): boolean {
-    return this.#of.job.isLate(this.#items.longestMs);
+    return this.#of.job.isLate(this.#longestMs);
   }
 
   get isDue(): boolean {
@@ -131,12 +132,14 @@ class RowWriter {
     const next = plus(done, batch);
     if (exceeds(next, plan.total)) throw new BadFile(CHANGED_READING);
     const { items, indexed } = rowsOf({ companyId, userId, ...job.stored.caller }, plan, done, batch.drafts);
-    await this.#items.ended();
+    await this.ended();
     const late = await this.#changeProspects(batch);
     if (file.matching !== undefined) await report.add(inOrder([...batch.faults, ...late]));
     this.#at = { ...this.#at, updated: updated + batch.changes.length - late.length };
     await job.heartbeat(this.#shown());
-    this.#items.begin(items);
+    this.#running = this.#writeItems(items);
+    // Prevents an unhandled rejection. `ended` throws the error.
+    this.#running.catch(() => undefined);
     this.#at = { ...this.#at, done: next, row: batch.row };
     this.#chunk.add(indexed);
   }
@@ -185,7 +188,18 @@ class RowWriter {
   }
 
   ended(): Promise<void> {
-    return this.#items.ended();
+    return this.#running;
+  }
+
+  /** Renews the lease meanwhile, because a throttled table makes the writes slow. */
+  async #writeItems(items: readonly (Key & Item)[]): Promise<void> {
+    const { context, job } = this.#of;
+    const begunAt = context.clock.now();
+    for (let at = 0; at < items.length; at += ITEMS_PER_RENEWAL) {
+      await job.heartbeat({}, LEASE_RENEWAL_MS);
+      await context.table.batchPut(items.slice(at, at + ITEMS_PER_RENEWAL));
+    }
+    this.#longestMs = Math.max(this.#longestMs, context.clock.now() - begunAt);
   }
 
   /** Returns the progress that clients see. After a crash, the stored progress may be higher than `#at`, and must not decrease. */
@@ -208,41 +222,6 @@ const exceeds = (done: Counts, total: Counts): boolean =>
   done.address > total.address ||
   done.note > total.note ||
   done.change > total.change;
-
-/** Writes the items of one batch at a time. */
-class ItemWriter {
-  readonly #context: Pick<AppContext, "table" | "clock">;
-  readonly #job: ImportWork;
-  #running: Promise<void> = Promise.resolve();
-  /** Milliseconds of the slowest batch so far. The invocation stops if another one would not end in time. */
-  longestMs = 0;
-
-  constructor(context: Pick<AppContext, "table" | "clock">, job: ImportWork) {
-    this.#context = context;
-    this.#job = job;
-  }
-
-  begin(items: readonly (Key & Item)[]): void {
-    this.#running = this.#write(items);
-    // Prevents an unhandled rejection. `ended` throws the error.
-    this.#running.catch(() => undefined);
-  }
-
-  ended(): Promise<void> {
-    return this.#running;
-  }
-
-  /** Renews the lease meanwhile, because a throttled table makes the writes slow. */
-  async #write(items: readonly (Key & Item)[]): Promise<void> {
-    const { table, clock } = this.#context;
-    const begunAt = clock.now();
-    for (let at = 0; at < items.length; at += ITEMS_PER_RENEWAL) {
-      await this.#job.heartbeat({}, LEASE_RENEWAL_MS);
-      await table.batchPut(items.slice(at, at + ITEMS_PER_RENEWAL));
-    }
-    this.longestMs = Math.max(this.longestMs, clock.now() - begunAt);
-  }
-}
 
 /** Upper bound for the time of publishing a million rows. An invocation that has less time leaves the publication to a new invocation. */
 const PUBLISH_MS = 300_000;
