@@ -1,10 +1,20 @@
 /** Sends CSV files to the service as a client does, and waits for the end of imports and bulk jobs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
+import * as z from "zod/mini";
 import type { ImportJob, NewImport } from "../../docs/client/api.ts";
 import { at, type Client, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { dataOf, present } from "../harness/shapes.ts";
+
+/** What the tests compare of the result of an import. */
+export const Imported = z.object({
+  id: z.number(),
+  imported: z.number(),
+  updated: z.number(),
+  skipped: z.number(),
+  errors: z.array(z.object({ row: z.number(), message: z.string() })),
+});
 
 export type File = string | Uint8Array<ArrayBuffer>;
 

@@ -2,12 +2,12 @@
  * Tests over HTTP the writes that jobs rarely make, and the reads of requests that arrive while a job runs. In `npm run test:gate`, each
  * function has only the rights of the template, so these tests fail if such a right is missing.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
-import { dataOf, present, uniqueName } from "../harness/shapes.ts";
+import { dataOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { endedJob, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
 const DAY_MS = 86_400_000;
@@ -15,11 +15,7 @@ const DAY_MS = 86_400_000;
 async function ended(body: object) {
   const job = dataOf(await as.owner.POST("/api/prospects/bulk", { body: { action: {}, ...body } }), 202);
   if (!("id" in job)) throw new Error("no job");
-  for (;;) {
-    const { state, changed } = dataOf(await as.owner.GET("/api/jobs/{id}", at(job.id)));
-    if (!["queued", "running"].includes(state)) return { state, changed };
-    await sleep(50);
-  }
+  return endedJob(as.owner, job.id);
 }
 
 test("a bulk job moves the upcoming appointments of a prospect to its new assignee, and deletes them with the prospect", async () => {
@@ -34,28 +30,16 @@ test("a bulk job moves the upcoming appointments of a prospect to its new assign
   const upcoming = async () => dataOf(await as.rep.GET("/api/appointments", { params: { query } })).length;
   expect(await upcoming()).toBe(0);
   const assigned = { ids: [id], action: { set: { assignedToUserId: user.id } } };
-  expect(await ended(assigned)).toEqual({ state: "completed", changed: 1 });
+  expect(await ended(assigned)).toMatchObject({ state: "completed", changed: 1 });
   expect(await upcoming()).toBe(1);
-  expect(await ended({ ids: [id], action: { delete: true } })).toEqual({ state: "completed", changed: 1 });
+  expect(await ended({ ids: [id], action: { delete: true } })).toMatchObject({ state: "completed", changed: 1 });
   expect(await upcoming()).toBe(0);
 });
 
 test("an import job creates the tags that a file names", async () => {
   const [name, tag] = [uniqueName(), uniqueName()];
-  const job = dataOf(await as.owner.POST("/api/prospects/imports", { body: {} }), 201);
-  const { url, method, headers } = present(job.upload ?? undefined);
-  expect((await fetch(url, { method, headers, body: `name,lat,lng,tags\n${name},39.5,-105,${tag}\n` })).status).toBe(
-    200,
-  );
-  for (;;) {
-    const summary = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(job.id)));
-    if (summary.state === "completed") {
-      expect(summary).toMatchObject({ imported: 1, errors: [] });
-      break;
-    }
-    expect(["awaiting_upload", "running"]).toContain(summary.state);
-    await sleep(50);
-  }
+  const job = await uploadFile(as.owner, `name,lat,lng,tags\n${name},39.5,-105,${tag}\n`);
+  expect(job).toMatchObject({ state: "completed", imported: 1, errors: [] });
   const { items } = dataOf(await as.owner.GET("/api/prospects", { params: { query: { search: name } } }));
   expect(items.map(({ tags }) => tags.map((one) => one.tag.value))).toEqual([[tag]]);
 });

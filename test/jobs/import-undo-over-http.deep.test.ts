@@ -3,17 +3,14 @@
  * changed the prospect since the import.
  */
 import { expect, test } from "vitest";
-import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import { endedJob, postFile, uploadFile } from "./files-over-http.ts";
+import { endedJob, Imported, postFile, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
-
-const Imported = z.object({ id: z.int(), imported: z.int() });
 
 const imported = async (file: string, query = "") => bodyOf(await postFile(as.owner, file, query), 200, Imported);
 

@@ -9,24 +9,16 @@ import { csvForm } from "../harness/csv-form.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import { postFile, sendAs } from "./files-over-http.ts";
+import { Imported, postFile, sendAs } from "./files-over-http.ts";
 
 const as = await newTeam();
 const me = dataOf(await as.rep.GET("/api/me"));
 const statuses = dataOf(await as.owner.GET("/api/statuses"));
 
-const Result = z.object({
-  id: z.number(),
-  imported: z.number(),
-  updated: z.number(),
-  skipped: z.number(),
-  errors: z.array(z.object({ row: z.number(), message: z.string() })),
-});
-
 const post = (body: FormData | string, client: Client = as.owner, headers: Record<string, string> = {}) =>
   sendAs(client, "POST", "/api/prospects/import", { body, headers });
 const imported = async (text: string, client: Client = as.owner) =>
-  bodyOf(await post(csvForm(text), client), 200, Result);
+  bodyOf(await post(csvForm(text), client), 200, Imported);
 const list = async (search: string, client: Client = as.owner) =>
   dataOf(await client.GET("/api/prospects", { params: { query: { search, pageSize: 500 } } }));
 
@@ -103,9 +95,9 @@ test("requests with one key are one import even if their form boundaries differ,
   const [name, key] = [uniqueName(), randomUUID()];
   const text = `name,lat,lng\n${name},1,2\n`;
   const headers = { "Idempotency-Key": key };
-  const first = bodyOf(await post(csvForm(text), as.owner, headers), 200, Result);
+  const first = bodyOf(await post(csvForm(text), as.owner, headers), 200, Imported);
   const again = await post(csvForm(text), as.owner, headers);
-  expect(bodyOf(again, 200, Result)).toEqual(first);
+  expect(bodyOf(again, 200, Imported)).toEqual(first);
   expect(again.headers.get("idempotency-replayed")).toBe("true");
   problemOf(await post(csvForm(`${text}x,1,2\n`), as.owner, headers), 422, "idempotency_mismatch");
   expect((await list(name)).total).toBe(1);
@@ -140,13 +132,13 @@ test("the faults of rows with fifty faults each fit into the answer and its stor
     "\n",
   );
   const key = { "Idempotency-Key": randomUUID() };
-  const result = bodyOf(await post(csvForm(file), as.owner, key), 200, Result);
+  const result = bodyOf(await post(csvForm(file), as.owner, key), 200, Imported);
   expect(result).toMatchObject({ imported: 1, skipped: FAULTY });
   expect(new Set(result.errors.map(({ message }) => message))).toEqual(
     new Set(["tags: must not hold a comma or semicolon, but is '0,'"]),
   );
   expect(result.errors).toHaveLength(FAULTY);
-  expect(bodyOf(await post(csvForm(file), as.owner, key), 200, Result)).toEqual(result);
+  expect(bodyOf(await post(csvForm(file), as.owner, key), 200, Imported)).toEqual(result);
   const { errors } = dataOf(await as.owner.GET("/api/prospects/imports/{id}", at(result.id)));
   expect(errors).toEqual(result.errors);
   expect((await list(name)).total).toBe(1);
@@ -176,7 +168,7 @@ test("further parts and fields of the form are ignored", async () => {
   form.append("note", "x".repeat(50_000));
   form.append("file", new Blob([`name,lat,lng\n${name},1,2\n`]), "a.csv");
   for (const field of ["other", "file"]) form.append(field, new Blob(["name,lat,lng\nnever,1,2\n"]), "b.csv");
-  expect(bodyOf(await post(form), 200, Result)).toMatchObject({ imported: 1 });
+  expect(bodyOf(await post(form), 200, Imported)).toMatchObject({ imported: 1 });
   expect((await list(name)).total).toBe(1);
 });
 

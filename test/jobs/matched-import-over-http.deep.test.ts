@@ -1,20 +1,12 @@
 /** Tests over HTTP that both kinds of import update matching prospects, send the same events as a PATCH, and refuse wrong options. */
 import { expect, test } from "vitest";
-import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import { postFile, uploadFile } from "./files-over-http.ts";
+import { Imported, postFile, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
-
-const Result = z.object({
-  imported: z.number(),
-  updated: z.number(),
-  skipped: z.number(),
-  errors: z.array(z.object({ row: z.number(), message: z.string() })),
-});
 
 const post = (file: string, query: string, headers: Record<string, string> = {}) =>
   postFile(as.owner, file, query, headers);
@@ -25,7 +17,7 @@ test("both imports update a prospect, with the events of a PATCH and one event f
     `sourceId,name,lat,lng,address1,city,state,zip\n${key},${name},1,2,1 Main St,Denver,CO,80202\n`,
     "",
   );
-  expect(bodyOf(seeded, 200, Result)).toMatchObject({ imported: 1, updated: 0 });
+  expect(bodyOf(seeded, 200, Imported)).toMatchObject({ imported: 1, updated: 0 });
   const receiver = await startReceiver();
   const events = [
     "prospect.updated",
@@ -42,9 +34,9 @@ test("both imports update a prospect, with the events of a PATCH and one event f
   );
   const first = `sourceId,name,status,notes,tags,zip\n${key},${name} 2,Sold,called,${uniqueName()},00501\n`;
   const headers = { "Idempotency-Key": uniqueName() };
-  const result = bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Result);
+  const result = bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Imported);
   expect(result).toMatchObject({ imported: 0, updated: 1, skipped: 0, errors: [] });
-  expect(bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Result)).toEqual(result);
+  expect(bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Imported)).toEqual(result);
   problemOf(await post(first, "?matchBy=sourceId&onMatch=skip", headers), 422, "idempotency_mismatch");
   const second = `sourceId,name,status,lat,lng\n${key},${name} 3,New,,\n${key}-b,${name} new,,1,2\n${key}-b,,,,\n`;
   const job = await uploadFile(as.owner, second, { matchBy: "sourceId", onMatch: "update" });
@@ -78,7 +70,7 @@ test("both imports update a prospect, with the events of a PATCH and one event f
 });
 
 test.each([
-  ["a request", async (file: string) => bodyOf(await post(file, "?matchBy=id&onMatch=update"), 200, Result)],
+  ["a request", async (file: string) => bodyOf(await post(file, "?matchBy=id&onMatch=update"), 200, Imported)],
   ["a job", (file: string) => uploadFile(as.owner, file, { matchBy: "id", onMatch: "update" })],
 ])("%s moves appointments to a new rep, replaces addresses, and adds long notes", async (_, importing) => {
   const name = uniqueName();
