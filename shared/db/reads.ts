@@ -29,7 +29,7 @@ export interface QuerySpec extends HowToGet {
   readonly newestFirst?: boolean;
   /** Items per page. The result still contains all pages. */
   readonly pageItems?: number;
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** A read of a secondary index is always eventually consistent. */
   readonly index?: typeof DUE_INDEX.name;
 }

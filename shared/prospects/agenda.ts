@@ -26,6 +26,12 @@ interface Agenda {
   readonly entries: readonly AgendaEntry[];
 }
 
+/** The place of an appointment in the table. */
+interface Placed {
+  readonly id: number;
+  readonly prospectId: number;
+}
+
 const Stored = z.object({ prospectId: Id, bytes: z.instanceof(Uint8Array) });
 
 export function agendaOf(item: Item): Agenda {
@@ -47,6 +53,34 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
     into.integer(isScheduled ? 1 : 0);
   }
   return into.finish();
+}
+
+/**
+ * Returns the entries of all agendas of an assignee, or of the unassigned prospects if `userId` is null. An agenda may be left out if it
+ * ends before the time `from`.
+ */
+export async function agendaEntries(
+  table: Reads,
+  companyId: number,
+  userId: number | null,
+  from = "0",
+): Promise<(AgendaEntry & Placed)[]> {
+  const found = new Map<number, AgendaEntry & Placed>();
+  for await (const item of table.query(attachedKeys.agendas(companyId, userId, from))) {
+    const { prospectId, entries } = agendaOf(item);
+    for (const entry of entries) found.set(entry.id, { ...entry, prospectId });
+  }
+  return [...found.values()];
+}
+
+/** Returns the appointments that still exist, in no particular order. */
+export async function appointmentsAt(
+  table: Reads,
+  companyId: number,
+  places: readonly Placed[],
+): Promise<StoredAppointment[]> {
+  const keys = places.map(({ prospectId, id }) => attachedKeys.appointment(companyId, prospectId, id));
+  return (await table.batchGet(keys)).map((item) => StoredAppointment.parse(item));
 }
 
 type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "agendaUntil">;
@@ -166,8 +200,11 @@ async function readSome(
   changed?: StoredAppointment,
 ): Promise<StoredAppointment[]> {
   const others = entries.filter(([id]) => id !== changed?.id);
-  const items = await table.batchGet(others.map(([id]) => attachedKeys.appointment(companyId, prospectId, id)));
-  const found = items.map((item) => StoredAppointment.parse(item));
+  const found = await appointmentsAt(
+    table,
+    companyId,
+    others.map(([id]) => ({ id, prospectId })),
+  );
   return changed !== undefined && others.length < entries.length ? [...found, changed] : found;
 }
 

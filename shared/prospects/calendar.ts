@@ -6,10 +6,12 @@ import { iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
+import { padded } from "#shared/db/keys.ts";
+import type { Reads } from "#shared/db/reads.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
-import { type AgendaEntry, agendaOf } from "#shared/prospects/agenda.ts";
+import { agendaEntries, appointmentsAt } from "#shared/prospects/agenda.ts";
 import { Assignees, dateBound } from "#shared/prospects/filter.ts";
 import { presentAppointment, soonestFirst } from "#shared/prospects/present.ts";
 import { isVisible } from "#shared/prospects/read.ts";
@@ -83,45 +85,33 @@ async function* presented(
   }
 }
 
-interface PlacedEntry extends AgendaEntry {
-  readonly prospectId: number;
-}
+type Entries = Awaited<ReturnType<typeof agendaEntries>>;
 
 async function readAgendas(
   { table }: ReadContext,
   companyId: number,
   userId: number,
   { from, to }: Range,
-): Promise<PlacedEntry[]> {
-  const found = new Map<number, PlacedEntry>();
+): Promise<Entries> {
   if (from > to) return [];
-  for await (const item of table.query(attachedKeys.agendas(companyId, userId, iso(from)))) {
-    const { prospectId, entries } = agendaOf(item);
-    for (const entry of entries) {
-      if (entry.startMs >= from && entry.startMs <= to) found.set(entry.id, { ...entry, prospectId });
-    }
-  }
-  return [...found.values()].sort((a, b) => a.startMs - b.startMs || a.id - b.id);
+  const entries = await agendaEntries(table, companyId, userId, iso(from));
+  return entries
+    .filter(({ startMs }) => startMs >= from && startMs <= to)
+    .sort((a, b) => a.startMs - b.startMs || a.id - b.id);
 }
 
 async function* ofAgendas(
   { table }: ReadContext,
   companyId: number,
-  entries: readonly PlacedEntry[],
+  entries: Entries,
   { from, to }: Range,
 ): AsyncGenerator<StoredAppointment> {
   const isWithin = ({ startAt }: StoredAppointment): boolean => startAt >= iso(from) && startAt <= iso(to);
 
   for (let at = 0; at < entries.length; at += BATCH) {
-    const some = entries.slice(at, at + BATCH);
-    const items = await table.batchGet(
-      some.map(({ id, prospectId }) => attachedKeys.appointment(companyId, prospectId, id)),
-    );
+    const some = await appointmentsAt(table, companyId, entries.slice(at, at + BATCH));
     // The time of an appointment may have changed since the agenda was read.
-    yield* items
-      .map((item) => StoredAppointment.parse(item))
-      .filter(isWithin)
-      .sort(soonestFirst);
+    yield* some.filter(isWithin).sort(soonestFirst);
   }
 }
 
@@ -160,28 +150,49 @@ function rangeOf(query: CalendarQuery, now: number): Range {
 async function* readCalendar(
   { table }: ReadContext,
   companyId: number,
-  range: Range,
+  { from, to }: Range,
 ): AsyncGenerator<StoredAppointment> {
-  if (range.from > range.to) return;
-  for (const month of monthsOf(range)) {
-    for await (const item of table.query(attachedKeys.calendar(companyId, month, iso(range.from), iso(range.to)))) {
-      yield StoredAppointment.parse({ ...item, type: "appointment" });
-    }
+  for (let at = from; at <= to; at = monthEnd(at)) {
+    yield* calendarRows(table, companyId, { at, id: 0 }, to);
   }
 }
 
-function monthsOf({ from, to }: Range): string[] {
-  const [first, last] = [monthNumber(from), monthNumber(to)];
-  return Array.from({ length: last - first + 1 }, (_, i) => {
-    const year = Math.floor((first + i) / 12);
-    return `${String(year).padStart(4, "0")}-${String(((first + i) % 12) + 1).padStart(2, "0")}`;
-  });
+/**
+ * A place in the calendar: after the appointment with this start and id, or from `at` on if `id` is 0. `at` is in milliseconds since 1970.
+ */
+export interface Moment {
+  readonly at: number;
+  readonly id: number;
 }
 
-function monthNumber(epochMs: number): number {
+/** Yields the appointments from a place up to `to`, or up to the end of the month of `at` if this is earlier. */
+export async function* calendarRows(
+  table: Reads,
+  companyId: number,
+  { at, id }: Moment,
+  to: number,
+  limit?: number,
+): AsyncGenerator<StoredAppointment, void, undefined> {
+  const first = iso(at);
+  const month = first.slice(0, "YYYY-MM".length);
+  const end = monthOf(to) === monthOf(at) ? iso(to) : `${month}~`;
+  const range = attachedKeys.calendar(companyId, month, id === 0 ? first : `${first}#${padded(id)}!`, end);
+  for await (const item of table.query({ ...range, limit })) {
+    yield StoredAppointment.parse({ ...item, type: "appointment" });
+  }
+}
+
+/** Returns the number of months since January of the year 0, in UTC. */
+export function monthOf(epochMs: number): number {
   const date = new Date(epochMs);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
+
+/** Returns the first millisecond of a month, since 1970. `month` is a number of `monthOf`. */
+export const monthBegin = (month: number): number => new Date(0).setUTCFullYear(0, month, 1);
+
+/** Returns the begin of the next month, in milliseconds since 1970. */
+export const monthEnd = (epochMs: number): number => monthBegin(monthOf(epochMs) + 1);
 
 async function visibleProspects(
   { table }: ReadContext,

@@ -3,15 +3,17 @@
  * who sees all prospects, the appointments come from the company's calendar. For any other caller, they come from the agendas of the
  * caller's prospects.
  */
+import { mapConcurrently } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import type { Change } from "#shared/company-index/change-log.ts";
 import { readLog } from "#shared/company-index/read/chunks.ts";
 import type { NewestVersions } from "#shared/company-index/versions.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
-import { blockOf, type Key, padded } from "#shared/db/keys.ts";
+import { blockOf, type Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
-import { type AgendaEntry, agendaOf } from "#shared/prospects/agenda.ts";
+import { agendaEntries, appointmentsAt, readAppointments } from "#shared/prospects/agenda.ts";
+import { calendarRows, type Moment, monthBegin, monthEnd, monthOf } from "#shared/prospects/calendar.ts";
 import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import type { ChangeKey, Order } from "#shared/sync/changes/cursor.ts";
 import type { AttachedRow } from "#shared/sync/changes/items.ts";
@@ -110,28 +112,6 @@ const endsOf = (prospects: KnownNotes): [first: number, last: number] => [
   at(prospects, prospects.length - 1)[0],
 ];
 
-interface PlacedEntry extends AgendaEntry {
-  readonly prospectId: number;
-}
-
-/**
- * Reads the agendas of the prospects of an assignee, or of unassigned prospects if `userId` is null. An agenda may be left out if it ends
- * before the time `from`.
- */
-export async function agendaEntries(
-  table: Reads,
-  companyId: number,
-  userId: number | null,
-  from = "0",
-): Promise<PlacedEntry[]> {
-  const found = new Map<number, PlacedEntry>();
-  for await (const item of table.query(attachedKeys.agendas(companyId, userId, from))) {
-    const { prospectId, entries } = agendaOf(item);
-    for (const entry of entries) found.set(entry.id, { ...entry, prospectId });
-  }
-  return [...found.values()];
-}
-
 /** Maximum number of concurrent Queries. */
 const QUERIES_AT_ONCE = 25;
 
@@ -152,21 +132,17 @@ export async function allAgendas(
   headVersion: number,
   visible: NewestVersions,
 ): Promise<Agendas> {
-  const assignees = [null, ...userIds];
   const inMonths = new Map<number, number>();
   const seen = new Set<number>();
-  for (let done = 0; done < assignees.length; done += QUERIES_AT_ONCE) {
-    const some = assignees.slice(done, done + QUERIES_AT_ONCE);
-    const entries = await Promise.all(some.map((user) => agendaEntries(table, companyId, user)));
-    for (const { id, startMs, prospectId } of entries.flat()) {
+  await mapConcurrently([null, ...userIds], QUERIES_AT_ONCE, async (user) => {
+    for (const { id, startMs, prospectId } of await agendaEntries(table, companyId, user)) {
       inMonths.set(id, monthOf(startMs));
       seen.add(prospectId);
     }
-  }
+  });
   for (const prospectId of await reassignedSince(table, companyId, headVersion)) {
     if (seen.has(prospectId) || visible.versionOf(prospectId) === 0) continue;
-    for await (const item of table.query(attachedKeys.appointments(companyId, prospectId))) {
-      const { id, startAt } = StoredAppointment.parse(item);
+    for (const { id, startAt } of await readAppointments(table, { companyId, id: prospectId })) {
       inMonths.set(id, monthOf(Date.parse(startAt)));
     }
   }
@@ -186,20 +162,6 @@ async function reassignedSince(table: Reads, companyId: number, headVersion: num
   return new Set(changes.filter(isReassigned).map(({ id }) => id));
 }
 
-/** Returns the number of months since January of the year 0, in UTC. */
-function monthOf(epochMs: number): number {
-  const date = new Date(epochMs);
-  return date.getUTCFullYear() * 12 + date.getUTCMonth();
-}
-
-const monthName = (month: number): string =>
-  `${String(Math.floor(month / 12)).padStart(4, "0")}-${String((month % 12) + 1).padStart(2, "0")}`;
-
-const beginOf = (month: number): number => Date.parse(`${monthName(month)}-01T00:00:00.000Z`);
-
-/** Returns the end of the month, in milliseconds since 1970. */
-export const monthEnd = (epochMs: number): number => beginOf(monthOf(epochMs) + 1);
-
 /** Reads the appointments of the user's prospects, sorted by prospect and then by id. */
 export async function appointmentsOfUser(
   table: Reads,
@@ -213,26 +175,13 @@ export async function appointmentsOfUser(
     .filter((entry) => entry.prospectId > prospectId || (entry.prospectId === prospectId && entry.id > id))
     .sort((a, b) => a.prospectId - b.prospectId || a.id - b.id);
   const some = left.slice(0, limit);
-  const items = await table.batchGet(
-    some.map((entry) => attachedKeys.appointment(companyId, entry.prospectId, entry.id)),
-  );
-  const rows = items
-    .map((item) => StoredAppointment.parse(item))
+  const rows = (await appointmentsAt(table, companyId, some))
     .map((row): Ordered<StoredAppointment> => ({ row, order: [row.prospectId, row.id, 0] }))
     .sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1]);
   return { rows, hasMore: left.length > limit };
 }
 
-/**
- * The point from which the calendar is read: after the appointment with this start and id, or from `at` on if `id` is 0. `at` is in
- * milliseconds since 1970.
- */
-interface Moment {
-  readonly at: number;
-  readonly id: number;
-}
-
-const startOf = (month: number): Moment => ({ at: beginOf(month), id: 0 });
+const startOf = (month: number): Moment => ({ at: monthBegin(month), id: 0 });
 
 /**
  * Reads all appointments of the company, sorted by start and then by id. The agendas say which months have appointments. A later page that
@@ -250,12 +199,8 @@ export async function appointmentsOfCompany(
   const last = after?.[2] ?? (await agendas()).months.at(-1)?.[0];
   if (last === undefined) return { rows: [], hasMore: false };
   const rows: Ordered<StoredAppointment>[] = [];
-  const readMonth = async (from: Moment): Promise<StoredAppointment[]> => {
-    const found: StoredAppointment[] = [];
-    const room = limit - rows.length;
-    for await (const row of calendarRows(table, companyId, from, monthEnd(from.at), room)) found.push(row);
-    return found;
-  };
+  const readMonth = (from: Moment): Promise<StoredAppointment[]> =>
+    Array.fromAsync(calendarRows(table, companyId, from, monthEnd(from.at), limit - rows.length));
   let group: readonly Moment[] = [after === undefined ? startOf(first?.[0] ?? last) : { at: after[0], id: after[1] }];
   for (;;) {
     for (const row of (await Promise.all(group.map(readMonth))).flat()) {
@@ -278,22 +223,4 @@ function fitting(months: Agendas["months"], room: number): Agendas["months"] {
     end++;
   }
   return months.slice(0, Math.max(1, end));
-}
-
-/** Yields appointments up to `to`, or up to the end of the month of `at` if this is earlier. */
-export async function* calendarRows(
-  table: Reads,
-  companyId: number,
-  { at, id }: Moment,
-  to: number,
-  limit: number,
-): AsyncGenerator<StoredAppointment, void, undefined> {
-  const month = monthName(monthOf(at));
-  const first = new Date(at).toISOString();
-  const end = to > at && monthOf(to) === monthOf(at) ? new Date(to).toISOString() : `${month}~`;
-  const { pk } = attachedKeys.calendar(companyId, month, first, end);
-  const from = id === 0 ? first : `${first}#${padded(id)}!`;
-  for await (const item of table.query({ pk, from, upTo: end, limit })) {
-    yield StoredAppointment.parse({ ...item, type: "appointment" });
-  }
 }

@@ -1,9 +1,10 @@
 /** Finds the records that change without a write: a prospect when an appointment begins, and a user when an invitation expires. */
 import { visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
+import { agendaEntries } from "#shared/prospects/agenda.ts";
+import { calendarRows, monthEnd } from "#shared/prospects/calendar.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
-import { agendaEntries, calendarRows, monthEnd } from "#shared/sync/changes/attached.ts";
 import type { Elapsed } from "#shared/sync/changes/cursor.ts";
 import {
   begunAt,
