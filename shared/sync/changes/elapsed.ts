@@ -11,8 +11,8 @@ import {
   expiresAt,
   type Making,
   type PageItems,
+  sharedItem,
   shownProspect,
-  userItem,
 } from "#shared/sync/changes/items.ts";
 
 type Place = Pick<Elapsed, "at" | "id">;
@@ -56,7 +56,7 @@ export async function addElapsed(
   for (const { at, id, prospectId } of due) {
     const user = prospectId === undefined ? names.users.get(id) : undefined;
     const row = prospectId === undefined ? undefined : rows.get(prospectId);
-    const item = user === undefined ? await shownProspect(making, row, names) : userItem(user, nowMs);
+    const item = user === undefined ? await shownProspect(making, row, names) : sharedItem(user, nowMs);
     if (item !== undefined && (page.room <= 0 || !page.add(item))) return { elapsed: last, hasMore: true };
     last = { at, id, quietUntil: 0 };
   }

@@ -128,11 +128,6 @@ export function movedItem(
   return removal(typeOf[row.type], row.id, shownVersion(row.version, attachedLow(prospect.version, names)), reason);
 }
 
-export const territoryItem = (row: StoredTerritory): TimedItem =>
-  upsert(row, checked(Territory, presentTerritory(row)));
-export const statusItem = (row: StoredStatus): TimedItem => upsert(row, checked(Status, row));
-export const tagItem = (row: StoredTag): TimedItem => upsert(row, checked(Tag, row));
-
 /** Returns the time from which the invitation counts as expired, in milliseconds since 1970. Undefined if it cannot expire. */
 export const expiresAt = ({ invitedUntil, isWithdrawn }: StoredUser): number | undefined =>
   isWithdrawn === true ? undefined : invitedUntil;
@@ -142,9 +137,20 @@ const isExpired = (row: StoredUser, nowMs: number): boolean => (expiresAt(row) ?
 export const userVersion = (row: StoredUser, nowMs: number): number =>
   shownVersion(row.version, isExpired(row, nowMs) ? 1 : 0);
 
-export function userItem(row: StoredUser, nowMs: number): TimedItem {
-  const hasEnded = isExpired(row, nowMs);
-  return upsert(row, checked(User, presentUser(row, nowMs)), hasEnded ? 1 : 0, hasEnded ? undefined : expiresAt(row));
+/** Returns the item of a record that every user of the company may see. */
+export function sharedItem(row: StoredTerritory | StoredStatus | StoredTag | StoredUser, nowMs: number): TimedItem {
+  switch (row.type) {
+    case "territory":
+      return upsert(row, checked(Territory, presentTerritory(row)));
+    case "status":
+      return upsert(row, checked(Status, row));
+    case "tag":
+      return upsert(row, checked(Tag, row));
+    case "user": {
+      const low = isExpired(row, nowMs) ? 1 : 0;
+      return upsert(row, checked(User, presentUser(row, nowMs)), low, low === 1 ? undefined : expiresAt(row));
+    }
+  }
 }
 
 /** Number of prospects read together: the default limit of a page, because rows that do not fit into the page are read in vain. */

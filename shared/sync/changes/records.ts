@@ -22,12 +22,9 @@ import {
   PROSPECTS_AT_ONCE,
   prospectItem,
   removal,
-  statusItem,
+  sharedItem,
   type TimedItem,
-  tagItem,
-  territoryItem,
   typeOf,
-  userItem,
 } from "#shared/sync/changes/items.ts";
 import type { Selected } from "#shared/sync/changes/selection.ts";
 import { StoredTerritory } from "#shared/territories/territories.ts";
@@ -149,21 +146,10 @@ async function ownItem(rows: Rows, { id, version, change }: Selected): Promise<T
   if (change.isDeleted) return removal(typeOf[change.kind], id, shownVersion(version), "deleted");
   const row = rows.others.get(id) ?? names.statuses.get(id) ?? names.tags.get(id) ?? names.users.get(id);
   if (row === undefined) return undefined;
-  switch (row.type) {
-    case "territory":
-      return territoryItem(row);
-    case "status":
-      return statusItem(row);
-    case "tag":
-      return tagItem(row);
-    case "user":
-      return userItem(row, making.nowMs);
-    default: {
-      const prospect = rows.prospects.get(row.prospectId);
-      const isSeen = prospect && hiddenBecause(making.caller, prospect) === undefined;
-      return isSeen ? attachedItem(row, prospect.version, names) : undefined;
-    }
-  }
+  if (row.type !== "note" && row.type !== "appointment") return sharedItem(row, making.nowMs);
+  const prospect = rows.prospects.get(row.prospectId);
+  const isSeen = prospect && hiddenBecause(making.caller, prospect) === undefined;
+  return isSeen ? attachedItem(row, prospect.version, names) : undefined;
 }
 
 const OtherRow = z.discriminatedUnion("type", [StoredNote, StoredAppointment, StoredTerritory]);

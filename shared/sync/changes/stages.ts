@@ -29,12 +29,9 @@ import {
   type PageItems,
   PROSPECTS_AT_ONCE,
   removal,
+  sharedItem,
   shownProspect,
-  statusItem,
   type TimedItem,
-  tagItem,
-  territoryItem,
-  userItem,
 } from "#shared/sync/changes/items.ts";
 import type { ChangeType } from "#shared/sync/changes/schema.ts";
 import { countTerritories, territoriesAfter } from "#shared/territories/territories.ts";
@@ -262,31 +259,28 @@ const readNotes: Reader = async (reads, { range, showing }, after, limit) => {
   return { entries, hasMore: some.length < prospects.length || prospects.length >= most };
 };
 
-const readTerritories: Reader = async ({ making: { context, caller } }, _, after, limit) => {
+const readTerritories: Reader = async ({ making: { context, caller, nowMs } }, _, after, limit) => {
   const { rows, isEnd } = await territoriesAfter(context.table, caller.companyId, after, limit);
   const entries = rows.map((row) => ({
     order: [Date.parse(row.createdAt), row.id, 0] as const,
-    item: territoryItem(row),
+    item: sharedItem(row, nowMs),
   }));
   return { entries, hasMore: !isEnd };
 };
 
-function named<Row extends { readonly id: number }>(
-  select: (names: Dictionary) => ReadonlyMap<number, Row>,
-  itemOf: (row: Row, nowMs: number) => TimedItem,
-): Reader {
-  return async (reads, { type, only }, after, limit) => {
+function named(kind: "statuses" | "tags" | "users"): Reader {
+  return async (reads, { only }, after, limit) => {
     if (only?.isDeleted === true) {
-      const item = removal(type, only.id, shownVersion(only.version), "deleted");
+      const item = removal(kind, only.id, shownVersion(only.version), "deleted");
       return { entries: [{ order: [only.id, 0, 0], item }], hasMore: false };
     }
     const { names } = await reads.found();
-    const rows = [...select(names).values()]
+    const rows = [...names[kind].values()]
       .filter(({ id }) => id > (after?.[0] ?? 0) && (only === undefined || id === only.id))
       .sort((a, b) => a.id - b.id);
     const entries = rows.slice(0, limit).map((row) => ({
       order: [row.id, 0, 0] as const,
-      item: itemOf(row, reads.making.nowMs),
+      item: sharedItem(row, reads.making.nowMs),
     }));
     return { entries, hasMore: rows.length > limit };
   };
@@ -297,7 +291,7 @@ const readers: Readonly<Record<ChangeType, Reader>> = {
   notes: readNotes,
   appointments: readAppointments,
   territories: readTerritories,
-  statuses: named(({ statuses }) => statuses, statusItem),
-  tags: named(({ tags }) => tags, tagItem),
-  users: named(({ users }) => users, userItem),
+  statuses: named("statuses"),
+  tags: named("tags"),
+  users: named("users"),
 };
