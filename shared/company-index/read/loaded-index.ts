@@ -1,4 +1,5 @@
 /** One version of a company index in memory. It contains only the data that reads have needed so far. */
+import { mapConcurrently } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import { type Criteria, canMeet, needsGeo, needsText } from "#shared/company-index/criteria.ts";
 import type { Manifest, Part, SegmentEntry } from "#shared/company-index/manifest.ts";
@@ -215,13 +216,8 @@ export interface Load {
 /** Loads the pieces in concurrent batches. Returns false if there is nothing to load. */
 async function loadAll(table: Reads, companyId: number, loads: Iterable<Load>): Promise<boolean> {
   const batches = batchesOf(loads);
-  if (batches.length === 0) return false;
-  const work = async (): Promise<void> => {
-    for (let batch = batches.shift(); batch !== undefined; batch = batches.shift())
-      await loadBatch(table, companyId, batch);
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, work));
-  return true;
+  await mapConcurrently(batches, PARALLEL, (batch) => loadBatch(table, companyId, batch));
+  return batches.length > 0;
 }
 
 async function loadBatch(table: Reads, companyId: number, loads: readonly Load[]): Promise<void> {

@@ -1,5 +1,6 @@
 /** Applies a batch of operations: those on one record in order up to the first failure, those on different records concurrently. */
 import * as z from "zod/mini";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { carryOut } from "#shared/db/plan.ts";
@@ -47,14 +48,10 @@ export async function applyBatch(batch: Batch, { operations }: OperationBatch): 
     currentDictionary(context, caller.companyId),
   ]);
   const shared: Batch = { ...batch, context: { ...context, dictionary } };
-  const chains = chainsOf(steps, found);
   const results = new Map<number, Result>();
   const room = { bytes: limits.operationResultBytes };
-  const waiting = chains.values();
-  const work = async (): Promise<void> => {
-    for (const chain of waiting) await applyChain(shared, chain, results, room);
-  };
-  await stoppedBefore(ANSWER_MS, () => Promise.all(Array.from({ length: RECORDS_AT_ONCE }, work)));
+  const apply = (chain: Chain): Promise<void> => applyChain(shared, chain, results, room);
+  await stoppedBefore(ANSWER_MS, () => mapConcurrently(chainsOf(steps, found), RECORDS_AT_ONCE, apply));
   return { results: steps.map(({ at, sent: { opId } }) => ({ opId, ...(results.get(at) ?? retry(null)) })) };
 }
 
