@@ -30,7 +30,7 @@ import { invitationEndsAt, isEnded, NewUser } from "#shared/reference/user.ts";
 import { ActivityQuery, activityReport } from "#shared/reports/activity.ts";
 import { Email, PageSize } from "#shared/schema.ts";
 import { ChangesQuery } from "#shared/sync/changes/schema.ts";
-import { planOf } from "#shared/sync/operations/apply.ts";
+import { planOf } from "#shared/sync/operations/batch.ts";
 import { OperationBatch } from "#shared/sync/operations/schema.ts";
 import { NewTerritories } from "#shared/territories/import.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
