@@ -242,6 +242,14 @@ export const chunk = (companyId: number, version: number, number: number): Key =
   sk: `C#${padded(version)}#${String(number).padStart(3, "0")}`,
 });
 
+const dataKeyPartitions = { "webhook-secrets": "WK", "console-sessions": "SK", "sync-cursors": "CK" } as const;
+export type DataKeyPurpose = keyof typeof dataKeyPartitions;
+/** The encrypted data key of a company. Each purpose has a separate partition, so that an IAM policy can allow a single purpose. */
+export const dataKey = (companyId: number, purpose: DataKeyPurpose): Key => ({
+  pk: `C#${companyId}#${dataKeyPartitions[purpose]}`,
+  sk: "KEY",
+});
+
 export const webhooks = (companyId: number): { pk: string } => ({ pk: webhookPartition(companyId) });
 /** A condition on this row enforces the maximum number of webhooks. */
 export const webhookCount = (companyId: number): Key => ({ pk: webhookPartition(companyId), sk: "COUNT" });

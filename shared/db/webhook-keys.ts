@@ -1,4 +1,4 @@
-/** The keys of the rows for webhook deliveries, and of data keys. */
+/** The keys of the rows for webhook deliveries. */
 import { type Key, padded, shardOf } from "#shared/db/keys.ts";
 
 export const limiterKeys = {
@@ -102,15 +102,4 @@ export const replayKeys = {
     from: after === undefined ? `D#${first}` : `D#${after}#~`,
     upTo: `D#${last}~`,
   }),
-} as const;
-
-export const DATA_KEY_TYPE = "data-key";
-
-export const secretKeys = {
-  /** The data key for the secrets of webhooks. It has a separate partition, so that most IAM policies can exclude it. */
-  dataKey: (companyId: number): Key => ({ pk: `C#${companyId}#WK`, sk: "KEY" }),
-  /** The data key that encrypts the tokens of the console's sessions. */
-  sessionDataKey: (companyId: number): Key => ({ pk: `C#${companyId}#SK`, sk: "KEY" }),
-  /** The data key that encrypts the cursors of `GET /api/changes`. */
-  cursorDataKey: (companyId: number): Key => ({ pk: `C#${companyId}#CK`, sk: "KEY" }),
 } as const;

@@ -12,8 +12,8 @@ import { setting } from "#shared/config.ts";
 import type { Item } from "#shared/db/expression.ts";
 import { absent } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
+import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import { DATA_KEY_TYPE, secretKeys } from "#shared/db/webhook-keys.ts";
 import { failedAt } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { Bytes, Id, Timestamp } from "#shared/schema.ts";
@@ -24,7 +24,7 @@ export const useKeyService = (): void =>
   provideSecrets((table) => openSecrets(table, () => openKms(setting("SECRETS_KEY_ARN"))));
 
 export const StoredDataKey = z.object({
-  type: z.literal(DATA_KEY_TYPE),
+  type: z.literal("data-key"),
   companyId: Id,
   wrapped: Bytes,
   createdAt: Timestamp,
@@ -37,13 +37,7 @@ interface KeyOwner {
 
 const contextOf = ({ companyId, purpose }: KeyOwner): KeyContext => ({ purpose, companyId: String(companyId) });
 
-const rows: Readonly<Record<Purpose, (companyId: number) => Key>> = {
-  "webhook-secrets": secretKeys.dataKey,
-  "console-sessions": secretKeys.sessionDataKey,
-  "sync-cursors": secretKeys.cursorDataKey,
-};
-
-const rowOf = ({ companyId, purpose }: KeyOwner): Key => rows[purpose](companyId);
+const rowOf = ({ companyId, purpose }: KeyOwner): Key => keys.dataKey(companyId, purpose);
 
 const KEYS_KEPT = 1_000;
 
@@ -88,7 +82,7 @@ export function openSecrets(table: Table, connect: () => Kms, now: () => number 
   async function createKey(owner: KeyOwner): Promise<KeyObject> {
     const { plain, wrapped } = await kms().generateDataKey(contextOf(owner));
     const row: z.infer<typeof StoredDataKey> = {
-      type: DATA_KEY_TYPE,
+      type: "data-key",
       companyId: owner.companyId,
       wrapped,
       createdAt: iso(systemClock.now()),

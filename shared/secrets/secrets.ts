@@ -2,7 +2,7 @@
  * The interface for encrypting (sealing) and decrypting (opening) secrets. Functions without secrets do not load the implementation, so
  * their bundles contain no KMS client.
  */
-import type { Key } from "#shared/db/keys.ts";
+import type { DataKeyPurpose, Key } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 
 /** The bytes are damaged, or were encrypted with another data key or for another row, or the company has no data key. */
@@ -21,7 +21,7 @@ export interface Secrets {
  * Each purpose has separate data keys. The purpose is a part of the KMS encryption context, and IAM policies name the purposes of each
  * function (infra/stack/rights.ts). A function that signs webhooks can therefore decrypt no session.
  */
-export type Purpose = "webhook-secrets" | "console-sessions" | "sync-cursors";
+export type Purpose = DataKeyPurpose;
 
 let provider: ((table: Table) => Secrets) | undefined;
 

@@ -11,7 +11,6 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
-import { secretKeys } from "#shared/db/webhook-keys.ts";
 import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { open, openSecrets, StoredDataKey, seal } from "#shared/secrets/key-service.ts";
@@ -99,7 +98,7 @@ test("twenty functions that create a company's first secrets concurrently use on
   const sealed = await Promise.all(functions.map((secrets, i) => secrets.seal(companyId, place(i), `secret ${i}`)));
   const reader = secretsOn(db.direct);
   for (const [i, bytes] of sealed.entries()) expect(await reader.open(companyId, place(i), bytes)).toBe(`secret ${i}`);
-  expect(await db.keysOf(secretKeys.dataKey(companyId).pk)).toHaveLength(1);
+  expect(await db.keysOf(keys.dataKey(companyId, "webhook-secrets").pk)).toHaveLength(1);
 });
 
 test("sessions have a data key of their own, which webhooks cannot use; sessions from before it end", async () => {
@@ -115,7 +114,7 @@ test("sessions have a data key of their own, which webhooks cannot use; sessions
     code: "unauthenticated",
   });
   await expect(secrets.open(companyId, keys.session(digest), session.tokens)).rejects.toThrow(NotSealed);
-  const { wrapped } = StoredDataKey.parse(await db.direct.get(secretKeys.sessionDataKey(companyId)));
+  const { wrapped } = StoredDataKey.parse(await db.direct.get(keys.dataKey(companyId, "console-sessions")));
   const context = (purpose: string) => ({ purpose, companyId: String(companyId) });
   expect(await service().unwrap(wrapped, context("console-sessions"))).toHaveLength(32);
   await expect(service().unwrap(wrapped, context("webhook-secrets"))).rejects.toMatchObject({
@@ -204,8 +203,11 @@ describe("in the table", () => {
       await expect(secretsIn(companyId, id)).rejects.toThrow();
     }
     // The data key is encrypted for one company. KMS must refuse to decrypt it in another company's row.
-    const row = await db.direct.get(secretKeys.dataKey(own));
-    await db.direct.write({ update: secretKeys.dataKey(foreign), change: { set: { wrapped: row?.wrapped } } });
+    const row = await db.direct.get(keys.dataKey(own, "webhook-secrets"));
+    await db.direct.write({
+      update: keys.dataKey(foreign, "webhook-secrets"),
+      change: { set: { wrapped: row?.wrapped } },
+    });
     await expect(secretsIn(foreign, c.id)).rejects.toMatchObject({ name: "InvalidCiphertextException" });
   });
 });
