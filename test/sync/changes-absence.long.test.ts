@@ -3,17 +3,15 @@
  * the change log, and the client must reach the end of the log.
  */
 import { expect, test } from "vitest";
-import type { Caller } from "#shared/auth/caller.ts";
 import { type Change, chunkWrites, logAfter } from "#shared/company-index/change-log.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { type Head, moveHead } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
-import { metered } from "#shared/db/meter.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
-import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createProspect, updateProspect } from "../harness/verbs.ts";
 import type { Stage } from "./changes-law.ts";
+import { feedOf } from "./feed.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -47,32 +45,20 @@ async function addChunks({ context, owner }: Stage, chunks: number, perChunk: nu
   await moveHead(context.table, owner.companyId, head, last);
 }
 
-/** Reads the changes after the cursor `from` to the end. Returns the cost of each request, and all items. */
-async function readOn({ context }: Stage, rep: Caller, from: string) {
-  const pages: { units: number; requests: number }[] = [];
-  const items: unknown[] = [];
-  for (let [cursor, hasMore] = [from, true]; hasMore; ) {
-    const query = { limit: 500, types: ["prospects" as const], cursor };
-    const { result, usage } = await metered(() => readChanges(context, rep, query));
-    ({ cursor, hasMore } = result);
-    pages.push({ units: usage.readUnits, requests: usage.requests });
-    for (const { id, version, op } of result.items) items.push([id, version, op]);
-  }
-  return { pages, items };
-}
-
 async function away(chunks: number, perChunk: number) {
   const stage = await newStage(db);
   const { context, owner, reps } = stage;
-  const [rep] = reps;
-  if (rep === undefined) throw new Error("the company has no rep");
+  const [rep = expect.fail()] = reps;
   const { id } = await createProspect(context, owner, { name: "A", assignedToUserId: rep.userId });
   await flush(context, owner.companyId, all);
-  const { cursor } = await readChanges(context, rep, { limit: 500, types: ["prospects"], cursor: undefined });
+  const { pull, pagesUntil } = feedOf(context, rep, { types: ["prospects"] });
+  await pull();
   await addChunks(stage, chunks, perChunk);
   await updateProspect(context, owner, id, { name: "B" });
   await flush(context, owner.companyId, all);
-  return { id, ...(await readOn(stage, rep, cursor)) };
+  const pages = await pagesUntil(({ hasMore }) => !hasMore);
+  const items = pages.flatMap((page) => page.items.map((item) => [item.id, item.version, item.op]));
+  return { id, pages, items };
 }
 
 test("a rep who was away during 150 000 changes of others reads them with three requests of limited cost", async () => {

@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createAppointment, createProspect, updateProspect } from "../harness/verbs.ts";
 import type { Stage } from "./changes-law.ts";
+import { feedOf } from "./feed.ts";
 import { newStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -27,20 +27,13 @@ async function withAppointments({ context, owner }: Stage): Promise<number[]> {
 }
 
 async function snapshotOf({ context, owner }: Stage, limit: number) {
-  const ids: number[] = [];
-  let [pages, units] = [0, 0];
-  let cursor: string | undefined;
-  for (let phase = "snapshot"; phase === "snapshot"; ) {
-    const types = cursor === undefined ? (["appointments"] as const) : undefined;
-    const { result, usage } = await metered(() =>
-      readChanges(context, owner, { limit, types: types && [...types], cursor }),
-    );
-    ({ phase, cursor } = result);
-    if (result.items.length > 0) pages++;
-    units += usage.readUnits;
-    ids.push(...result.items.map(({ id }) => id));
-  }
-  return { ids, pages, units };
+  const { pagesUntil } = feedOf(context, owner, { limit, types: ["appointments"] });
+  const pages = await pagesUntil(({ phase }) => phase === "changes");
+  return {
+    ids: pages.flatMap(({ items }) => items.map(({ id }) => id)),
+    pages: pages.filter(({ items }) => items.length > 0).length,
+    units: pages.reduce((sum, page) => sum + page.units, 0),
+  };
 }
 
 test("a snapshot with pages of any size contains each appointment once, in order", async () => {

@@ -5,12 +5,10 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { DELTA_TYPE } from "#shared/company-index/delta.ts";
-import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { getAppointment } from "#shared/prospects/appointments.ts";
 import { writeByJob } from "#shared/prospects/bulk-write.ts";
@@ -19,64 +17,23 @@ import { getNote } from "#shared/prospects/notes.ts";
 import { Note, Prospect } from "#shared/prospects/schema.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
-import { readChanges } from "#shared/sync/changes/changes.ts";
 import type { ChangeItem, ChangeType } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { forgetRows } from "../harness/forget-rows.ts";
 import {
   createAppointment,
   createNote,
-  createProspect,
   deleteProspect,
   updateAppointment,
   updateNote,
   updateProspect,
 } from "../harness/verbs.ts";
 import { importProspects } from "./imported.ts";
-import { newTimedStage } from "./stage.ts";
+import { newReadCompany } from "./stage.ts";
 
 const db = faultyDynamoDb();
-/**
- * The tests change records of every fifth prospect. The ids are then so far apart that one Query for several rows costs more than single
- * reads.
- */
-const APART = 5;
 /** A text that is too long for an entry of the search index. */
 const LONG = "Called. ".repeat(60);
 const START = "2030-01-01T00:00:00.000Z";
-
-/** Number of prospects of the tests of costs. */
-const MANY = 60;
-
-/** Creates a company with some prospects of a rep. Its owner and both reps have read all records. The clock advances with each call. */
-async function newCompany(count = 2 * APART + 1) {
-  const { context, owner, reps, time } = await newTimedStage(db);
-  const [rep = expect.fail(), other = expect.fail()] = reps;
-  const ids: number[] = [];
-  for (let i = 0; i < count; i++) {
-    const contact = { name: `Maria Garcia ${i}`, phoneNumber: "+1 512 555 0134" };
-    ids.push((await createProspect(context, owner, { ...contact, assignedToUserId: rep.userId })).id);
-  }
-  const all = async () => flush(context, owner.companyId, { least: 1, settleMs: 0 });
-  await all();
-  const cursors = new Map<number, string>();
-  const at = (): ApiContext => {
-    time.nowMs += 10;
-    return context;
-  };
-  /** @param meanwhile is called after the request has begun, and before it reads the table for the first time */
-  async function pull(caller: Caller = owner, limit = 500, meanwhile?: () => Promise<void>) {
-    forgetRows(context.table, owner.companyId);
-    const query = { limit, types: undefined, cursor: cursors.get(caller.userId) };
-    const reading = meanwhile === undefined ? at() : interrupted(at(), meanwhile);
-    const { result, usage } = await metered(() => readChanges(reading, caller, query));
-    cursors.set(caller.userId, result.cursor);
-    return { ...result, units: usage.readUnits, rounds: usage.rounds };
-  }
-  for (const caller of [owner, rep, other]) while ((await pull(caller)).hasMore);
-  const scattered = ids.filter((_, i) => i % APART === 0);
-  return { at, time, owner, rep, other, scattered, flush: all, pull };
-}
 
 /** Returns a context that calls `work` before its first Query. */
 function interrupted(context: ApiContext, work: () => Promise<void>): ApiContext {
@@ -106,24 +63,26 @@ test.each([
 ])(
   "new and changed notes are read without the rows of their prospects (flushed: $isFlushed)",
   async ({ isFlushed, rounds }) => {
-    const { at, owner, rep, scattered, flush, pull } = await newCompany(MANY);
+    const { context, owner, rep, scattered, flush, feed } = await newReadCompany(db, 12);
     const notes: number[] = [];
     for (const [i, id] of scattered.entries()) {
       const occurredAt = i % 2 === 0 ? undefined : "2026-06-01T08:00:00.000Z";
-      notes.push((await createNote(at(), rep, id, { body: `Called Ünal ${i}.\nCall again` }, { occurredAt })).id);
+      notes.push((await createNote(context, rep, id, { body: `Called Ünal ${i}.\nCall again` }, { occurredAt })).id);
     }
     if (isFlushed) await flush();
     const expected = async (caller: Caller) =>
-      new Map(await Promise.all(notes.map(async (id) => [id, Note.parse(await getNote(at(), caller, id))] as const)));
+      new Map(
+        await Promise.all(notes.map(async (id) => [id, Note.parse(await getNote(context, caller, id))] as const)),
+      );
     for (const caller of [owner, rep]) {
-      const page = await pull(caller);
+      const page = await feed(caller).pull();
       expect(upserts(page.items, "notes")).toEqual(await expected(caller));
       expectWithin(page, notes.length, rounds);
     }
-    for (const id of notes) await updateNote(at(), owner, id, { body: `Sold ${id}` });
+    for (const id of notes) await updateNote(context, owner, id, { body: `Sold ${id}` });
     if (isFlushed) await flush();
     for (const caller of [owner, rep]) {
-      const page = await pull(caller);
+      const page = await feed(caller).pull();
       expect(upserts(page.items, "notes")).toEqual(await expected(caller));
       expectWithin(page, notes.length, rounds);
     }
@@ -136,20 +95,20 @@ test.each([
 ])(
   "new and changed appointments are read with their prospects (flushed: $isFlushed)",
   async ({ isFlushed, rounds }) => {
-    const { at, owner, rep, scattered, flush, pull } = await newCompany(MANY);
+    const { context, owner, rep, scattered, flush, feed } = await newReadCompany(db, 12);
     const appointments: number[] = [];
     for (const id of scattered) {
       const fields = { title: "Roof inspection", startAt: START, endAt: "2030-01-01T01:00:00.000Z" };
-      appointments.push((await createAppointment(at(), rep, id, fields)).id);
+      appointments.push((await createAppointment(context, rep, id, fields)).id);
     }
     const check = async () => {
       if (isFlushed) await flush();
-      const entries = appointments.map(async (id) => [id, await getAppointment(at(), owner, id)] as const);
+      const entries = appointments.map(async (id) => [id, await getAppointment(context, owner, id)] as const);
       const expected = new Map(await Promise.all(entries));
-      const { items } = await listProspects(at(), owner, { page: 1, pageSize: MANY });
+      const { items } = await listProspects(context, owner, { page: 1, pageSize: 100 });
       const listed = new Map(items.map((item) => [item.id, Prospect.parse(item)]));
       for (const caller of [owner, rep]) {
-        const page = await pull(caller);
+        const page = await feed(caller).pull();
         expect(upserts(page.items, "appointments")).toEqual(expected);
         expect(upserts(page.items, "prospects")).toEqual(new Map(scattered.map((id) => [id, listed.get(id)])));
         expectWithin(page, 2 * appointments.length, rounds);
@@ -157,25 +116,25 @@ test.each([
     };
     await check();
     for (const [i, id] of appointments.entries()) {
-      await updateAppointment(at(), rep, id, i % 2 === 0 ? { status: "completed" } : { location: "12 Main St" });
+      await updateAppointment(context, rep, id, i % 2 === 0 ? { status: "completed" } : { location: "12 Main St" });
     }
     await check();
   },
 );
 
 test.each([true, false])("a rep gets no note of a prospect that the rep has lost (flushed: %s)", async (isFlushed) => {
-  const { at, owner, rep, other, scattered, flush, pull } = await newCompany();
+  const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 3);
   const [lost = expect.fail(), gone = expect.fail(), kept = expect.fail()] = scattered;
   for (const id of [lost, gone, kept]) {
-    await createNote(at(), rep, id, { body: "Call again" });
-    await createAppointment(at(), rep, id, { title: "Visit", startAt: START });
+    await createNote(context, rep, id, { body: "Call again" });
+    await createAppointment(context, rep, id, { title: "Visit", startAt: START });
   }
   if (isFlushed) await flush();
-  await updateProspect(at(), owner, lost, { assignedToUserId: other.userId });
-  await deleteProspect(at(), owner, gone);
+  await updateProspect(context, owner, lost, { assignedToUserId: other.userId });
+  await deleteProspect(context, owner, gone);
   if (isFlushed) await flush();
   const shown = async (caller: Caller) => {
-    const { items } = await pull(caller);
+    const { items } = await feed(caller).pull();
     const of = (type: ChangeType) => [...upserts(items, type).values()].map((data) => Object(data).prospectId);
     return [of("notes"), of("appointments")];
   };
@@ -188,19 +147,19 @@ test.each([true, false])("a rep gets no note of a prospect that the rep has lost
 test.each(["note", "prospect"])(
   "the entry of a %s that appears after a page has ended between the other changes of a chunk shows nothing",
   async (kind) => {
-    const { at, owner, scattered, flush, pull } = await newCompany();
+    const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
     const [id = expect.fail(), ...others] = scattered;
-    const { context, release } = delayedEntries(at());
-    if (kind === "note") await createNote(context, owner, id, { body: "Call again" });
-    if (kind === "prospect") await updateProspect(context, owner, id, { name: "Eve" });
-    await deleteProspect(at(), owner, id);
-    for (const other of others) await updateProspect(at(), owner, other, { name: "Ann" });
+    const { context: delayed, release } = delayedEntries(context);
+    if (kind === "note") await createNote(delayed, owner, id, { body: "Call again" });
+    if (kind === "prospect") await updateProspect(delayed, owner, id, { name: "Eve" });
+    await deleteProspect(context, owner, id);
+    for (const other of others) await updateProspect(context, owner, other, { name: "Ann" });
     await flush();
-    const { items } = await pull(owner, 1);
+    const { items } = await feed(owner).pull({ limit: 1 });
     expect(items).toEqual([expect.objectContaining({ type: "prospects", id, op: "remove" })]);
     await release();
     for (let hasMore = true; hasMore; ) {
-      const page = await pull(owner);
+      const page = await feed(owner).pull();
       ({ hasMore } = page);
       expect(page.items.filter((item) => item.op === "upsert" && !others.includes(item.id))).toEqual([]);
     }
@@ -208,49 +167,50 @@ test.each(["note", "prospect"])(
 );
 
 test("the entry of a change that was made during the last request shows no deleted prospect", async () => {
-  const { at, owner, scattered, flush, pull } = await newCompany();
+  const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
   const [id = expect.fail()] = scattered;
   let release = async (): Promise<void> => undefined;
   // The changes are made after the request has begun, and before it reads the change log.
-  const page = await pull(owner, 500, async () => {
-    const delayed = delayedEntries(at());
+  const meanwhile = async () => {
+    const delayed = delayedEntries(context);
     await updateProspect(delayed.context, owner, id, { name: "Eve" });
-    await deleteProspect(at(), owner, id);
+    await deleteProspect(context, owner, id);
     ({ release } = delayed);
-  });
+  };
+  const page = await feed(owner).pull({ reading: interrupted(context, meanwhile) });
   expect(page.items).toContainEqual(expect.objectContaining({ type: "prospects", id, op: "remove" }));
   await flush();
   await release();
-  expect((await pull(owner)).items.filter(({ op }) => op === "upsert")).toEqual([]);
+  expect((await feed(owner).pull()).items.filter(({ op }) => op === "upsert")).toEqual([]);
 });
 
 test.each([true, false])(
   "the entry of a deletion that appears after the prospect was restored removes nothing (flushed: %s)",
   async (isFlushed) => {
-    const { at, owner, scattered, flush, pull } = await newCompany();
+    const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
     const [id = expect.fail()] = scattered;
-    const { context, release } = delayedEntries(at());
-    await deleteProspect(context, owner, id);
-    const dictionary = await currentDictionary(at(), owner.companyId);
-    const deleted = storedProspect(await at().table.get(keys.prospect(owner.companyId, id)));
+    const { context: delayed, release } = delayedEntries(context);
+    await deleteProspect(delayed, owner, id);
+    const dictionary = await currentDictionary(context, owner.companyId);
+    const deleted = storedProspect(await context.table.get(keys.prospect(owner.companyId, id)));
     const job = { jobId: 1, events: "none" } as const;
-    await writeByJob(at(), owner, deleted, { after: { deletedAt: null }, job, dictionary });
+    await writeByJob(context, owner, deleted, { after: { deletedAt: null }, job, dictionary });
     if (isFlushed) await flush();
-    expect(upserts((await pull(owner)).items, "prospects").has(id)).toBe(true);
+    expect(upserts((await feed(owner).pull()).items, "prospects").has(id)).toBe(true);
     await release();
     if (isFlushed) await flush();
-    expect((await pull(owner)).items.filter(({ op }) => op === "remove")).toEqual([]);
+    expect((await feed(owner).pull()).items.filter(({ op }) => op === "remove")).toEqual([]);
   },
 );
 
 test("a rep's notes on imported prospects are read without the rows of the prospects, too", async () => {
-  const { at, owner, rep, pull } = await newCompany();
-  const { prospects } = await importProspects(at(), owner, Array<number>(20).fill(rep.userId));
-  for (const caller of [owner, rep]) while ((await pull(caller)).items.length > 0);
+  const { context, owner, rep, feed } = await newReadCompany(db, 3);
+  const { prospects } = await importProspects(context, owner, Array<number>(20).fill(rep.userId));
+  for (const caller of [owner, rep]) while ((await feed(caller).pull()).items.length > 0);
   const imported = prospects.filter((_, i) => i % 2 === 0);
-  for (const { id } of imported) await createNote(at(), rep, id, { body: "Call again" });
+  for (const { id } of imported) await createNote(context, rep, id, { body: "Call again" });
   for (const caller of [owner, rep]) {
-    const page = await pull(caller);
+    const page = await feed(caller).pull();
     expect(upserts(page.items, "notes").size).toBe(imported.length);
     expectWithin(page, imported.length, 2);
   }
@@ -274,24 +234,24 @@ function delayedEntries(context: ApiContext): { context: ApiContext; release: ()
 test.each(["note", "changed note", "long note", "changed long note", "appointment", "prospect"])(
   "the entry of a %s that appears after the deletion of the prospect shows nothing",
   async (kind) => {
-    const { at, owner, scattered, flush, pull } = await newCompany();
+    const { context, owner, scattered, flush, feed } = await newReadCompany(db, 3);
     const [id = expect.fail()] = scattered;
-    const earlier = await createNote(at(), owner, id, { body: "Call" });
-    await pull();
-    const { context, release } = delayedEntries(at());
-    if (kind === "note") await createNote(context, owner, id, { body: "Call again" });
-    if (kind === "changed note") await updateNote(context, owner, earlier.id, { body: "Call again" });
-    if (kind === "long note") await createNote(context, owner, id, { body: LONG });
-    if (kind === "changed long note") await updateNote(context, owner, earlier.id, { body: LONG });
-    if (kind === "appointment") await createAppointment(context, owner, id, { title: "Visit", startAt: START });
-    if (kind === "prospect") await updateProspect(context, owner, id, { name: "Eve" });
-    await deleteProspect(at(), owner, id);
-    const first = await pull();
+    const earlier = await createNote(context, owner, id, { body: "Call" });
+    await feed(owner).pull();
+    const { context: delayed, release } = delayedEntries(context);
+    if (kind === "note") await createNote(delayed, owner, id, { body: "Call again" });
+    if (kind === "changed note") await updateNote(delayed, owner, earlier.id, { body: "Call again" });
+    if (kind === "long note") await createNote(delayed, owner, id, { body: LONG });
+    if (kind === "changed long note") await updateNote(delayed, owner, earlier.id, { body: LONG });
+    if (kind === "appointment") await createAppointment(delayed, owner, id, { title: "Visit", startAt: START });
+    if (kind === "prospect") await updateProspect(delayed, owner, id, { name: "Eve" });
+    await deleteProspect(context, owner, id);
+    const first = await feed(owner).pull();
     expect(first.items).toContainEqual(expect.objectContaining({ type: "prospects", id, op: "remove" }));
     await flush();
-    await pull();
+    await feed(owner).pull();
     await release();
-    const { items } = await pull();
+    const { items } = await feed(owner).pull();
     expect(items.filter(({ op }) => op === "upsert")).toEqual([]);
   },
 );

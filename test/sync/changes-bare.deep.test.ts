@@ -4,61 +4,26 @@
  */
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import { flush } from "#shared/company-index/write/flush.ts";
-import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import { changeByImport } from "#shared/prospects/write.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
-import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { forgetRows } from "../harness/forget-rows.ts";
-import {
-  createAppointment,
-  createNote,
-  createProspect,
-  deleteNote,
-  deleteProspect,
-  updateProspect,
-} from "../harness/verbs.ts";
-import { newStage } from "./stage.ts";
+import { createAppointment, createNote, deleteNote, deleteProspect, updateProspect } from "../harness/verbs.ts";
+import { newReadCompany } from "./stage.ts";
 
 const db = faultyDynamoDb();
-/** The tests change every seventh prospect. The ids are then so far apart that one Query for several rows costs more than single reads. */
-const APART = 7;
-
-/** Creates a company with prospects of the first rep. The owner and the reps have read all records. */
-async function newCompany(count: number) {
-  const { context, owner, reps } = await newStage(db);
-  const [rep = expect.fail(), other = expect.fail()] = reps;
-  const ids: number[] = [];
-  for (let i = 0; i < count; i++)
-    ids.push((await createProspect(context, owner, { name: `Maria ${i}`, assignedToUserId: rep.userId })).id);
-  const all = async () => flush(context, owner.companyId, { least: 1, settleMs: 0 });
-  await all();
-  const cursors = new Map<number, string>();
-  async function pull(caller: Caller) {
-    forgetRows(context.table, owner.companyId);
-    const query = { limit: 500, types: undefined, cursor: cursors.get(caller.userId) };
-    const { result, usage } = await metered(() => readChanges(context, caller, query));
-    cursors.set(caller.userId, result.cursor);
-    return { ...result, units: usage.readUnits, rounds: usage.rounds };
-  }
-  for (const caller of [owner, rep, other]) while ((await pull(caller)).hasMore);
-  return { context, owner, rep, other, scattered: ids.filter((_, i) => i % APART === 0), flush: all, pull };
-}
-
 test.each([
   { isFlushed: false, rounds: 2 },
   { isFlushed: true, rounds: 3 },
 ])(
   "prospects that move to another rep or are deleted are read in $rounds rounds (flushed: $isFlushed)",
   async (given) => {
-    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(12 * APART);
+    const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 12);
     const settle = async () => (given.isFlushed ? flush() : undefined);
     // The row of each prospect costs half a unit. A Query for its notes and one for its appointments cost a unit each.
     const most = { units: 2.5 * scattered.length + 3, rounds: given.rounds };
     async function expectSeen(caller: Caller, op: string): Promise<void> {
-      const { items, units, rounds } = await pull(caller);
+      const { items, units, rounds } = await feed(caller).pull();
       const ops = new Set(items.map((item) => `${item.type} ${item.op === "remove" ? item.reason : item.op}`));
       expect([items.length, [...ops].join()]).toEqual([scattered.length, `prospects ${op}`]);
       expect(units).toBeLessThanOrEqual(most.units);
@@ -68,7 +33,7 @@ test.each([
     await settle();
     await expectSeen(rep, "hidden");
     await expectSeen(other, "upsert");
-    await pull(owner);
+    await feed(owner).pull();
     for (const id of scattered) await deleteProspect(context, owner, id);
     await settle();
     await expectSeen(other, "deleted");
@@ -81,7 +46,7 @@ const ways = ["added", "added and deleted", "added by an import", "an appointmen
 test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlushed }))))(
   "a note ($way) moves with its prospect (flushed: $isFlushed)",
   async ({ way, isFlushed }) => {
-    const { context, owner, rep, other, scattered, flush, pull } = await newCompany(1);
+    const { context, owner, rep, other, scattered, flush, feed } = await newReadCompany(db, 1);
     const [id = expect.fail()] = scattered;
     const settle = async () => (isFlushed ? flush() : undefined);
     let racing = context;
@@ -106,15 +71,16 @@ test.each(ways.flatMap((way) => [true, false].map((isFlushed) => ({ way, isFlush
       if (way === "added and deleted") await deleteNote(context, rep, note.id);
     }
     await settle();
-    if (way !== "added during the move") for (const caller of [owner, rep]) await pull(caller);
+    if (way !== "added during the move") for (const caller of [owner, rep]) await feed(caller).pull();
     await updateProspect(racing, owner, id, { assignedToUserId: other.userId });
     await settle();
-    const of = async (caller: Caller) => (await pull(caller)).items.map(({ type, op }) => `${type} ${op}`).sort();
+    const of = async (caller: Caller) =>
+      (await feed(caller).pull()).items.map(({ type, op }) => `${type} ${op}`).sort();
     const kinds = { "added and deleted": [], "an appointment": ["appointments"] }[String(way)] ?? ["notes"];
     const all = [...kinds, "prospects"];
     expect(await of(rep)).toEqual(all.map((type) => `${type} remove`));
     expect(await of(other)).toEqual(all.map((type) => `${type} upsert`));
-    await pull(owner);
+    await feed(owner).pull();
     await deleteProspect(context, owner, id);
     await settle();
     expect(await of(owner)).toEqual(all.map((type) => `${type} remove`));

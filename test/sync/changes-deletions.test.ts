@@ -5,7 +5,6 @@ import { chunkWrites, type NoteChange } from "#shared/company-index/change-log.t
 import { readHead } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import * as limits from "#shared/limits.ts";
-import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import {
   createAppointment,
@@ -15,6 +14,7 @@ import {
   deleteNote,
   updateProspect,
 } from "../harness/verbs.ts";
+import { feedOf } from "./feed.ts";
 import { newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -26,21 +26,14 @@ async function newScene() {
   const [first = expect.fail(), second = expect.fail(), third = expect.fail()] = reps;
   const admin: Caller = { ...owner, role: "admin" };
   const { id } = await createProspect(context, owner, { name: "Ann", assignedToUserId: first.userId });
-  const cursors = new Map<Caller, string>();
+  const callers = [owner, admin, first, second, third];
+  const types = ["notes", "appointments"] as const;
+  const feeds = new Map(callers.map((caller) => [caller, feedOf(context, caller, { types })]));
   /** Reads to the end, and returns the notes and appointments that the user's device must remove. */
   const removed = async (caller: Caller): Promise<number[]> => {
-    const ids: number[] = [];
-    for (let hasMore = true; hasMore; ) {
-      const cursor = cursors.get(caller);
-      const types = cursor === undefined ? (["notes", "appointments"] as const) : undefined;
-      const page = await readChanges(context, caller, { limit: 500, types: types && [...types], cursor });
-      ({ hasMore } = page);
-      cursors.set(caller, page.cursor);
-      ids.push(...page.items.filter(({ op }) => op === "remove").map((item) => item.id));
-    }
-    return ids;
+    const items = (await feeds.get(caller)?.rest()) ?? expect.fail();
+    return items.filter(({ op }) => op === "remove").map((item) => item.id);
   };
-  const callers = [owner, admin, first, second, third];
   const readAll = async () => Promise.all(callers.map(removed));
   const assign = (rep: Caller) => updateProspect(context, owner, id, { assignedToUserId: rep.userId });
   const flushAll = () => flush(context, owner.companyId, { least: 1, settleMs: 0 });

@@ -26,6 +26,7 @@ import {
   updateProspect,
 } from "../harness/verbs.ts";
 import type { Stage } from "./changes-law.ts";
+import { feedOf } from "./feed.ts";
 import { newStage, tickingClock } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -46,18 +47,11 @@ async function addTeam({ context, owner }: Stage, users: number, appointments: n
   await flush(context, companyId, all);
 }
 
-/** Reads all records that the user sees, in pages of `limit`. Returns their number (`held`) and all totals that the pages state. */
-async function snapshotOf({ context, owner }: Stage, caller = owner, limit = 500) {
-  const held = new Set<number>();
-  const totals = new Set<number | undefined>();
-  for (let cursor: string | undefined, isDone = false; !isDone; ) {
-    const page = await readChanges(context, caller, { ...first, limit, cursor });
-    cursor = page.cursor;
-    isDone = page.phase === "changes";
-    if (!isDone) totals.add(page.total);
-    for (const { id, op } of page.items) if (op === "upsert") held.add(id);
-  }
-  return { held: held.size, totals: [...totals] };
+/** Reads all records of the company. Returns their number (`held`) and all totals that the pages state. */
+async function snapshotOf({ context, owner }: Stage) {
+  const pages = await feedOf(context, owner).pagesUntil(({ phase }) => phase === "changes");
+  const held = new Set(pages.flatMap(({ items }) => items.flatMap(({ id, op }) => (op === "upsert" ? id : []))));
+  return { held: held.size, totals: [...new Set(pages.slice(0, -1).map(({ total }) => total))] };
 }
 
 test("the first page of a small limit costs by the limit, and not by the users and appointments of the company", async () => {

@@ -8,10 +8,9 @@ import * as keys from "#shared/db/keys.ts";
 import { blockOf } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { forgetRows } from "../harness/forget-rows.ts";
 import { createAppointment, createNote, createProspect, updateNote, updateProspect } from "../harness/verbs.ts";
+import { feedOf } from "./feed.ts";
 import { importProspects } from "./imported.ts";
 import { newStage } from "./stage.ts";
 
@@ -25,22 +24,18 @@ test("the units of a snapshot, of a request that finds nothing, and of one that 
   const ids: number[] = [];
   for (let i = 0; i < COUNT; i++) ids.push((await createProspect(context, owner, { name: `Maria Garcia ${i}` })).id);
   await flush(context, companyId, all);
-  let cursor: string | undefined;
+  const newFeed = () => feedOf(context, owner, { types: ["prospects"], forgets: true });
+  const feed = newFeed();
   const pull = async () => {
-    forgetRows(context.table, owner.companyId);
-    const { result, usage } = await metered(() =>
-      readChanges(context, owner, { limit: 500, types: cursor === undefined ? ["prospects"] : undefined, cursor }),
-    );
-    cursor = result.cursor;
-    return { items: result.items.length, units: usage.readUnits, rounds: usage.rounds };
+    const { items, units, rounds } = await feed.pull();
+    return { items: items.length, units, rounds };
   };
   const blocks = [...new Set(ids.map(blockOf))];
   const bare = await metered(async () => {
     for (const block of blocks)
       for await (const _ of context.table.query({ ...keys.prospectBlock(companyId, block), consistency: "eventual" }));
   });
-  await pull();
-  cursor = undefined;
+  await newFeed().pull();
   const snapshot = await pull();
   const afterSnapshot = await pull();
   const idle = await pull();
@@ -78,44 +73,29 @@ test.each([
   async ({ entries, name, units }) => {
     const { context, owner } = await newStage(db);
     for (let i = 0; i < entries; i++) await createProspect(context, owner, { name });
-    let cursor: string | undefined;
-    const pull = () => readChanges(context, owner, { limit: 500, types: undefined, cursor });
-    for (let i = 0; i < 3; i++) ({ cursor } = await pull());
-    const { result, usage } = await metered(pull);
-    expect(result).toMatchObject({ items: [], hasMore: false });
-    expect(usage.rounds).toBe(1);
-    expect(usage.readUnits).toBeLessThanOrEqual(units);
+    const { pull } = feedOf(context, owner);
+    for (let i = 0; i < 3; i++) await pull();
+    const page = await pull();
+    expect(page).toMatchObject({ items: [], hasMore: false, rounds: 1 });
+    expect(page.units).toBeLessThanOrEqual(units);
   },
 );
 
 test("of 70 prospects with notes that become visible, one page contains 64, and the next one the others", async () => {
   const { context, owner, reps } = await newStage(db);
-  const [rep] = reps;
-  if (rep === undefined) throw new Error("the company has no rep");
+  const [rep = expect.fail()] = reps;
   const ids: number[] = [];
   for (let i = 0; i < 70; i++) {
     const { id } = await createProspect(context, owner, { name: "Maria" });
     await createNote(context, owner, id, { body: "Call again" });
     ids.push(id);
   }
-  let cursor: string | undefined;
-  const pull = () => {
-    forgetRows(context.table, owner.companyId);
-    return metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
-  };
-  for (let i = 0; i < 2; i++) ({ cursor } = (await pull()).result);
+  const { pull, pagesUntil } = feedOf(context, rep, { forgets: true });
+  for (let i = 0; i < 2; i++) await pull();
   for (const id of ids) await updateProspect(context, owner, id, { assignedToUserId: rep.userId });
   await flush(context, owner.companyId, all);
-  const pages: { items: number; hasMore: boolean }[] = [];
-  for (let hasMore = true; hasMore; ) {
-    const { result } = await pull();
-    ({ cursor, hasMore } = result);
-    pages.push({ items: result.items.length, hasMore });
-  }
-  expect(pages).toEqual([
-    { items: 2 * 64, hasMore: true },
-    { items: 2 * 6, hasMore: false },
-  ]);
+  const pages = await pagesUntil(({ hasMore }) => !hasMore);
+  expect(pages.map(({ items }) => items.length)).toEqual([2 * 64, 2 * 6]);
 });
 
 test.each([true, false])(
@@ -130,24 +110,20 @@ test.each([true, false])(
       if (i >= 2) await createAppointment(context, owner, id, { title: "Visit", startAt: "2030-01-01T00:00:00.000Z" });
       ids.push(id);
     }
-    let cursor: string | undefined;
-    const pull = () => {
-      forgetRows(context.table, owner.companyId);
-      return metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
-    };
+    const { pull } = feedOf(context, rep, { forgets: true });
     await flush(context, owner.companyId, all);
-    for (let i = 0; i < 3; i++) ({ cursor } = (await pull()).result);
+    for (let i = 0; i < 3; i++) await pull();
     for (const [i, id] of ids.entries()) {
       await updateProspect(context, owner, id, { assignedToUserId: (i % 2 === 0 ? other : rep).userId });
     }
     if (isFlushed) await flush(context, owner.companyId, all);
-    const { result, usage } = await pull();
-    const of = (op: string, type: string) => result.items.filter((item) => item.op === op && item.type === type).length;
+    const { items, units, rounds } = await pull();
+    const of = (op: string, type: string) => items.filter((item) => item.op === op && item.type === type).length;
     expect([of("remove", "prospects"), of("remove", "notes"), of("remove", "appointments")]).toEqual([3, 3, 2]);
     expect([of("upsert", "prospects"), of("upsert", "notes"), of("upsert", "appointments")]).toEqual([3, 3, 2]);
     // The change log costs at most two units. The row of each of the six prospects costs half a unit, and two Queries one unit each.
-    expect(usage.rounds).toBe(isFlushed ? 3 : 2);
-    expect(usage.readUnits).toBeLessThanOrEqual(2 + 6 * 2.5);
+    expect(rounds).toBe(isFlushed ? 3 : 2);
+    expect(units).toBeLessThanOrEqual(2 + 6 * 2.5);
   },
 );
 
@@ -156,17 +132,11 @@ test("a prospect with 150 notes becomes visible with all of them", async () => {
   const [rep = expect.fail()] = reps;
   const { id } = await createProspect(context, owner, { name: "Maria Garcia" });
   for (let n = 0; n < 150; n++) await createNote(context, owner, id, { body: "Call again" });
-  let cursor: string | undefined;
-  const pull = () => readChanges(context, rep, { limit: 100, types: undefined, cursor });
-  for (let i = 0; i < 3; i++) ({ cursor } = await pull());
+  const { pull, rest } = feedOf(context, rep, { limit: 100 });
+  for (let i = 0; i < 3; i++) await pull();
   await updateProspect(context, owner, id, { assignedToUserId: rep.userId });
-  const notes = new Set<number>();
-  for (let hasMore = true; hasMore; ) {
-    const page = await pull();
-    ({ cursor, hasMore } = page);
-    for (const item of page.items) if (item.type === "notes") notes.add(item.id);
-  }
-  expect(notes.size).toBe(150);
+  const notes = (await rest()).filter(({ type }) => type === "notes");
+  expect(new Set(notes.map((note) => note.id)).size).toBe(150);
 });
 
 test("a warm function reads a page of 200 prospects in two rounds", async () => {
@@ -176,11 +146,9 @@ test("a warm function reads a page of 200 prospects in two rounds", async () => 
   await flush(context, owner.companyId, all);
   const rounds: number[] = [];
   for (let i = 0; i < 3; i++) {
-    forgetRows(context.table, owner.companyId);
-    const query = { limit: 500, types: ["prospects" as const], cursor: undefined };
-    const { result, usage } = await metered(() => readChanges(context, owner, query));
-    expect(result.items).toHaveLength(200);
-    rounds.push(usage.rounds);
+    const page = await feedOf(context, owner, { types: ["prospects"], forgets: true }).pull();
+    expect(page.items).toHaveLength(200);
+    rounds.push(page.rounds);
   }
   // The first request also reads rows that a newly started function reads only once.
   expect(rounds.slice(1)).toEqual([2, 2]);
@@ -188,16 +156,14 @@ test("a warm function reads a page of 200 prospects in two rounds", async () => 
 
 test("notes of prospects that a rep may not see cost the rep's devices no reads", async () => {
   const { context, owner, reps } = await newStage(db);
-  const [rep, other] = reps;
-  if (rep === undefined || other === undefined) throw new Error("the company lacks reps");
+  const [rep = expect.fail(), other = expect.fail()] = reps;
   const hidden = await createProspect(context, owner, { assignedToUserId: other.userId });
   const unassigned = await createProspect(context, owner, {});
   const own = await createProspect(context, owner, { assignedToUserId: rep.userId });
-  let cursor: string | undefined;
+  const feed = feedOf(context, rep);
   const pull = async () => {
-    const { result, usage } = await metered(() => readChanges(context, rep, { limit: 500, types: undefined, cursor }));
-    ({ cursor } = result);
-    return { items: result.items.length, units: usage.readUnits };
+    const { items, units } = await feed.pull();
+    return { items: items.length, units };
   };
   await flush(context, owner.companyId, all);
   for (let i = 0; i < 3; i++) await pull();
@@ -216,26 +182,19 @@ test("notes of prospects that a rep may not see cost the rep's devices no reads"
 
 test("a note is created and logged if its prospect is assigned to another user at the same time", async () => {
   const { context, owner, reps } = await newStage(db);
-  const [rep, other] = reps;
-  const { id } = await createProspect(context, owner, { assignedToUserId: other?.userId ?? 0 });
+  const [rep = expect.fail(), other = expect.fail()] = reps;
+  const { id } = await createProspect(context, owner, { assignedToUserId: other.userId });
   // The prospect is reassigned after `createNote` has read it, and before the transaction.
   const table: Table = {
     ...context.table,
     async batchGet(wanted, options) {
       const items = await context.table.batchGet(wanted, options);
-      await updateProspect(context, owner, id, { assignedToUserId: rep?.userId });
+      await updateProspect(context, owner, id, { assignedToUserId: rep.userId });
       return items;
     },
   };
   const racing = { ...context, table };
   const note = await createNote(racing, owner, id, { body: "Call again" });
-  if (rep === undefined) throw new Error("the company has no rep");
-  const shown: unknown[] = [];
-  let cursor: string | undefined;
-  for (let hasMore = true; hasMore; ) {
-    const page = await readChanges(context, rep, { limit: 500, types: undefined, cursor });
-    ({ cursor, hasMore } = page);
-    shown.push(...page.items.map((item) => item.id));
-  }
-  expect(shown).toContain(note.id);
+  const shown = await feedOf(context, rep).rest();
+  expect(shown.map((item) => item.id)).toContain(note.id);
 });

@@ -1,7 +1,6 @@
 /** Tests that clients of `GET /api/changes` hold exactly what the lists show, after random writes and background work. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Caller } from "#shared/auth/caller.ts";
 import { restartOfLog } from "#shared/company-index/manifest.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -9,7 +8,6 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
-import type { ChangeItem } from "#shared/sync/changes/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { sized } from "../harness/tier.ts";
@@ -26,6 +24,7 @@ import {
 } from "../harness/verbs.ts";
 import { everyWrite, longScripts, Run } from "./changes-law.ts";
 import { Device } from "./device.ts";
+import { feedOf } from "./feed.ts";
 import { newStage, newTimedStage } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -48,39 +47,27 @@ test("clients hold what the lists show, after any sequence of writes, flushes, i
 
 test("a tag that is deleted before its creation has left the unflushed entries is removed from a device", async () => {
   const { context, owner } = await newStage(db);
-  const pull = (cursor: string | undefined) =>
-    readChanges(context, owner, { limit: 500, types: cursor === undefined ? ["tags"] : undefined, cursor });
+  const { pull, rest } = feedOf(context, owner, { types: ["tags"] });
   const { id } = await createTag(context, owner.companyId, { value: "Corner lot" });
-  const { cursor, items } = await pull(undefined);
-  expect(items).toMatchObject([{ id, op: "upsert" }]);
+  expect((await pull()).items).toMatchObject([{ id, op: "upsert" }]);
   await deleteTag(context, owner.companyId, id);
-  const found: string[] = [];
-  for (let [next, hasMore] = [cursor, true]; hasMore; ) {
-    const page = await pull(next);
-    [next, hasMore] = [page.cursor, page.hasMore];
-    found.push(...page.items.map(({ op }) => op));
-  }
-  expect(found.at(-1)).toBe("remove");
+  expect((await rest()).at(-1)?.op).toBe("remove");
 });
 
 test("a page that is full of changes from chunks does not lose a later change of one of its records", async () => {
   const { context, owner, reps } = await newStage(db);
-  const pull = (cursor: string | undefined) => readChanges(context, owner, { limit: 2, types: undefined, cursor });
-  const { cursor: beginning } = await pull(undefined);
+  const { pull, rest } = feedOf(context, owner, { limit: 2 });
+  await pull();
   const ids: number[] = [];
   for (const name of ["A", "B", "C", "D"]) ids.push((await createProspect(context, owner, { name })).id);
   await flush(context, owner.companyId, { least: 1, settleMs: 0 });
   const [a = 0, , , d = 0] = ids;
   // This request loads all four prospects into the function's memory, in their first version.
-  await readChanges(context, owner, { limit: 4, types: undefined, cursor: undefined });
+  await feedOf(context, owner, { limit: 4 }).pull();
   await updateProspect(context, owner, a, { name: "A2" });
   await updateProspect(context, owner, d, { assignedToUserId: reps[0]?.userId });
   const last = new Map<number, number>();
-  for (let [cursor, hasMore] = [beginning, true]; hasMore; ) {
-    const page = await pull(cursor);
-    ({ cursor, hasMore } = page);
-    for (const { id, version } of page.items) last.set(id, version);
-  }
+  for (const { id, version } of await rest()) last.set(id, version);
   expect([last.get(a), last.get(d)].map((version = 0) => rowVersionOf(version))).toEqual([2, 2]);
 });
 
@@ -93,14 +80,7 @@ test.each([
   async (_, flushes, limit) => {
     const { context, owner } = await newStage(db);
     const { companyId } = owner;
-    const pull = (cursor: string | undefined) => readChanges(context, owner, { limit, types: undefined, cursor });
-    const untilLast = async (cursor: string | undefined) => {
-      const items: string[] = [];
-      for (let page = await pull(cursor); ; page = await pull(page.cursor)) {
-        items.push(...page.items.map(({ type, id }) => `${type} ${id}`));
-        if (!page.hasMore) return { cursor: page.cursor, items };
-      }
-    };
+    const { rest } = feedOf(context, owner, { limit });
     const { id } = await createStatus(context, companyId, { value: "S" });
     const shown: string[] = [];
     for (let i = 0; i < 10; i++) {
@@ -109,17 +89,17 @@ test.each([
     }
     const { id: other } = await createProspect(context, owner, { name: "Bob" });
     await flush(context, companyId, { least: 1, settleMs: 0 });
-    const { cursor } = await untilLast(undefined);
+    await rest();
     for (let rename = 1; rename <= 5; rename++) {
       await updateStatus(context, companyId, id, { value: `S${rename}` });
       await updateProspect(context, owner, other, { name: `Bob ${rename}` });
       if (flushes > 1) await flush(context, companyId, { least: 1, settleMs: 0 });
     }
     if (flushes === 1) await flush(context, companyId, { least: 1, settleMs: 0 });
-    const { items, ...last } = await untilLast(cursor);
+    const items = (await rest()).map((item) => `${item.type} ${item.id}`);
     const ofRename = items.filter((item) => item !== `prospects ${other}`);
     expect(ofRename.toSorted()).toEqual([`statuses ${id}`, ...shown].toSorted());
-    expect((await untilLast(last.cursor)).items).toEqual([]);
+    expect(await rest()).toEqual([]);
   },
 );
 
@@ -131,14 +111,12 @@ test("a name that changes before each page does not keep a device from the recor
     shown.push((await createProspect(context, owner, { name: "Ann", currentStatusId: id })).id);
   }
   await flush(context, owner.companyId, { least: 1, settleMs: 0 });
-  const pull = (cursor: string | undefined) => readChanges(context, owner, { limit: 4, types: undefined, cursor });
-  let page = await pull(undefined);
-  while (page.hasMore) page = await pull(page.cursor);
+  const { pull, rest } = feedOf(context, owner, { limit: 4 });
+  await rest();
   const found = new Set<number>();
   for (let rename = 0; rename < 5; rename++) {
     await updateStatus(context, owner.companyId, id, { value: `S${rename}` });
-    page = await pull(page.cursor);
-    for (const item of page.items) if (item.type === "prospects") found.add(item.id);
+    for (const item of (await pull()).items) if (item.type === "prospects") found.add(item.id);
   }
   expect([...found].toSorted()).toEqual(shown.toSorted());
 });
@@ -153,16 +131,12 @@ test.each([1, 2, 3])(
       for (let i = 0; i < count; i++) expected.push((await createNote(context, owner, id, { body: `note ${i}` })).id);
     }
     await flush(context, owner.companyId, { least: 1, settleMs: 0 });
+    const { pull } = feedOf(context, owner, { limit, types: ["notes"] });
     const found: number[] = [];
-    let cursor: string | undefined;
     for (let [pages, hasMore] = [0, true]; hasMore; pages++) {
       expect(pages).toBeLessThan(20);
-      const page = await readChanges(context, owner, {
-        limit,
-        types: cursor === undefined ? ["notes"] : undefined,
-        cursor,
-      });
-      ({ cursor, hasMore } = page);
+      const page = await pull();
+      ({ hasMore } = page);
       found.push(...page.items.map(({ id }) => id));
     }
     expect(found).toEqual(expected);
@@ -197,8 +171,7 @@ test.each([
 
 test("a user with other rights, and a cursor after 60 days, must begin anew", async () => {
   const { context, reps } = await newStage(db);
-  const [rep] = reps;
-  if (rep === undefined) throw new Error("the company has no rep");
+  const [rep = expect.fail()] = reps;
   const query = { limit: 10, types: undefined, cursor: undefined };
   const { cursor } = await readChanges(context, rep, { ...query, types: ["prospects"] });
   const location = "/api/changes?types=prospects";
@@ -217,10 +190,8 @@ test("a user with other rights, and a cursor after 60 days, must begin anew", as
 test("a client whose next changes are missing from the change log must begin anew", async () => {
   const { context, owner } = await newStage(db);
   const { companyId } = owner;
-  const query = { limit: 10, types: undefined };
-  const pull = (cursor: string | undefined) => readChanges(context, owner, { ...query, cursor });
-  let page = await readChanges(context, owner, { ...query, types: ["prospects"], cursor: undefined });
-  while (page.hasMore) page = await pull(page.cursor);
+  const { pull, rest } = feedOf(context, owner, { limit: 10, types: ["prospects"] });
+  await rest();
   for (const name of ["A", "B"]) {
     await createProspect(context, owner, { name });
     await flush(context, companyId, { least: 1, settleMs: 0 });
@@ -230,7 +201,7 @@ test("a client whose next changes are missing from the change log must begin ane
     chunks.push({ pk: String(pk), sk: String(sk) });
   expect(chunks.length).toBeGreaterThan(1);
   await context.table.batchRemove(chunks);
-  await expect(pull(page.cursor)).rejects.toMatchObject({
+  await expect(pull()).rejects.toMatchObject({
     code: "sync_reset_required",
     members: { reason: "log_restarted" },
   });
@@ -247,10 +218,9 @@ test.each([
     time.nowMs += 1_000;
     await flush(context, owner.companyId, { least: 1, settleMs: 0 });
   };
-  const pull = (caller: Caller, cursor: string | undefined, limit: number) =>
-    readChanges(context, caller, { cursor, limit, types: undefined });
-  let cursor: string | undefined;
-  for (let hasMore = true; hasMore; ) ({ cursor, hasMore } = await pull(rep, cursor, 500));
+  const first = feedOf(context, rep);
+  await first.rest();
+  const device = () => feedOf(context, rep, { limit: 1, cursor: first.cursor() });
 
   const { id } = await createProspect(context, owner, { name: "Maria" });
   if (withNotes) await createNote(context, owner, id, { body: "first" });
@@ -258,8 +228,7 @@ test.each([
   for (let i = 0; i < 5; i++) await createProspect(context, owner, { assignedToUserId: rep.userId });
   await settle();
   // Another device of the rep reads the prospect. The function then has its row in memory.
-  let second = cursor;
-  for (let hasMore = true; hasMore; ) ({ cursor: second, hasMore } = await pull(rep, second, 1));
+  await device().rest();
   if (loss === "deleted") await deleteProspect(context, owner, id);
   else await updateProspect(context, owner, id, { assignedToUserId: other.userId });
   // The rep has lost the prospect two minutes before the note is written, so no device of the rep may get the note.
@@ -267,12 +236,7 @@ test.each([
   if (loss !== "deleted") await createNote(context, other, id, { body: "secret" });
   await settle();
 
-  const shown: ChangeItem[] = [];
-  for (let hasMore = true; hasMore; ) {
-    const page = await pull(rep, cursor, 1);
-    ({ cursor, hasMore } = page);
-    shown.push(...page.items.filter(({ op }) => op === "upsert"));
-  }
+  const shown = (await device().rest()).filter(({ op }) => op === "upsert");
   const ofProspect = shown.filter((item) => item.id === id || Object(item.data).prospectId === id);
   expect(ofProspect).toEqual([]);
 });

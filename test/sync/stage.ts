@@ -1,13 +1,17 @@
-/** Creates a company with an owner and three sales users for the tests of `GET /api/changes`. */
+/** Creates companies with an owner and three sales users for the tests of `GET /api/changes`. */
+import { expect } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { StoredUser } from "#shared/auth/user-schema.ts";
 import type { Clock } from "#shared/clock.ts";
+import { flush } from "#shared/company-index/write/flush.ts";
 import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
+import { createProspect } from "../harness/verbs.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 import type { Stage, TimedStage } from "./changes-law.ts";
+import { feedOf } from "./feed.ts";
 
 const REPS = 3;
 let stages = 0;
@@ -49,4 +53,30 @@ export async function newTimedStage(
   const time = { nowMs: Date.UTC(2026, 5, 1, 12) };
   const clock: Clock = { now: () => time.nowMs };
   return { ...(await newStage(db, clock, contextAt(clock))), time };
+}
+
+/**
+ * The tests of costs change every seventh prospect. The ids are then so far apart that one Query for several rows costs more than single
+ * reads.
+ */
+const APART = 7;
+
+/**
+ * Creates a company with prospects of the first rep. `scattered` are the ids of some of them, whose rows are read one by one. The feeds of
+ * the owner and of the reps have read all records.
+ */
+export async function newReadCompany(db: FaultyDynamoDb, scattered: number) {
+  const { context, owner, reps } = await newStage(db);
+  const [rep = expect.fail(), other = expect.fail()] = reps;
+  const ids: number[] = [];
+  for (let i = 0; i <= (scattered - 1) * APART; i++) {
+    const contact = { name: `Maria Garcia ${i}`, phoneNumber: "+1 512 555 0134" };
+    ids.push((await createProspect(context, owner, { ...contact, assignedToUserId: rep.userId })).id);
+  }
+  const all = async () => flush(context, owner.companyId, { least: 1, settleMs: 0 });
+  await all();
+  const feeds = new Map([owner, rep, other].map((caller) => [caller, feedOf(context, caller, { forgets: true })]));
+  const feed = (caller: Caller) => feeds.get(caller) ?? expect.fail();
+  for (const { rest } of feeds.values()) await rest();
+  return { context, owner, rep, other, scattered: ids.filter((_, i) => i % APART === 0), flush: all, feed };
 }
