@@ -1,6 +1,5 @@
 /** Simulates a process that is killed at one of its calls to the table, to a queue or to a webhook receiver. Later calls have no effect. */
-import type { EventContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/expression.ts";
+import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 
 export class Killed extends Error {}
@@ -48,11 +47,6 @@ export function killable(context: EventContext): EventContext {
 
 /** Returns a table that passes each operation to `call`, with the name of the operation. `call` decides whether to execute it. */
 export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Promise<T>, table: Table): Table {
-  const all = async (spec: Parameters<Table["query"]>[0]): Promise<Item[]> => {
-    const items: Item[] = [];
-    for await (const item of table.query(spec)) items.push(item);
-    return items;
-  };
   return {
     get: (key) => call(() => table.get(key), "get"),
     batchGet: (keys, how) => call(() => table.batchGet(keys, how), "batchGet"),
@@ -62,7 +56,27 @@ export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Prom
     write: (entry) => call(() => table.write(entry), "write"),
     transact: (writes) => call(() => table.transact(writes), "transact"),
     query: async function* (spec) {
-      yield* await call(() => all(spec), "query");
+      yield* await call(() => Array.fromAsync(table.query(spec)), "query");
     },
   };
+}
+
+/**
+ * Returns a context whose function is killed at its call number `at` to the table. `takesEffect` says whether this call takes effect before
+ * the kill. `calls` returns the number of calls so far.
+ */
+export function contextKilledAt(
+  at: number,
+  takesEffect: boolean,
+  table: Table,
+): { context: ApiContext; calls: () => number } {
+  let calls = 0;
+  const called = calledBy(async (work) => {
+    calls++;
+    if (calls > at || (calls === at && !takesEffect)) throw new Killed();
+    const result = await work();
+    if (calls >= at) throw new Killed();
+    return result;
+  }, table);
+  return { context: contextOn(called), calls: () => calls };
 }

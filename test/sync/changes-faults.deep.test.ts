@@ -11,12 +11,13 @@ import { rowVersionOf } from "#shared/prospects/record-version.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { calledBy, Killed } from "../harness/killable.ts";
+import { contextKilledAt, unlessKilled } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { createProspect, deleteProspect, updateProspect } from "../harness/verbs.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 import { Run, scripts } from "./changes-law.ts";
+import { feedOf } from "./feed.ts";
 import { oneInFive } from "./one-in-five.ts";
 import { newStage, newTimedStage } from "./stage.ts";
 
@@ -35,38 +36,16 @@ test("clients hold what the lists show although every fifth call of the table fa
 });
 
 /**
- * Returns a context whose function is killed at its call number `at` to the table. `takesEffect` says whether this call takes effect before
- * the kill.
- */
-function killedAt(at: number, takesEffect: boolean) {
-  let calls = 0;
-  const table = calledBy(async (work) => {
-    calls++;
-    if (calls > at || (calls === at && !takesEffect)) throw new Killed();
-    const result = await work();
-    if (calls >= at) throw new Killed();
-    return result;
-  }, db.direct);
-  return { context: contextOn(table), calls: () => calls };
-}
-
-const killed = (error: unknown): void => expect(error).toBeInstanceOf(Killed);
-
-/**
  * Reads records of all types to the end. Returns the last cursor, and for each prospect the operation of its last item and the version of
  * its row.
  */
 async function readAll(caller: Caller, from: string | undefined, limit = 500) {
-  const context = warmFunction(db, { now: () => Date.now() });
+  const feed = feedOf(warmFunction(db, { now: () => Date.now() }), caller, { limit, cursor: from });
   const items = new Map<number, string>();
-  for (let cursor = from; ; ) {
-    const page = await readChanges(context, caller, { limit, types: undefined, cursor });
-    ({ cursor } = page);
-    for (const { type, id, op, version } of page.items) {
-      if (type === "prospects") items.set(id, `${op} ${rowVersionOf(version)}`);
-    }
-    if (!page.hasMore) return { cursor, items };
+  for (const { type, id, op, version } of await feed.rest()) {
+    if (type === "prospects") items.set(id, `${op} ${rowVersionOf(version)}`);
   }
+  return { cursor: feed.cursor(), items };
 }
 
 test.each([false, true])(
@@ -74,7 +53,7 @@ test.each([false, true])(
   { tags: ["sized"] },
   async (takesEffect) => {
     const context = warmFunction(db, { now: () => Date.now() });
-    const changed = async (): Promise<{ caller: Caller; cursor: string; expected: Map<number, string> }> => {
+    const changed = async () => {
       const caller = await newOwner(context);
       const ids: number[] = [];
       for (const name of ["A", "B", "C"]) ids.push((await createProspect(context, caller, { name })).id);
@@ -95,11 +74,11 @@ test.each([false, true])(
         ]),
       };
     };
-    const whole = killedAt(Number.POSITIVE_INFINITY, takesEffect);
+    const whole = contextKilledAt(Number.POSITIVE_INFINITY, takesEffect, db.direct);
     await flush(whole.context, (await changed()).caller.companyId, all);
     for (const at of killPointsOf(whole.calls(), takesEffect ? 1 : 0)) {
       const { caller, cursor, expected } = await changed();
-      await flush(killedAt(at, takesEffect).context, caller.companyId, all).catch(killed);
+      await flush(contextKilledAt(at, takesEffect, db.direct).context, caller.companyId, all).catch(unlessKilled);
       const afterKill = await readAll(caller, cursor, 2);
       expect([at, afterKill.items]).toEqual([at, expected]);
       await flush(context, caller.companyId, all);
@@ -128,16 +107,16 @@ test("a request that is killed at any call is repeated with the same cursor", as
     for (let at = 1, ended = false; !ended; at++) {
       const caller = await newOwner(context);
       const { id } = await createProspect(context, caller, { name: "A" });
-      const doomed = killedAt(at, takesEffect);
+      const doomed = contextKilledAt(at, takesEffect, db.direct);
       const first = readChanges(doomed.context, caller, { limit: 500, types: undefined, cursor: undefined });
-      await first.catch(killed);
+      await first.catch(unlessKilled);
       ended = doomed.calls() < at;
       const { cursor, items } = await readAll(caller, undefined);
       expect(items).toEqual(new Map([[id, "upsert 1"]]));
       await updateProspect(context, caller, id, { name: "B" });
       await flush(context, caller.companyId, all);
       const query = { limit: 500, types: undefined, cursor };
-      await readChanges(killedAt(at, takesEffect).context, caller, query).catch(killed);
+      await readChanges(contextKilledAt(at, takesEffect, db.direct).context, caller, query).catch(unlessKilled);
       expect((await readAll(caller, cursor)).items).toEqual(new Map([[id, "upsert 2"]]));
     }
   }

@@ -18,7 +18,7 @@ import { applyBatch } from "#shared/sync/operations/batch.ts";
 import type { OperationBatch, OperationResults } from "#shared/sync/operations/schema.ts";
 import { faultyDynamoDb } from "../../harness/fault-test.ts";
 import { pass } from "../../harness/faulty-dynamodb.ts";
-import { calledBy, Killed } from "../../harness/killable.ts";
+import { contextKilledAt, unlessKilled } from "../../harness/killable.ts";
 import { present } from "../../harness/shapes.ts";
 import { newOwner } from "../../harness/warm-function.ts";
 import { oneInFive } from "../one-in-five.ts";
@@ -55,22 +55,6 @@ interface Ids {
   readonly deleted: number;
 }
 
-/**
- * Returns a context that is killed at its call number `at` to the table. `takesEffect` says whether this call takes effect before the kill.
- * `calls` returns the number of calls so far.
- */
-function killedAt(at: number, takesEffect: boolean): { context: ApiContext; calls: () => number } {
-  let calls = 0;
-  const table = calledBy(async (work) => {
-    calls++;
-    if (calls > at || (calls === at && !takesEffect)) throw new Killed();
-    const result = await work();
-    if (calls >= at) throw new Killed();
-    return result;
-  }, db.direct);
-  return { context: contextOn(table), calls: () => calls };
-}
-
 async function pushAgain(caller: Caller, batch: OperationBatch): Promise<Ids> {
   const answer = await applyBatch({ context: contextOn(db.direct), caller, requestId: "again" }, batch);
   for (const { outcome } of answer.results) expect(["applied", "duplicate"]).toContain(outcome);
@@ -94,15 +78,14 @@ test.each([false, true])(
   async (takesEffect) => {
     const caller = await newOwner(contextOn(db.direct));
     const [statusId = 0] = (await loadDictionary(db.direct, caller.companyId)).statuses.keys();
-    const whole = killedAt(Number.POSITIVE_INFINITY, takesEffect);
+    const whole = contextKilledAt(Number.POSITIVE_INFINITY, takesEffect, db.direct);
     await applyBatch({ context: whole.context, caller, requestId: "whole" }, batchOf(statusId));
     const prospects = new Set<number>();
     const points = Array.from({ length: whole.calls() }, (_, i) => i + 1);
     for (const at of points) {
       const batch = batchOf(statusId);
-      await applyBatch({ context: killedAt(at, takesEffect).context, caller, requestId: "killed" }, batch).catch(
-        (error: unknown) => expect(error).toBeInstanceOf(Killed),
-      );
+      const { context } = contextKilledAt(at, takesEffect, db.direct);
+      await applyBatch({ context, caller, requestId: "killed" }, batch).catch(unlessKilled);
       const ids = await pushAgain(caller, batch);
       await expectOnce(caller, ids);
       prospects.add(ids.kept).add(ids.deleted);
