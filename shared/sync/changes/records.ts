@@ -89,7 +89,7 @@ export async function addRecords(
     for (const [i, record] of some.entries()) {
       const from = record === first ? begun : undefined;
       const cut = await addRecord(rows, record, from, at(attached, i), page);
-      if (cut !== undefined) return { records: done + i, partial: cut === "unchanged" ? from : cut };
+      if (cut !== undefined) return { records: done + i, partial: cut };
     }
   }
   return { records: taken.length, partial: undefined };
@@ -114,17 +114,17 @@ async function readAttached(
   return (await Promise.all(found)).flat();
 }
 
-/** Returns undefined if all items fit, "unchanged" if none fits, and otherwise where the next page continues. */
+/** Returns undefined if all items fit, and otherwise where the next page continues. */
 async function addRecord(
   rows: Rows,
   record: Selected,
   partial: PartialChange | undefined,
   attached: Awaited<ReturnType<typeof readAttached>>,
   page: PageItems,
-): Promise<PartialChange | "unchanged" | undefined> {
+): Promise<PartialChange | undefined> {
   const key = { id: record.id, version: record.version };
-  let cut: PartialChange | "unchanged" = "unchanged";
-  if (partial === undefined || partial.stage === 0) {
+  let cut = partial ?? { key, ...firstPlace };
+  if (cut.stage === 0) {
     const item = rows.making.types.includes(typeOf[record.change.kind]) ? await ownItem(rows, record) : undefined;
     if (item !== undefined && !page.add(item)) return cut;
     cut = { key, stage: 1, after: undefined };
