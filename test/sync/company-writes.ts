@@ -11,7 +11,7 @@ import { storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 import * as verbs from "../harness/verbs.ts";
-import { type CompanyModel, callerOf, noRights, type Rights } from "./company-model.ts";
+import { type CompanyModel, callerOf, noRights, type ProspectModel, type Rights } from "./company-model.ts";
 import { importProspects } from "./imported.ts";
 
 const HOUR_MS = 3_600_000;
@@ -69,21 +69,24 @@ export class CompanyWrites {
     this.#busy.clear();
   }
 
-  /** Chooses a record that no other running write changes, and reserves it for this write. */
-  #take<T>(kind: string, records: Iterable<readonly [number, T]>, choice: Choice): readonly [number, T] | undefined {
+  /** Makes a write to a record that no other running write changes, if there is one. */
+  async #change<T>(
+    kind: string,
+    records: Iterable<readonly [number, T]>,
+    choice: Choice,
+    write: (id: number, record: T) => Promise<void>,
+  ): Promise<void> {
     const free = [...records].filter(([id]) => !this.#busy.has(`${kind} ${id}`));
     const found = chosen(free, choice);
-    if (found !== undefined) this.#busy.add(`${kind} ${found[0]}`);
-    return found;
+    if (found === undefined) return;
+    this.#busy.add(`${kind} ${found[0]}`);
+    await write(...found);
   }
 
-  #takeLive(choice: Choice) {
-    return this.#take(
-      "prospect",
-      [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted),
-      choice,
-    );
-  }
+  #live = () => [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted);
+
+  #changeLive = (choice: Choice, write: (id: number, record: ProspectModel) => Promise<void>) =>
+    this.#change("prospect", this.#live(), choice, write);
 
   #assigneeAt = (choice: Choice): number | null => chosen([null, ...this.#reps], choice) ?? null;
 
@@ -112,94 +115,84 @@ export class CompanyWrites {
     this.#model.prospects.set(id, { name, assignee, status: null, tags: [], isDeleted: false });
   }
 
-  async rename(a: Choice): Promise<void> {
-    const [id, record] = this.#takeLive(a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const name = this.#name("r");
-    await verbs.updateProspect(this.#context, this.#owner, id, { name });
-    record.name = name;
-  }
+  rename = (a: Choice): Promise<void> =>
+    this.#changeLive(a, async (id, record) => {
+      const name = this.#name("r");
+      await verbs.updateProspect(this.#context, this.#owner, id, { name });
+      record.name = name;
+    });
 
-  async assign(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#takeLive(a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const assignee = this.#assigneeAt(b);
-    await verbs.updateProspect(this.#context, this.#owner, id, { assignedToUserId: assignee });
-    record.assignee = assignee;
-  }
+  assign = (a: Choice, b: Choice): Promise<void> =>
+    this.#changeLive(a, async (id, record) => {
+      const assignee = this.#assigneeAt(b);
+      await verbs.updateProspect(this.#context, this.#owner, id, { assignedToUserId: assignee });
+      record.assignee = assignee;
+    });
 
-  async setStatus(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#takeLive(a) ?? [];
-    const active = [...this.#model.statuses].filter(([, { isActive }]) => isActive).map(([status]) => status);
-    if (id === undefined || record === undefined) return;
-    const status = chosen([null, ...active], b) ?? null;
-    await verbs.updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
-    record.status = status;
-  }
+  setStatus = (a: Choice, b: Choice): Promise<void> =>
+    this.#changeLive(a, async (id, record) => {
+      const active = [...this.#model.statuses].filter(([, { isActive }]) => isActive).map(([status]) => status);
+      const status = chosen([null, ...active], b) ?? null;
+      await verbs.updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
+      record.status = status;
+    });
 
-  async tag(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#takeLive(a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const tags = [...this.#model.tags.keys()].filter((_, i) => ((b >> i) & 1) === 1);
-    await verbs.setTags(this.#context, this.#owner, id, { tagIds: tags });
-    record.tags = tags;
-  }
+  tag = (a: Choice, b: Choice): Promise<void> =>
+    this.#changeLive(a, async (id, record) => {
+      const tags = [...this.#model.tags.keys()].filter((_, i) => ((b >> i) & 1) === 1);
+      await verbs.setTags(this.#context, this.#owner, id, { tagIds: tags });
+      record.tags = tags;
+    });
 
-  async hide(a: Choice): Promise<void> {
-    const [id, record] = this.#takeLive(a) ?? [];
-    if (id === undefined || record === undefined) return;
-    await verbs.deleteProspect(this.#context, this.#owner, id);
-    record.isDeleted = true;
-  }
+  hide = (a: Choice): Promise<void> =>
+    this.#changeLive(a, async (id, record) => {
+      await verbs.deleteProspect(this.#context, this.#owner, id);
+      record.isDeleted = true;
+    });
 
   /** Restores a deleted prospect, as the undo of a bulk job does. */
-  async restore(a: Choice): Promise<void> {
+  restore(a: Choice): Promise<void> {
     const deleted = [...this.#model.prospects].filter(([, { isDeleted }]) => isDeleted);
-    const [id, record] = this.#take("prospect", deleted, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const { companyId } = this.#owner;
-    const item = await this.#context.table.get(keys.prospect(companyId, id));
-    if (item === undefined) throw new Error(`prospect ${id} has no row`);
-    const dictionary = await freshDictionary(this.#context, companyId);
-    const job = { jobId: 1, events: "none" } as const;
-    const write = { after: { deletedAt: null }, job, dictionary };
-    await writeByJob(this.#context, this.#owner, storedProspect(item), write);
-    await indexNotesAgain(this.#context.table, companyId, id);
-    record.isDeleted = false;
+    return this.#change("prospect", deleted, a, async (id, record) => {
+      const { companyId } = this.#owner;
+      const item = await this.#context.table.get(keys.prospect(companyId, id));
+      if (item === undefined) throw new Error(`prospect ${id} has no row`);
+      const dictionary = await freshDictionary(this.#context, companyId);
+      const job = { jobId: 1, events: "none" } as const;
+      const write = { after: { deletedAt: null }, job, dictionary };
+      await writeByJob(this.#context, this.#owner, storedProspect(item), write);
+      await indexNotesAgain(this.#context.table, companyId, id);
+      record.isDeleted = false;
+    });
   }
 
   async note(a: Choice, b: Choice): Promise<void> {
-    const live = [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted);
-    const [prospect] = chosen(live, a) ?? [];
+    const [prospect] = chosen(this.#live(), a) ?? [];
     if (prospect === undefined) return;
     const [writer, body] = [this.#writerOf(prospect, b), this.#name("note ")];
     const { id } = await verbs.createNote(this.#context, writer, prospect, { body });
     this.#model.notes.set(id, { prospect, body, author: writer.userId });
   }
 
-  #takeAttached<T extends { readonly prospect: number }>(kind: string, all: ReadonlyMap<number, T>, choice: Choice) {
-    const visible = [...all].filter(([, { prospect }]) => this.#model.prospects.get(prospect)?.isDeleted === false);
-    return this.#take(kind, visible, choice);
-  }
+  /** Returns the notes or appointments of prospects that are not deleted. */
+  #visible = <T extends { readonly prospect: number }>(all: ReadonlyMap<number, T>) =>
+    [...all].filter(([, { prospect }]) => this.#model.prospects.get(prospect)?.isDeleted === false);
 
-  async editNote(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const body = this.#name("edited ");
-    await verbs.updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
-    record.body = body;
-  }
+  editNote = (a: Choice, b: Choice): Promise<void> =>
+    this.#change("note", this.#visible(this.#model.notes), a, async (id, record) => {
+      const body = this.#name("edited ");
+      await verbs.updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
+      record.body = body;
+    });
 
-  async dropNote(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#takeAttached("note", this.#model.notes, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    await verbs.deleteNote(this.#context, this.#writerOf(record.prospect, b), id);
-    this.#model.notes.delete(id);
-  }
+  dropNote = (a: Choice, b: Choice): Promise<void> =>
+    this.#change("note", this.#visible(this.#model.notes), a, async (id, record) => {
+      await verbs.deleteNote(this.#context, this.#writerOf(record.prospect, b), id);
+      this.#model.notes.delete(id);
+    });
 
   async meet(a: Choice, b: Choice): Promise<void> {
-    const live = [...this.#model.prospects].filter(([, { isDeleted }]) => !isDeleted);
-    const [prospect] = chosen(live, a) ?? [];
+    const [prospect] = chosen(this.#live(), a) ?? [];
     if (prospect === undefined) return;
     const { startAt, startMs } = this.#startAt(b);
     const [title, assignee] = [this.#name("visit "), this.#assigneeAt(b) ?? this.#owner.userId];
@@ -208,22 +201,20 @@ export class CompanyWrites {
     this.#model.appointments.set(id, { prospect, title, startMs, isScheduled: true, assignee });
   }
 
-  async move(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#takeAttached("appointment", this.#model.appointments, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const { startAt, startMs } = this.#startAt(b);
-    const isScheduled = b % 4 !== 0;
-    const [title, status] = [this.#name("moved "), isScheduled ? "scheduled" : "completed"] as const;
-    await verbs.updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
-    Object.assign(record, { title, startMs, isScheduled });
-  }
+  move = (a: Choice, b: Choice): Promise<void> =>
+    this.#change("appointment", this.#visible(this.#model.appointments), a, async (id, record) => {
+      const { startAt, startMs } = this.#startAt(b);
+      const isScheduled = b % 4 !== 0;
+      const [title, status] = [this.#name("moved "), isScheduled ? "scheduled" : "completed"] as const;
+      await verbs.updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
+      Object.assign(record, { title, startMs, isScheduled });
+    });
 
-  async cancel(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#takeAttached("appointment", this.#model.appointments, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    await verbs.deleteAppointment(this.#context, this.#writerOf(record.prospect, b), id);
-    this.#model.appointments.delete(id);
-  }
+  cancel = (a: Choice, b: Choice): Promise<void> =>
+    this.#change("appointment", this.#visible(this.#model.appointments), a, async (id, record) => {
+      await verbs.deleteAppointment(this.#context, this.#writerOf(record.prospect, b), id);
+      this.#model.appointments.delete(id);
+    });
 
   async newTerritory(_: Choice, b: Choice): Promise<void> {
     const [name, assignee] = [this.#name("area "), this.#assigneeAt(b)];
@@ -232,20 +223,18 @@ export class CompanyWrites {
     this.#model.territories.set(id, { name, assignee });
   }
 
-  async changeTerritory(a: Choice, b: Choice): Promise<void> {
-    const [id] = this.#take("territory", this.#model.territories, a) ?? [];
-    if (id === undefined) return;
-    const [name, assignee] = [this.#name("zone "), this.#assigneeAt(b)];
-    await verbs.updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
-    this.#model.territories.set(id, { name, assignee });
-  }
+  changeTerritory = (a: Choice, b: Choice): Promise<void> =>
+    this.#change("territory", this.#model.territories, a, async (id) => {
+      const [name, assignee] = [this.#name("zone "), this.#assigneeAt(b)];
+      await verbs.updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
+      this.#model.territories.set(id, { name, assignee });
+    });
 
-  async dropTerritory(a: Choice): Promise<void> {
-    const [id] = this.#take("territory", this.#model.territories, a) ?? [];
-    if (id === undefined) return;
-    await verbs.deleteTerritory(this.#context, this.#owner, id);
-    this.#model.territories.delete(id);
-  }
+  dropTerritory = (a: Choice): Promise<void> =>
+    this.#change("territory", this.#model.territories, a, async (id) => {
+      await verbs.deleteTerritory(this.#context, this.#owner, id);
+      this.#model.territories.delete(id);
+    });
 
   async newStatus(): Promise<void> {
     const value = this.#name("status ");
@@ -253,19 +242,18 @@ export class CompanyWrites {
     this.#model.statuses.set(id, { value, isActive: true });
   }
 
-  async renameStatus(a: Choice, b: Choice): Promise<void> {
-    const [id, record] = this.#take("status", this.#model.statuses, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const { companyId } = this.#owner;
-    if (b % 4 === 0 && record.isActive) {
-      await verbs.deactivateStatus(this.#context, companyId, id);
-      record.isActive = false;
-      return;
-    }
-    const value = this.#name("state ");
-    await verbs.updateStatus(this.#context, companyId, id, { value });
-    record.value = value;
-  }
+  renameStatus = (a: Choice, b: Choice): Promise<void> =>
+    this.#change("status", this.#model.statuses, a, async (id, record) => {
+      const { companyId } = this.#owner;
+      if (b % 4 === 0 && record.isActive) {
+        await verbs.deactivateStatus(this.#context, companyId, id);
+        record.isActive = false;
+        return;
+      }
+      const value = this.#name("state ");
+      await verbs.updateStatus(this.#context, companyId, id, { value });
+      record.value = value;
+    });
 
   async newTag(): Promise<void> {
     const value = this.#name("tag ");
@@ -273,20 +261,18 @@ export class CompanyWrites {
     this.#model.tags.set(id, { value });
   }
 
-  async renameTag(a: Choice): Promise<void> {
-    const [id, record] = this.#take("tag", this.#model.tags, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const value = this.#name("label ");
-    await verbs.updateTag(this.#context, this.#owner.companyId, id, { value });
-    record.value = value;
-  }
+  renameTag = (a: Choice): Promise<void> =>
+    this.#change("tag", this.#model.tags, a, async (id, record) => {
+      const value = this.#name("label ");
+      await verbs.updateTag(this.#context, this.#owner.companyId, id, { value });
+      record.value = value;
+    });
 
-  async dropTag(a: Choice): Promise<void> {
-    const [id] = this.#take("tag", this.#model.tags, a) ?? [];
-    if (id === undefined) return;
-    await verbs.deleteTag(this.#context, this.#owner.companyId, id);
-    this.#model.tags.delete(id);
-  }
+  dropTag = (a: Choice): Promise<void> =>
+    this.#change("tag", this.#model.tags, a, async (id) => {
+      await verbs.deleteTag(this.#context, this.#owner.companyId, id);
+      this.#model.tags.delete(id);
+    });
 
   async invite(): Promise<void> {
     const { companyId } = this.#owner;
@@ -304,42 +290,38 @@ export class CompanyWrites {
   }
 
   /** Withdraws an invitation that is pending. */
-  async withdraw(a: Choice): Promise<void> {
+  withdraw(a: Choice): Promise<void> {
     const nowMs = this.#context.clock.now();
     const pending = [...this.#model.users].filter(
       ([, { invitedUntil = 0, isWithdrawn }]) => invitedUntil > nowMs && !isWithdrawn,
     );
-    const [id, record] = this.#take("user", pending, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    await verbs.disableOrWithdraw(this.#context, this.#identities, this.#owner, id);
-    record.isWithdrawn = true;
+    return this.#change("user", pending, a, async (id, record) => {
+      await verbs.disableOrWithdraw(this.#context, this.#identities, this.#owner, id);
+      record.isWithdrawn = true;
+    });
   }
 
   /**
    * Renames a user, usually the owner or a sales user, because other records show their names. No record shows the name of a user who was
    * only invited.
    */
-  async renameUser(a: Choice, b: Choice): Promise<void> {
+  renameUser(a: Choice, b: Choice): Promise<void> {
     const shown = [...this.#model.users].filter(([, { invitedUntil }]) => invitedUntil === undefined);
-    const [id, record] = this.#take("user", b % 4 === 0 ? this.#model.users : shown, a) ?? [];
-    if (id === undefined || record === undefined) return;
-    const firstName = this.#name("Named ");
-    await verbs.updateUser(this.#context, this.#owner, id, { firstName });
-    record.name = firstName;
+    return this.#change("user", b % 4 === 0 ? this.#model.users : shown, a, async (id, record) => {
+      const firstName = this.#name("Named ");
+      await verbs.updateUser(this.#context, this.#owner, id, { firstName });
+      record.name = firstName;
+    });
   }
 
   /** Gives another role or other permissions to one of the users who were sales users at the beginning. */
-  async changeRights(a: Choice, b: Choice): Promise<void> {
-    const [id, record] =
-      this.#take(
-        "user",
-        [...this.#model.users].filter(([user]) => this.#reps.includes(user)),
-        a,
-      ) ?? [];
-    if (id === undefined || record === undefined) return;
-    const { role, permissions } = chosen(allRights, b) ?? noRights;
-    await verbs.updateUser(this.#context, this.#owner, id, { role, permissions: [...permissions] });
-    record.rights = { role, permissions };
+  changeRights(a: Choice, b: Choice): Promise<void> {
+    const reps = [...this.#model.users].filter(([user]) => this.#reps.includes(user));
+    return this.#change("user", reps, a, async (id, record) => {
+      const { role, permissions } = chosen(allRights, b) ?? noRights;
+      await verbs.updateUser(this.#context, this.#owner, id, { role, permissions: [...permissions] });
+      record.rights = { role, permissions };
+    });
   }
 
   async rebuildIndex(): Promise<void> {
