@@ -70,8 +70,6 @@ export async function attachedAfter(
 /** The notes of each prospect according to the company index. */
 type KnownNotes = readonly (readonly [id: number, notes: readonly ChangeKey[]])[];
 
-/** A prospect with more notes gets a separate Query. */
-const MANY_NOTES = 200;
 /** If at least this many prospects of one partition are wanted, one Query is cheaper than a Query for each prospect. */
 const WORTH_A_QUERY = 4;
 
@@ -91,12 +89,8 @@ export async function notesOf(
     }
   };
   const spans = [...Map.groupBy(prospects, ([id]) => blockOf(id)).values()].flatMap((own) => {
-    const few = own.filter(([, notes]) => notes.length <= MANY_NOTES);
-    if (few.length < WORTH_A_QUERY) return own.map((one) => [one]);
-    const [first, last] = endsOf(few);
-    return last - first < 3 * few.length
-      ? [few, ...own.filter((one) => !few.includes(one)).map((one) => [one])]
-      : own.map((one) => [one]);
+    const [first, last] = endsOf(own);
+    return own.length >= WORTH_A_QUERY && last - first < 3 * own.length ? [own] : own.map((one) => [one]);
   });
   await Promise.all(spans.map(readSpan));
   for (const [id, notes] of prospects) {
