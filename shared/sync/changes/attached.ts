@@ -109,23 +109,21 @@ const endsOf = (prospects: KnownNotes): [first: number, last: number] => [
 /** Maximum number of concurrent Queries. */
 const QUERIES_AT_ONCE = 25;
 
-export interface Agendas {
-  /** The months in which the appointments of the company begin, in order. */
-  readonly months: readonly (readonly [month: number, count: number])[];
-}
+/** The months in which appointments begin, in order (`monthOf`). */
+export type Months = readonly (readonly [month: number, count: number])[];
 
 /**
- * `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee. If the assignee changes
+ * Returns the months of all appointments of the company, which the agendas contain. `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee. If the assignee changes
  * during the reads, the appointments are read from their own rows. The change log after `headVersion`, a version of the index's head from
  * before this call, shows such prospects. Prospects that are not `visible` are skipped: a deleted one has appointments, but no agenda.
  */
-export async function allAgendas(
+export async function appointmentMonths(
   table: Reads,
   companyId: number,
   userIds: readonly number[],
   headVersion: number,
   visible: NewestVersions,
-): Promise<Agendas> {
+): Promise<Months> {
   const inMonths = new Map<number, number>();
   const seen = new Set<number>();
   await mapConcurrently([null, ...userIds], QUERIES_AT_ONCE, async (user) => {
@@ -141,9 +139,7 @@ export async function allAgendas(
     }
   }
   const months = Map.groupBy(inMonths.values(), (month) => month);
-  return {
-    months: [...months].map(([month, own]) => [month, own.length] as const).sort(([a], [b]) => a - b),
-  };
+  return [...months].map(([month, own]) => [month, own.length] as const).sort(([a], [b]) => a - b);
 }
 
 /** The agenda of a reassigned prospect moves to another partition, so concurrent Queries of all partitions may miss it. */
@@ -175,46 +171,44 @@ export async function appointmentsOfUser(
   return { rows, hasMore: left.length > limit };
 }
 
-const startOf = (month: number): Moment => ({ at: monthBegin(month), id: 0 });
-
 /**
- * Reads all appointments of the company, sorted by start and then by id. The agendas say which months have appointments. A later page that
+ * Reads all appointments of the company, sorted by start and then by id. `months` says which months have appointments. A later page that
  * ends within its first month does not read them. The three numbers of an `Order` are the start of the appointment, its id, and the last
  * month that had an appointment when the first page was read. No page reads beyond this month.
  */
 export async function appointmentsOfCompany(
   table: Reads,
   companyId: number,
-  agendas: () => Promise<Agendas>,
+  months: () => Promise<Months>,
   after: Order | undefined,
   limit: number,
 ): Promise<Some<StoredAppointment>> {
-  const [first] = after === undefined ? (await agendas()).months : [];
-  const last = after?.[2] ?? (await agendas()).months.at(-1)?.[0];
+  const all = after === undefined ? await months() : [];
+  const last = after?.[2] ?? all.at(-1)?.[0];
   if (last === undefined) return { rows: [], hasMore: false };
   const rows: Ordered<StoredAppointment>[] = [];
   const readMonth = (from: Moment): Promise<StoredAppointment[]> =>
     Array.fromAsync(calendarRows(table, companyId, from, monthEnd(from.at), limit - rows.length));
-  let group: readonly Moment[] = [after === undefined ? startOf(first?.[0] ?? last) : { at: after[0], id: after[1] }];
+  let group = after === undefined ? fitting(all, limit) : [{ at: after[0], id: after[1] }];
   for (;;) {
     for (const row of (await Promise.all(group.map(readMonth))).flat()) {
       rows.push({ row, order: [Date.parse(row.startAt), row.id, last] });
     }
     if (rows.length >= limit) return { rows: rows.slice(0, limit), hasMore: true };
     const done = monthOf(group.at(-1)?.at ?? Number.POSITIVE_INFINITY);
-    const left = done < last ? (await agendas()).months.filter(([month]) => month > done && month <= last) : [];
+    const left = done < last ? (await months()).filter(([month]) => month > done && month <= last) : [];
     if (left.length === 0) return { rows, hasMore: false };
-    group = fitting(left, limit - rows.length).map(([month]) => startOf(month));
+    group = fitting(left, limit - rows.length);
   }
 }
 
-/** Returns the first months whose appointments fit into `room`, but at least one month and at most `QUERIES_AT_ONCE`. */
-function fitting(months: Agendas["months"], room: number): Agendas["months"] {
+/** Returns the begins of the first months whose appointments fit into `room`, but at least one and at most `QUERIES_AT_ONCE`. */
+function fitting(months: Months, room: number): Moment[] {
   let [end, left] = [0, room];
   for (const [, count] of months.slice(0, QUERIES_AT_ONCE)) {
     left -= count;
     if (left < 0) break;
     end++;
   }
-  return months.slice(0, Math.max(1, end));
+  return months.slice(0, Math.max(1, end)).map(([month]) => ({ at: monthBegin(month), id: 0 }));
 }

@@ -13,11 +13,11 @@ import { shownVersion } from "#shared/prospects/record-version.ts";
 import type { StoredAppointment } from "#shared/prospects/stored.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 import {
-  type Agendas,
-  allAgendas,
+  appointmentMonths,
   appointmentsOfCompany,
   appointmentsOfUser,
   attachedAfter,
+  type Months,
   notesOf,
   type Some,
 } from "#shared/sync/changes/attached.ts";
@@ -55,7 +55,7 @@ export class StageReads {
   readonly making: Making;
   readonly #found = new Map<string, Promise<Found<Dictionary>>>();
   #visible: NewestVersions | undefined;
-  #agendas: Promise<Agendas> | undefined;
+  #months: Promise<Months> | undefined;
 
   constructor(making: Making) {
     this.making = making;
@@ -87,20 +87,20 @@ export class StageReads {
     return this.#visible;
   }
 
-  async #allAgendas(): Promise<Agendas> {
+  async #monthsOfCompany(): Promise<Months> {
     const { names, head } = await this.found();
     const { context, caller } = this.making;
     const users = [...names.users.keys()];
     const visible = await this.visible();
-    this.#agendas ??= allAgendas(context.table, caller.companyId, users, head.version, visible);
-    return this.#agendas;
+    this.#months ??= appointmentMonths(context.table, caller.companyId, users, head.version, visible);
+    return this.#months;
   }
 
   appointments(after: Order | undefined, limit: number): Promise<Some<StoredAppointment>> {
     const { context, caller } = this.making;
     const own = visibleAssignee(caller);
     if (own !== undefined) return appointmentsOfUser(context.table, caller.companyId, own, after, limit);
-    return appointmentsOfCompany(context.table, caller.companyId, () => this.#allAgendas(), after, limit);
+    return appointmentsOfCompany(context.table, caller.companyId, () => this.#monthsOfCompany(), after, limit);
   }
 
   /** Returns the number of all records that the caller may see. The number of each type is exact at one moment of this request. */
