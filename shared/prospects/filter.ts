@@ -6,7 +6,7 @@ import { trimmed, wordsIn } from "#shared/blank.ts";
 import { folded, searchable } from "#shared/caseless.ts";
 import { circleArea } from "#shared/company-index/areas.ts";
 import { type Area, type Criteria, type SearchWord, withoutImplied } from "#shared/company-index/criteria.ts";
-import type { SnapshotOptions } from "#shared/company-index/read/company-index.ts";
+import type { FindOptions } from "#shared/company-index/read/company-index.ts";
 import { explain } from "#shared/documentation.ts";
 import { FARTHEST_METERS } from "#shared/geometry/distance.ts";
 import { validate } from "#shared/http/validate.ts";
@@ -317,7 +317,7 @@ export function criteriaOf(
 }
 
 /** If `searches` is true, the index is read with its long texts, with which only words and source ids are compared. */
-export const searching = ({ search = [], sourceId = [] }: ProspectFilter): SnapshotOptions => ({
+export const searching = ({ search = [], sourceId = [] }: ProspectFilter): FindOptions => ({
   searches: search.length + sourceId.length > 0,
 });
 

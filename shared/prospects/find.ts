@@ -9,8 +9,8 @@ import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import {
   type CriteriaOf,
   companyIndex,
+  type FindOptions,
   type Found,
-  type SnapshotOptions,
 } from "#shared/company-index/read/company-index.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
@@ -24,7 +24,7 @@ export async function findProspects(
   context: ReadContext,
   companyId: number,
   criteriaOf: CriteriaOf<Dictionary>,
-  options?: SnapshotOptions,
+  options?: FindOptions,
 ): Promise<Found<Dictionary>> {
   const names = {
     recent: () =>

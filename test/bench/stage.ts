@@ -6,7 +6,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
-import { companyIndex, isStale } from "#shared/company-index/read/company-index.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
@@ -149,12 +149,9 @@ export async function searchInMemory(
   filter: ProspectFilter,
 ): Promise<{ criteria: Criteria; find: () => Promise<Matches> }> {
   const { criteria } = await findProspects(context, company.id, (names) => criteriaOf(filter, caller, names));
-  const snapshot = await companyIndex(context.table).snapshot(company.id);
-  const find = async (): Promise<Matches> => {
-    const hits = await snapshot.find(criteria);
-    if (isStale(hits)) throw new Error(hits.staleBecause);
-    return hits.matches;
-  };
+  const unflushed = await readUnflushed(context.table, company.id);
+  const find = async (): Promise<Matches> =>
+    (await findProspects(context, company.id, () => criteria, { unflushed })).matches;
   return { criteria, find };
 }
 

@@ -28,20 +28,12 @@ export interface StaleSnapshot {
 
 export const isStale = (result: object): result is StaleSnapshot => "staleBecause" in result;
 
-/** The state of the index at one moment, which is not earlier than the beginning of the read. */
-export interface IndexSnapshot {
-  /** The caller's names of statuses, tags and users must be at least as new as `dictionaryVersion` of the head. */
-  readonly head: Head;
-  /** Returns exactly the matching rows. Throws IndexUnreadable if data of the index is missing or damaged. */
-  find(criteria: Criteria): Promise<Hits | StaleSnapshot>;
-}
-
-export interface SnapshotOptions {
+export interface FindOptions {
   /** True if the caller will search for words or source ids. Long texts may then be read at the same time as the index. */
   readonly searches?: boolean;
   /** Finds the notes of the matches. The caller passes this function, so that the bundles of other callers do not contain its code. */
   readonly notesOf?: NotesOf | undefined;
-  /** The unflushed entries and the head, if the caller has already read them. The snapshot then has the state of that moment. */
+  /** The unflushed entries and the head, if the caller has already read them. The result then has the state of that moment. */
   readonly unflushed?: Unflushed | undefined;
 }
 
@@ -51,16 +43,16 @@ export interface NamesSource<Names extends { readonly version: number }> {
   readonly fresh: () => Promise<Names>;
 }
 
-interface Hits {
-  readonly matches: Matches;
-  /** Undefined if the options of the snapshot contain no `notesOf`. */
-  readonly notes: LiveNotes | undefined;
-}
-
-export interface Found<Names> extends Hits {
+/** The state of the index at one moment, which is not earlier than the beginning of the read. */
+export interface Found<Names> {
   readonly head: Head;
+  /** At least as new as `dictionaryVersion` of the head. */
   readonly names: Names;
   readonly criteria: Criteria;
+  /** Exactly the matching rows. */
+  readonly matches: Matches;
+  /** Undefined if the options contain no `notesOf`. */
+  readonly notes: LiveNotes | undefined;
 }
 
 /** Adds a placeholder word, because of which the index loads the text columns. These contain the ids of the notes. */
@@ -71,14 +63,12 @@ export type CriteriaOf<Names> = (names: Names, head: Head) => Criteria | Promise
 
 export interface CompanyIndex {
   readonly cachedBytes: number;
-  /** Throws IndexUnreadable. */
-  snapshot(companyId: number, options?: SnapshotOptions): Promise<IndexSnapshot>;
   /** Reads index and names concurrently, and repeats stale reads. Throws IndexUnreadable, or TableBusy after too many stale reads. */
   find<Names extends { readonly version: number }>(
     companyId: number,
     source: NamesSource<Names>,
     criteriaOf: CriteriaOf<Names>,
-    options?: SnapshotOptions,
+    options?: FindOptions,
   ): Promise<Found<Names>>;
 }
 
@@ -117,63 +107,49 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
   }
 
   /** If no version of the index is in memory, reads all part manifests at the same time as the head. */
-  async function snapshot(
-    companyId: number,
-    { searches = false, notesOf, unflushed: known }: SnapshotOptions = {},
-  ): Promise<IndexSnapshot> {
-    const isCold = cache.get(companyId) === undefined;
-    const [unflushed, partManifests, texts] = await Promise.all([
-      known ?? readUnflushed(table, companyId),
-      isCold ? readPartManifests(table, companyId, "eventual") : undefined,
-      searches && haveLongTexts.has(companyId) ? readLongTexts(table, companyId) : undefined,
-    ]);
-    if (unflushed.withLongText.size > 0) haveLongTexts.add(companyId);
-    else haveLongTexts.delete(companyId);
-    const loaded = await snapshotOf(companyId, unflushed, partManifests);
-    return {
-      head: unflushed.head,
-      find: async (criteria) => {
-        const endRead = loaded.beginRead();
-        try {
-          const loads = notesOf === undefined ? criteria : withTextsOf(criteria);
-          await loaded.load(table, loads);
-          cache.set(companyId, unflushed.head.version, loaded);
-          const { known } = loaded;
-          let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
-          if (needsText(criteria)) {
-            const filled = await withTexts(table, companyId, delta, known, { ...unflushed, texts });
-            if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
-            ({ delta } = filled);
-          }
-          const view = loaded.view(delta);
-          const matches = findMatches(view, criteria);
-          return { matches, notes: notesOf?.(view, matches) };
-        } finally {
-          endRead();
-        }
-      },
-    };
-  }
-
   async function findOnce<Names extends { readonly version: number }>(
     companyId: number,
     source: NamesSource<Names>,
     criteriaOf: CriteriaOf<Names>,
-    options: SnapshotOptions | undefined,
+    { searches = false, notesOf, unflushed: given }: FindOptions,
   ): Promise<Found<Names> | StaleSnapshot> {
-    const [{ head, find }, recent] = await Promise.all([snapshot(companyId, options), source.recent()]);
+    const isCold = cache.get(companyId) === undefined;
+    const [recent, unflushed, partManifests, texts] = await Promise.all([
+      source.recent(),
+      given ?? readUnflushed(table, companyId),
+      isCold ? readPartManifests(table, companyId, "eventual") : undefined,
+      searches && haveLongTexts.has(companyId) ? readLongTexts(table, companyId) : undefined,
+    ]);
+    const { head } = unflushed;
+    if (unflushed.withLongText.size > 0) haveLongTexts.add(companyId);
+    else haveLongTexts.delete(companyId);
+    const loaded = await snapshotOf(companyId, unflushed, partManifests);
     const names = recent.version < head.dictionaryVersion ? await source.fresh() : recent;
     const criteria = await criteriaOf(names, head);
-    const hits = await find(criteria);
-    return isStale(hits) ? hits : { head, names, criteria, ...hits };
+    const endRead = loaded.beginRead();
+    try {
+      await loaded.load(table, notesOf === undefined ? criteria : withTextsOf(criteria));
+      cache.set(companyId, head.version, loaded);
+      const { known } = loaded;
+      let delta = newestUnflushed(known, unflushed.entries, unflushed.notes);
+      if (needsText(criteria)) {
+        const filled = await withTexts(table, companyId, delta, known, { ...unflushed, texts });
+        if (filled.missing > 0) return { staleBecause: `${filled.missing} unflushed texts are gone` };
+        ({ delta } = filled);
+      }
+      const view = loaded.view(delta);
+      const matches = findMatches(view, criteria);
+      return { head, names, criteria, matches, notes: notesOf?.(view, matches) };
+    } finally {
+      endRead();
+    }
   }
 
   return {
     get cachedBytes() {
       return cache.bytes;
     },
-    snapshot,
-    find: async (companyId, source, criteriaOf, options) => {
+    find: async (companyId, source, criteriaOf, options = {}) => {
       let [stale, unreadable] = [0, 0];
       for (;;) {
         try {
