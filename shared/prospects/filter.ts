@@ -308,7 +308,7 @@ export function criteriaOf(
     createdTo: dateTo,
     updatedFrom: updatedSince,
     statusIds: namedIds(status, dictionary.statuses.values(), ({ value }) => value),
-    assigneeIds: [...visible, ...chosen].reduce<ReadonlySet<number | null> | undefined>(common, undefined),
+    assigneeIds: [...visible, ...chosen].reduce<ReadonlySet<number | null> | undefined>(inBoth, undefined),
     tagIds: namedIds(tagId, dictionary.tags.values(), ({ value }) => value),
     cities: city === undefined || city.length === 0 ? undefined : new Set(city),
     sourceIds: sourceId === undefined || sourceId.length === 0 ? undefined : new Set(sourceId),
@@ -328,7 +328,8 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
   return named === undefined ? byId : [...byId, new Set<number | null>(named)];
 }
 
-const common = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
+/** Returns the values that are in both sets. Undefined stands for all values. */
+export const inBoth = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 
 /** Undefined if no names are given. */

@@ -6,7 +6,7 @@ import { type LiveNotes, liveNotes, versionsOf } from "#shared/company-index/sea
 import { appointmentsOf } from "#shared/company-index/search/match.ts";
 import { matchesAfter } from "#shared/company-index/search/page.ts";
 import type { NewestVersions } from "#shared/company-index/versions.ts";
-import { criteriaOf } from "#shared/prospects/filter.ts";
+import { criteriaOf, inBoth } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
 import { rowsAtLeast } from "#shared/prospects/list/page-rows.ts";
 import { shownVersion } from "#shared/prospects/record-version.ts";
@@ -122,12 +122,11 @@ export class StageReads {
 }
 
 /** Adds `where` to the criteria. An assignee must satisfy both, so that users see only prospects that they may see. */
-function narrowed(criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria {
-  if (wanted === undefined) return { ...criteria, ...where };
-  const { assigneeIds: visible } = criteria;
-  const both = visible === undefined ? wanted : new Set([...visible].filter((id) => wanted.has(id)));
-  return { ...criteria, ...where, assigneeIds: both };
-}
+const narrowed = (criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria => ({
+  ...criteria,
+  ...where,
+  ...(wanted !== undefined && { assigneeIds: inBoth(criteria.assigneeIds, wanted) }),
+});
 
 /** Maximum number of reads of one page. 1 000 prospects need two reads, and each of the six other types needs one. */
 export const MOST_READS = 8;
