@@ -56,13 +56,13 @@ function ringAround(bbox: string): [number, number][] {
   });
 }
 
-export const cityRing = ringAround(cityBbox);
+const cityRing = ringAround(cityBbox);
 
 /**
  * Creates a territory whose polygon is `cityBbox`, the box of the measured lists. This adds an entry to the search index, so later reads of
  * the index are a little larger.
  */
-export async function newTerritory({ context, caller }: Stage): Promise<number> {
+async function newTerritory({ context, caller }: Stage): Promise<number> {
   const input = { name: "T", polygon: cityRing, totalProperties: 0, assignedToUserId: null };
   return (await createTerritory(context, caller, input)).id;
 }

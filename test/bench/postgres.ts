@@ -27,7 +27,7 @@ export interface Comparison {
   readonly postgresMs: number;
 }
 
-export const RUNS = 9;
+const RUNS = 9;
 
 export async function compare(postgres: Postgres, stage: Stage): Promise<Comparison[]> {
   await load(postgres, stage.company);
@@ -119,7 +119,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 }
 
 /** Returns the median milliseconds of the statement. The statement must be on one line. */
-export async function timeOf(postgres: Postgres, sql: string): Promise<number> {
+async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
   // The first time is not used, because Postgres loads the pages of its tables into memory during the first run.

@@ -51,8 +51,7 @@ const POSTGRES = `## Beside Postgres
 The bench also stores the same rows in Postgres, on the same machine and in memory, with btree, GiST, GIN and pg_trgm indexes. The column
 *Postgres* contains the time in which Postgres finds the exact total (\`count(*)\`) and the ids of the page. The column *here* contains the time
 in which the company index finds the same total and ids. Both times are milliseconds. *Ratio* is the time of Postgres divided by the time of
-the company index. The bench fails if Postgres and the company index find different rows. If PostGIS is installed, Postgres also makes the
-same map tiles with \`ST_AsMVT\`, and finds the prospects in the same territory with \`ST_Within\`.`;
+the company index. The bench fails if Postgres and the company index find different rows.`;
 
 function machine(postgres: Measured["postgres"]): string {
   const [cpu] = cpus();

@@ -12,7 +12,6 @@ import { listBesideBareReads, listRate } from "./list-cost.ts";
 import { mapTimes } from "./map-budgets.ts";
 import { memoryBudgets } from "./memory.ts";
 import { polygonBudgets } from "./polygon-budgets.ts";
-import { compareMap } from "./postgis.ts";
 import { type Comparison, compare } from "./postgres.ts";
 import { type Postgres, startPostgres } from "./postgres-server.ts";
 import { type Measured, report } from "./report.ts";
@@ -118,7 +117,7 @@ async function measureIndex(
     );
     if (postgres !== undefined) {
       progress(`${sizeOf(count)}: Postgres`);
-      comparisons.push(...(await compare(postgres, stage)), ...(await compareMap(postgres, stage)));
+      comparisons.push(...(await compare(postgres, stage)));
     }
     if (smallest === counted) budgets.push(...(await bulkSpeed(stage, table.endpoint)));
     if (count === WORST_SIZES[0]) budgets.push(...(await polygonBudgets(stage)));
