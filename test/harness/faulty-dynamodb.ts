@@ -69,10 +69,15 @@ export interface FaultyDynamoDb {
 }
 
 export const TABLE = "Canvassing";
-const credentials = { accessKeyId: "local", secretAccessKey: "local" };
+/** The region and the credentials for the local servers, which verify no signature. */
+export const LOCAL = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } } as const;
 /** Time-outs of the client. They are long, because a busy machine answers many concurrent requests slowly. */
 export const patient = { connectMs: 60_000, answerMs: 60_000 } as const;
 const JsonBody = z.record(z.string(), z.unknown());
+
+/** Opens a table with the client of the SDK. Each table object has separate caches, so the caches of the new one are empty. */
+export const tableAt = (endpoint: string, name = TABLE): Table =>
+  openTable(name, dynamoClient({ endpoint, ...LOCAL, ...patient }));
 
 /** Servers of this worker that no test uses at the moment. They end with the process of the worker. */
 const idle: ServerWithFile[] = [];
@@ -99,7 +104,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   const { endpoint } = proxy;
   await createTable(server.endpoint);
   const connect = (at: string, settings: ClientSettings = {}) =>
-    unsigned(dynamoClient({ endpoint: at, region: "us-east-1", credentials, ...settings }));
+    unsigned(dynamoClient({ endpoint: at, ...LOCAL, ...settings }));
   return {
     endpoint,
     table: openTable(TABLE, plainClient(faulty)),
@@ -114,9 +119,8 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
     keysOf: async (partition) => storedRows(server.database, TABLE, partition).map(({ pk, sk }) => ({ pk, sk })),
     stop: async () => {
       proxy.stop();
-      await new DynamoDBClient({ endpoint: server.endpoint, region: "us-east-1", credentials }).send(
-        new DeleteTableCommand({ TableName: TABLE }),
-      );
+      const client = new DynamoDBClient({ endpoint: server.endpoint, ...LOCAL });
+      await client.send(new DeleteTableCommand({ TableName: TABLE }));
       idle.push(server);
     },
   };
@@ -225,7 +229,7 @@ export async function createTable(endpoint: string, name = TABLE): Promise<void>
     { AttributeName: partition, KeyType: "HASH" as const },
     { AttributeName: sort, KeyType: "RANGE" as const },
   ];
-  const client = new DynamoDBClient({ endpoint, region: "us-east-1", credentials });
+  const client = new DynamoDBClient({ endpoint, ...LOCAL });
   await client.send(
     new CreateTableCommand({
       TableName: name,

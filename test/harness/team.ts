@@ -1,12 +1,11 @@
 /** Creates two companies for one test file. All test files share a local service, but each file uses only its own two companies. */
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { contextOn } from "#shared/context.ts";
-import { openTable, type Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "../../docs/client/api.ts";
 import { baseUrl, type Client, clientOf } from "./client.ts";
-import { patient } from "./faulty-dynamodb.ts";
+import { tableAt } from "./faulty-dynamodb.ts";
 import { dataOf, uniqueName } from "./shapes.ts";
 
 export interface Team {
@@ -28,11 +27,7 @@ const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() }
 /** Opens the table of the local service. */
 export async function openLocalTable(): Promise<Table> {
   const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  return openTable(
-    outputs.TableName,
-    dynamoClient({ endpoint: outputs.DynamoDbEndpoint, region: "us-east-1", credentials, ...patient }),
-  );
+  return tableAt(outputs.DynamoDbEndpoint, outputs.TableName);
 }
 
 /** Creates two companies with users of each role. The clients whose names begin with `other` belong to the second company. */
