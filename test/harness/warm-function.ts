@@ -1,7 +1,7 @@
 /** Creates companies for tests, and contexts of warm functions. The contexts share one table, but each has its own caches. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
-import type { Clock } from "#shared/clock.ts";
+import { type Clock, iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
@@ -36,9 +36,18 @@ export const newOwner = async (context: ApiContext): Promise<Caller> => ownerCal
 
 export async function newCompany(context: ApiContext): Promise<Company> {
   const owner = await foundCompany(context);
-  const repId = await context.ids.next();
-  const [sub, email] = [`${owner.sub}-rep`, `rep-of-${owner.email}`];
-  const rep = { ...owner, id: repId, sub, email, role: "sales" as const };
-  await context.table.transact(newUserWrites(rep));
+  const { companyId, email, firstName, lastName } = owner;
+  const repId = await addRep(context, companyId, { email: `rep-of-${email}`, firstName, lastName });
   return { caller: ownerCaller(owner), repId };
+}
+
+type Named = Pick<StoredUser, "email" | "firstName" | "lastName"> & Partial<Pick<StoredUser, "permissions">>;
+
+/** Creates a sales user, whose subject (the id at the identity provider) is the e-mail address. Returns the id of the user. */
+export async function addRep(context: ApiContext, companyId: number, named: Named): Promise<number> {
+  const [id, now] = [await context.ids.next(), iso(context.clock.now())];
+  const dated = { createdAt: now, updatedAt: now, version: 1 };
+  const user = { type: "user", id, companyId, sub: named.email, role: "sales", isActive: true, ...dated } as const;
+  await context.table.transact(newUserWrites({ ...user, permissions: [], ...named }));
+  return id;
 }

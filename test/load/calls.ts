@@ -61,12 +61,3 @@ export async function patientCall(
     await new Promise((resolve) => setTimeout(resolve, 1_000 * Number(answer.retryAfter ?? 1)));
   }
 }
-
-/** Runs `work` for each item, at most `width` at a time. */
-export async function each<T>(items: Iterable<T>, width: number, work: (item: T) => Promise<unknown>): Promise<void> {
-  const left = [...items].values();
-  const lane = async (): Promise<void> => {
-    for (const item of left) await work(item);
-  };
-  await Promise.all(Array.from({ length: width }, lane));
-}

@@ -2,19 +2,17 @@
 
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import { throttleSlot } from "#shared/auth/throttle-key.ts";
-import type { StoredUser } from "#shared/auth/user-schema.ts";
-import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { openTable } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { newUserWrites } from "#shared/reference/user.ts";
 import { shown } from "../../infra/cli/command/accepted.ts";
 import { WrongUsage } from "../../infra/cli/command/options.ts";
 import { localToken } from "../../infra/local/local-token.ts";
-import { documentsAt } from "../../infra/local/servers/clients.ts";
-import { each, patientCall } from "./calls.ts";
+import { tableAt } from "../harness/faulty-dynamodb.ts";
+import { addRep } from "../harness/warm-function.ts";
+import { patientCall } from "./calls.ts";
 
 export interface Members {
   readonly admin: string;
@@ -82,7 +80,7 @@ export interface Sizes {
  */
 export async function localMembers(base: string, { companies, reps, largeReps }: Sizes): Promise<readonly Members[]> {
   const outputs = Outputs.parse(await (await fetch(`${base}/local/outputs`)).json());
-  const context = contextOn(openTable(outputs.TableName, documentsAt(outputs.DynamoDbEndpoint)));
+  const context = contextOn(tableAt(outputs.DynamoDbEndpoint, outputs.TableName));
   const acme = await context.table.get(keys.email("owner@acme.test"));
   const large = await addReps(
     context,
@@ -111,25 +109,8 @@ export async function localMembers(base: string, { companies, reps, largeReps }:
  */
 async function addReps(context: ApiContext, companyId: number, domain: string, count: number): Promise<string[]> {
   const emails = Array.from({ length: count }, (_, i) => `load-rep${i + 1}@${domain}`);
-  const now = iso(context.clock.now());
-  for (const email of emails) {
-    const user: StoredUser = {
-      type: "user",
-      id: await context.ids.next(),
-      companyId,
-      email,
-      firstName: "Ravi",
-      lastName: "Rep",
-      sub: email,
-      role: "sales",
-      permissions: ["canViewAllProspects"],
-      isActive: true,
-      version: 1,
-      createdAt: now,
-      updatedAt: now,
-    };
-    await context.table.transact(newUserWrites(user));
-  }
+  const rep = { firstName: "Ravi", lastName: "Rep", permissions: ["canViewAllProspects" as const] };
+  for (const email of emails) await addRep(context, companyId, { ...rep, email });
   return emails;
 }
 
@@ -148,18 +129,18 @@ const FIRST_PROSPECTS = 6;
 const PREPARED_AT_ONCE = 4;
 
 /** Registers a webhook for each company and reads or creates its first prospects. */
-export async function prepare(
+export function prepare(
   base: string,
   members: readonly Members[],
   receiverUrl: string,
   progress: (text: string) => void,
 ): Promise<Company[]> {
-  const companies: Company[] = [];
-  await each(members, PREPARED_AT_ONCE, async (one) => {
-    companies.push(await prepareOne(base, one, receiverUrl));
-    if (companies.length % 50 === 0) progress(`${companies.length} companies are prepared`);
+  let prepared = 0;
+  return mapConcurrently(members, PREPARED_AT_ONCE, async (one) => {
+    const company = await prepareOne(base, one, receiverUrl);
+    if (++prepared % 50 === 0) progress(`${prepared} companies are prepared`);
+    return company;
   });
-  return members.flatMap(({ admin }) => companies.filter((company) => company.admin === admin));
 }
 
 async function prepareOne(base: string, { admin, reps }: Members, receiverUrl: string): Promise<Company> {

@@ -1,8 +1,7 @@
 /** What the large company can do beside the usual load, to show whether it delays the webhook events of the other companies. */
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { patientCall } from "./calls.ts";
 import type { Company } from "./companies.ts";
 
@@ -14,7 +13,6 @@ export const disturbances = {
   /** A territory of the maximum size changes many times, and each change matches as many registrations as a company may have. */
   "fan-out": fanOut,
 } as const;
-export type DisturbanceName = keyof typeof disturbances;
 
 export interface Disturbance {
   begin(): Promise<unknown>;
@@ -23,29 +21,17 @@ export interface Disturbance {
 
 const CHANGES = 30;
 
-interface Receiver {
-  readonly url: string;
-  close(): void;
-}
-
-async function openReceiver(answers: boolean): Promise<Receiver> {
-  const server = createServer((request, response) => {
+const openReceiver = (answers: boolean) =>
+  serveOnLoopback(async (request, response) => {
     request.resume();
     if (answers) response.end();
   });
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const close = (): void => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { url: `http://127.0.0.1:${z.custom<AddressInfo>().parse(server.address()).port}`, close };
-}
 
 const Identified = z.object({ id: z.int() });
 const Me = z.object({ user: Identified });
 
 async function bulkJob(base: string, { admin }: Company, answers: boolean): Promise<Disturbance> {
-  const { url, close } = await openReceiver(answers);
+  const { endpoint: url, stop: close } = await openReceiver(answers);
   const ids = z.array(Identified).parse(await patientCall(base, admin, "GET", "/api/prospects/pins"));
   const { user } = Me.parse(await patientCall(base, admin, "GET", "/api/me"));
   const webhook = { name: "Beside", url, registrations: [{ event: "prospect.updated" }] };
@@ -59,7 +45,7 @@ async function bulkJob(base: string, { admin }: Company, answers: boolean): Prom
 }
 
 async function fanOut(base: string, { admin }: Company): Promise<Disturbance> {
-  const { url, close } = await openReceiver(true);
+  const { endpoint: url, stop: close } = await openReceiver(true);
   const registrations = Array.from({ length: limits.registrationsPerWebhook }, () => ({ event: "territory.updated" }));
   // The loop starts at 1, because the company already has one webhook, for the measured events.
   for (let i = 1; i < limits.webhooksPerCompany; i++) {

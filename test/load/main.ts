@@ -2,11 +2,12 @@
  * `npm run load` simulates the canvassing of many small companies and of a large one on a service. It checks that no write and no event is
  * lost when the service refuses requests. It also measures whether too many requests of one company make the service slower for the others.
  */
+import { mapConcurrently } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import { exitCodes, runCommand } from "../../infra/cli/command/options.ts";
 import { startService } from "../bench/started-service.ts";
 import { type Arrival, arrivals } from "./arrivals.ts";
-import { each, patientCall } from "./calls.ts";
+import { patientCall } from "./calls.ts";
 import { type Company, localMembers, prepare, readTokens } from "./companies.ts";
 import { type Disturbance, disturbances } from "./disturbances.ts";
 import { type Options, readOptions } from "./options.ts";
@@ -150,7 +151,9 @@ async function run(base: string, options: Options): Promise<boolean> {
  * already use them.
  */
 async function cleanUp(base: string, companies: readonly Company[]): Promise<void> {
-  await each(companies, 4, ({ admin, webhookId }) => patientCall(base, admin, "DELETE", `/api/webhooks/${webhookId}`));
+  await mapConcurrently(companies, 4, ({ admin, webhookId }) =>
+    patientCall(base, admin, "DELETE", `/api/webhooks/${webhookId}`),
+  );
 }
 
 function judge(

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
-import { each, patientCall, Unanswered } from "./calls.ts";
+import { mapConcurrently } from "#shared/all-ended.ts";
+import { patientCall, Unanswered } from "./calls.ts";
 import type { Company } from "./companies.ts";
 
 const Event = z.object({
@@ -103,7 +104,7 @@ export async function openRecorder(port: number): Promise<Recorder> {
     async settle(base, waitMs) {
       const expected = new Set<string>();
       let [writes, lostWrites] = [0, 0];
-      await each(written, 4, async ([id, { company, isNew, statusIds }]) => {
+      await mapConcurrently([...written], 4, async ([id, { company, isNew, statusIds }]) => {
         const read = await patientCall(base, company.admin, "GET", `/api/prospects/${id}`).catch(missingOnly);
         const detail = z.safeParse(Detail, read);
         writes += statusIds.length + (isNew ? 1 : 0);
