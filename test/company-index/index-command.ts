@@ -1,10 +1,10 @@
 /** Runs `npm run index` as a separate process on a real table. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect } from "vitest";
+import { type LocalServer, serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { TABLE } from "../harness/faulty-dynamodb.ts";
 
@@ -16,23 +16,18 @@ export const target = expect.stringMatching(/^target: local service at http:\S+\
 export function indexCommand() {
   const db = faultyDynamoDb();
   /** Simulates the endpoint of the local service that tells the command the address of the table. */
-  let outputs: Server;
+  let outputs: LocalServer;
   beforeAll(async () => {
-    outputs = createServer((_, response) => {
+    outputs = await serveOnLoopback(async (_, response) =>
       response.end(
         JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
-      );
-    }).listen(0, "127.0.0.1");
-    await once(outputs, "listening");
+      ),
+    );
   });
-  afterAll(async () => {
-    outputs.closeAllConnections();
-    outputs.close();
-  });
+  afterAll(() => outputs.stop());
 
   async function run(...args: string[]) {
-    const address = outputs.address();
-    const PORT = String(typeof address === "object" ? address?.port : "");
+    const { port: PORT } = new URL(outputs.endpoint);
     const child = spawn(process.execPath, ["infra/cli/company-index.ts", ...args], {
       cwd: root,
       env: { ...process.env, PORT },

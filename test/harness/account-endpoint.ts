@@ -3,12 +3,13 @@
  * to CloudFormation, to a Cognito user pool and to Parameter Store itself. The outputs of its CloudFormation stack are the outputs of the
  * local service.
  */
-import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import * as z from "zod/mini";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { xml } from "./cloud/xml.ts";
+import { forwarded } from "./forwarded.ts";
 import { iamActions, signatureOf } from "./iam-actions.ts";
 import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
 
@@ -115,13 +116,7 @@ export async function startAccountEndpoint(
 }
 
 async function relay(to: string, request: IncomingMessage, content: Buffer, response: ServerResponse): Promise<void> {
-  const { host: _, ...headers } = request.headers;
-  const passed = open(new URL(request.url ?? "/", to), { method: request.method, headers });
-  const answered = new Promise<IncomingMessage>((resolve, reject) => {
-    passed.once("response", resolve).once("error", reject);
-  });
-  passed.end(content);
-  const answer = await answered;
+  const answer = await forwarded(to, request, content);
   response.writeHead(answer.statusCode ?? 502, answer.headers);
   await pipeline(answer, response);
 }

@@ -4,8 +4,7 @@
  * live, point-in-time recovery, deletion protection, tags or resource policy
  * (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
  */
-import { once } from "node:events";
-import { createServer, type IncomingMessage, request as sendHttp } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -24,6 +23,9 @@ import {
   GetShardIteratorCommand,
 } from "@aws-sdk/client-dynamodb-streams";
 import * as z from "zod/mini";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
+import { LOCAL } from "./faulty-dynamodb.ts";
+import { forwarded } from "./forwarded.ts";
 
 type Json = Record<string, unknown>;
 type Row = Record<string, AttributeValue>;
@@ -76,13 +78,11 @@ interface TableState {
   status: "ACTIVE" | "CREATING" | "UPDATING";
 }
 
-const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-
 export async function startPointInTime(
   engine: string,
   { lagMs = LAG_MS, restoreMs = 200 }: PointInTimeOptions = {},
 ): Promise<PointInTimeDynamoDb> {
-  const settings = { endpoint: engine, region: "us-east-1", credentials };
+  const settings = { endpoint: engine, ...LOCAL };
   const client = new DynamoDBClient(settings);
   const streams = new DynamoDBStreamsClient(settings);
   const states = new Map<string, TableState>();
@@ -306,9 +306,10 @@ export async function startPointInTime(
       if (!target.startsWith("DynamoDBStreams")) check(operation, body);
       const answer = await own(operation, body);
       if (answer !== undefined) return { status: 200, body: JSON.stringify(answer) };
-      const { status, body: forwarded } = await forward(engine, request, raw);
+      const passed = await forwarded(engine, request, raw);
+      const [status, content] = [passed.statusCode ?? 0, await text(passed)];
       if (operation === "DeleteTable" && status === 200) states.delete(Named.parse(body).TableName);
-      return { status, body: status === 200 ? withState(operation, body, forwarded) : forwarded };
+      return { status, body: status === 200 ? withState(operation, body, content) : content };
     } catch (error) {
       if (!(error instanceof AwsError)) throw error;
       const __type = `com.amazonaws.dynamodb.v20120810#${error.code}`;
@@ -316,37 +317,16 @@ export async function startPointInTime(
     }
   }
 
-  const server = createServer((request, response) => {
-    handle(request).then(
-      ({ status, body }) => response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(body),
-      () => response.destroy(),
-    );
+  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
+    const { status, body } = await handle(request);
+    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.0" }).end(body);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the endpoint has no address");
   return {
-    endpoint: `http://127.0.0.1:${address.port}`,
+    endpoint,
     calls,
     stop: async () => {
       await Promise.allSettled(restores);
-      server.closeAllConnections();
-      server.close();
+      stop();
     },
   };
-}
-
-async function forward(engine: string, { headers }: IncomingMessage, body: string) {
-  const kept = ["x-amz-target", "authorization", "x-amz-date", "content-type"].map((name) => [
-    name,
-    String(headers[name]),
-  ]);
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  sendHttp(engine, { method: "POST", headers: Object.fromEntries(kept) })
-    .once("response", resolve)
-    .once("error", reject)
-    .end(body);
-  const answer = await promise;
-  return { status: answer.statusCode ?? 0, body: await text(answer) };
 }

@@ -1,8 +1,8 @@
 /** A webhook receiver on the loopback address. It records each request and answers as the test requires. */
-import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 
 export interface Receipt {
   readonly headers: IncomingHttpHeaders;
@@ -62,7 +62,7 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
   const receipts: Receipt[] = [];
   const requests: Receipt[] = [];
   let since = "";
-  const server = createServer(async (request, response) => {
+  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
     const body = await text(request);
     const receipt = { headers: request.headers, body, event: z.parse(Event, JSON.parse(body)) };
     if (receipt.event.createdAt < since) return void response.end();
@@ -71,10 +71,6 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
     const count = known === -1 ? receipts.push(receipt) : known + 1;
     behave(receipt, response, count);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the receiver has no address");
   async function waitFor(count: number, arrived: () => number): Promise<void> {
     const deadline = Date.now() + WAIT_MS;
     while (arrived() < count) {
@@ -83,7 +79,7 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
     }
   }
   return {
-    url: `http://127.0.0.1:${address.port}/hook`,
+    url: `${endpoint}/hook`,
     receipts,
     requests,
     until: (count) => waitFor(count, () => receipts.length),
@@ -92,10 +88,6 @@ export async function startReceiver(behave: Behaviour = (_, response) => respons
     ignoreBefore: (time) => {
       since = time;
     },
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close: async () => stop(),
   };
 }

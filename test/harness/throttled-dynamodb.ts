@@ -1,8 +1,8 @@
 /** A proxy in front of a DynamoDB server. It simulates partitions that accept a limited number of write units per second, as on AWS. */
-import type { IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
+import { forwarded } from "./forwarded.ts";
 
 const Text = z.object({ S: z.string() });
 const Keyed = z.looseObject({ pk: Text });
@@ -24,7 +24,7 @@ interface Bucket {
 
 export interface ThrottledDynamoDb {
   readonly endpoint: string;
-  readonly counts: { calls: number; refusedCalls: number; refusedWrites: number; units: number };
+  readonly counts: { refusedCalls: number; refusedWrites: number };
   stop(): void;
 }
 
@@ -42,7 +42,7 @@ export async function startThrottledDynamoDb(
   // A bucket is empty until its first use, so the first write to each partition is always refused. If the buckets were full at the
   // beginning, a busy machine could write so slowly that no write would be refused.
   const buckets = Array.from({ length: partitions }, (): Bucket => ({ left: 0 }));
-  const counts = { calls: 0, refusedCalls: 0, refusedWrites: 0, units: 0 };
+  const counts = { refusedCalls: 0, refusedWrites: 0 };
 
   function bucketOf(pk: string) {
     const bucket = buckets[placeOf(pk, partitions)];
@@ -61,10 +61,7 @@ export async function startThrottledDynamoDb(
    */
   function takes(...writes: readonly SizedWrite[]): boolean {
     if (writes.some(({ pk }) => bucketOf(pk).left <= 0)) return false;
-    for (const { pk, units } of writes) {
-      bucketOf(pk).left -= units;
-      counts.units += units;
-    }
+    for (const { pk, units } of writes) bucketOf(pk).left -= units;
     return true;
   }
 
@@ -72,10 +69,9 @@ export async function startThrottledDynamoDb(
     const operation = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
     const body = await text(request);
     const forward = async (changed: string): Promise<string> => {
-      const { host: _, connection: __, "content-length": ___, ...headers } = request.headers;
-      const answer = await fetch(behind, { method: "POST", headers: textsIn(headers), body: changed });
-      response.statusCode = answer.status;
-      return answer.text();
+      const answer = await forwarded(behind, request, changed);
+      response.statusCode = answer.statusCode ?? 502;
+      return text(answer);
     };
     const refuse = (): void => {
       counts.refusedCalls++;
@@ -85,7 +81,6 @@ export async function startThrottledDynamoDb(
       response.end(JSON.stringify({ __type, message: "The level of configured throughput was exceeded." }));
     };
     if (/Get|Query/.test(operation)) return void response.end(await forward(body));
-    counts.calls++;
     if (operation !== "BatchWriteItem") {
       return takes(...writesIn(operation, body)) ? void response.end(await forward(body)) : refuse();
     }
@@ -102,9 +97,6 @@ export async function startThrottledDynamoDb(
   });
   return { endpoint, counts, stop };
 }
-
-const textsIn = (headers: IncomingHttpHeaders): Record<string, string> =>
-  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
 const pkOf = ({ PutRequest, DeleteRequest }: WriteRequest): string =>
   (PutRequest?.Item ?? DeleteRequest?.Key)?.pk.S ?? "";
