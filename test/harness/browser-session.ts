@@ -1,8 +1,7 @@
 /** An HTTP client that stores cookies as a browser does. Tests sign in to the console with it. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
-import { buffer } from "node:stream/consumers";
-import { type Answer, assertDocumented, baseUrl } from "./client.ts";
+import { type Answer, answerOf, assertDocumented, baseUrl } from "./client.ts";
 
 export interface Visit extends Answer {
   readonly url: string;
@@ -45,7 +44,8 @@ export function newBrowser(cookies = new Map<string, string>()): Browser {
     }).end(bytes);
     const [response]: IncomingMessage[] = await once(sent, "response");
     if (response === undefined) throw new Error("no response");
-    const visit = await visitOf(url, response);
+    const answer = await answerOf(response);
+    const visit = { ...answer, url: url.href, setCookies: answer.headers.getSetCookie() };
     for (const line of visit.setCookies) keep(cookies, line);
     assertDocumented(method, url.pathname, visit);
     return visit;
@@ -79,24 +79,6 @@ export function locationOf({ status, headers, text: body }: Answer): string {
   const location = headers.get("location");
   if (location === null) throw new Error(`the answer ${status} has no Location: ${body}`);
   return location;
-}
-
-async function visitOf(url: URL, response: IncomingMessage): Promise<Visit> {
-  const headers = new Headers();
-  const raw = response.rawHeaders;
-  for (let i = 0; i + 1 < raw.length; i += 2) headers.append(raw[i] ?? "", raw[i + 1] ?? "");
-  const bytes = await buffer(response);
-  const body = bytes.toString("utf8");
-  const isJson = /json/.test(headers.get("content-type") ?? "") && body !== "";
-  return {
-    url: url.href,
-    status: response.statusCode ?? 0,
-    headers,
-    text: body,
-    bytes,
-    body: isJson ? JSON.parse(body) : undefined,
-    setCookies: headers.getSetCookie(),
-  };
 }
 
 /** Stores the cookie of a `Set-Cookie` header, or deletes it if the header says so. */

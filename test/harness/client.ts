@@ -185,7 +185,7 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
     .on("error", reject)
     .end(body);
   const response = await promise;
-  const answer = answerOf(response.statusCode ?? 0, headersOf(response), await buffer(response));
+  const answer = await answerOf(response);
   assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
   // Only the API tests send requests that a client would send. The other tests send random requests, which the service may accept although
   // the document does not describe them.
@@ -195,13 +195,11 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
   return answer;
 }
 
-function headersOf({ rawHeaders }: IncomingMessage): Headers {
+export async function answerOf(response: IncomingMessage): Promise<Answer> {
+  const { rawHeaders, statusCode: status = 0 } = response;
   const headers = new Headers();
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) headers.append(rawHeaders[i] ?? "", rawHeaders[i + 1] ?? "");
-  return headers;
-}
-
-function answerOf(status: number, headers: Headers, bytes: Buffer): Answer {
+  const bytes = await buffer(response);
   const text = bytes.toString("utf8");
   const isJson = /json(?<!ndjson)/.test(headers.get("content-type") ?? "");
   // The answer to a HEAD request has the media type JSON but no body, so there is nothing to parse.

@@ -29,7 +29,6 @@ import * as triggers from "#shared/webhooks/events/manual-trigger.ts";
 import * as tests from "#shared/webhooks/events/samples.ts";
 import * as registrations from "#shared/webhooks/subscriptions/registrations.ts";
 import * as webhookRows from "#shared/webhooks/subscriptions/webhooks.ts";
-import * as pausing from "#shared/webhooks/subscriptions/write.ts";
 import * as webhooks from "#shared/webhooks/subscriptions/write.ts";
 
 type Verb<Context, Given extends readonly unknown[], Answer> = (
@@ -88,8 +87,8 @@ export const createWebhook = committing(webhooks.createWebhook);
 export const updateWebhook = committing(webhooks.updateWebhook);
 export const rotateSecret = committing(webhooks.rotateSecret);
 export const deleteWebhook = committing(webhookRows.deleteWebhook);
-export const pauseWebhook = committing(pausing.pauseWebhook);
-export const resumeWebhook = committing(pausing.resumeWebhook);
+export const pauseWebhook = committing(webhooks.pauseWebhook);
+export const resumeWebhook = committing(webhooks.resumeWebhook);
 export const createRegistration = committing(registrations.createRegistration);
 export const updateRegistration = committing(registrations.updateRegistration);
 export const deleteRegistration = committing(registrations.deleteRegistration);
