@@ -84,6 +84,13 @@ async function newCompany() {
       const row = await request();
       if (row !== undefined && row.dueAt === undefined) await deliver([row]);
     },
+    /** Lets this time pass and then sweeps, `times` times. */
+    async sweepAfter(ms: number, times = 1): Promise<void> {
+      for (let sweeps = 0; sweeps < times; sweeps++) {
+        time.nowMs += ms;
+        await this.sweep();
+      }
+    },
     left: async (): Promise<number> => (await readUnflushed(table, companyId)).keys.length,
     /** Flushes all entries at this moment, so that a test begins without unflushed entries. */
     flushNow: () => flush({ table, clock }, companyId, { least: 1, settleMs: 0 }),
@@ -96,13 +103,9 @@ test.each([1, 10, FLUSH_ENTRIES - 1])(
     const company = await newCompany();
     await company.create(count);
     expect(await company.left()).toBe(count);
-    for (let sweeps = 0; sweeps < 2; sweeps++) {
-      company.time.nowMs += OLD_MS;
-      await company.sweep();
-    }
+    await company.sweepAfter(OLD_MS, 2);
     expect(await company.left()).toBe(0);
-    company.time.nowMs += OLD_MS;
-    await company.sweep();
+    await company.sweepAfter(OLD_MS);
     expect(await company.request()).not.toHaveProperty("dueAt");
   },
 );
@@ -110,16 +113,14 @@ test.each([1, 10, FLUSH_ENTRIES - 1])(
 test("a company whose entries are a second younger than a minute is not flushed", async () => {
   const company = await newCompany();
   await company.create(3);
-  company.time.nowMs += OLD_MS - 1_000;
-  await company.sweep();
+  await company.sweepAfter(OLD_MS - 1_000);
   expect(await company.left()).toBe(3);
 });
 
 test("a request for a flush costs two write units, its release costs two, and further entries of the same minute cost none", async () => {
   const company = await newCompany();
   await company.create();
-  company.time.nowMs += OLD_MS;
-  await company.sweep();
+  await company.sweepAfter(OLD_MS);
   const first = await metered(() => company.create());
   const next = await metered(() => company.create());
   expect(first.usage.writeUnits - next.usage.writeUnits).toBe(2);
@@ -152,16 +153,12 @@ test("a sweep releases the 50 oldest requests, and two concurrent sweeps release
 test("the stream record of a released request may arrive twice, and long after its entries were flushed", async () => {
   const company = await newCompany();
   await company.create(5);
-  company.time.nowMs += OLD_MS;
-  await company.sweep();
+  await company.sweepAfter(OLD_MS);
   const released = (await company.request()) ?? expect.fail("no request");
   await company.create(2);
   for (let i = 0; i < 2; i++) expect(await company.deliver([released])).toBe(0);
   expect(await company.left()).toBe(2);
-  for (let sweeps = 0; sweeps < 2; sweeps++) {
-    company.time.nowMs += OLD_MS;
-    await company.sweep();
-  }
+  await company.sweepAfter(OLD_MS, 2);
   expect(await company.left()).toBe(0);
 });
 
@@ -185,10 +182,7 @@ test("if another process changes the index during the flush, or the clock of the
   company.time.nowMs += OLD_MS;
   await company.with("isLosing", () => company.sweep());
   expect(await company.left()).toBe(5);
-  for (let sweeps = 0; sweeps < 2; sweeps++) {
-    company.time.nowMs += OLD_MS;
-    await company.sweep();
-  }
+  await company.sweepAfter(OLD_MS, 2);
   expect(await company.left()).toBe(0);
 });
 
@@ -198,16 +192,12 @@ test("entries are flushed although another instance of the function has made the
   company.time.nowMs += OLD_MS - 10_000;
   const second = company.newFunction();
   await company.create(1, second);
-  company.time.nowMs += 10_000;
-  await company.sweep();
+  await company.sweepAfter(10_000);
   expect(await company.left()).toBe(0);
   company.time.nowMs += 10_000;
   await company.create(1, second);
   expect(await company.left()).toBe(1);
-  for (let sweeps = 0; sweeps < 2; sweeps++) {
-    company.time.nowMs += OLD_MS;
-    await company.sweep();
-  }
+  await company.sweepAfter(OLD_MS, 2);
   expect(await company.left()).toBe(0);
 });
 
