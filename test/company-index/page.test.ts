@@ -2,37 +2,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { IndexRow } from "#shared/company-index/record.ts";
-import { LoadedSegment, listOrder } from "#shared/company-index/search/loaded-segment.ts";
+import { listOrder } from "#shared/company-index/search/loaded-segment.ts";
 import type { Matches, SegmentMatches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
-import { plainRow } from "./plain-rows.ts";
+import { plainRow, segmentOf } from "./plain-rows.ts";
 
 const rowAt = (id: number, createdAt: number): IndexRow => plainRow({ id, version: id + 1, createdAt });
 
-function segmentOf(rows: readonly IndexRow[], isMatch: (id: number) => boolean, inOrder: boolean): SegmentMatches {
-  const none = { values: [null], codes: new Uint16Array(rows.length) };
-  const main = {
-    count: rows.length,
-    ids: Float64Array.from(rows, ({ id }) => id),
-    versions: Float64Array.from(rows, ({ version }) => version),
-    createdAt: Float64Array.from(rows, ({ createdAt }) => createdAt),
-    statusId: none,
-    assignedToUserId: none,
-    city: none,
-    tagIds: { ...none, values: [[]] },
-    appointments: { ...none, values: [{ appointments: 0, ahead: [] }] },
-  };
-  const instants = rows.map(({ createdAt }) => createdAt);
-  const createdAt: [number, number] = [Math.min(...instants), Math.max(...instants)];
-  const ids: [number, number] = [0, 0];
-  const entry = {
-    id: "segment",
-    rows: rows.length,
-    counts: { main: 1, geo: 1, text: 1 },
-    zone: { box: null, createdAt, ids, statusIds: null, assigneeIds: null },
-  };
-  const segment = new LoadedSegment(entry, main);
+function matchesIn(rows: readonly IndexRow[], isMatch: (id: number) => boolean, inOrder: boolean): SegmentMatches {
+  const segment = segmentOf(rows.map((row) => ({ row, notes: [] })));
   if (inOrder) segment.sortForLists();
   const order = inOrder ? (segment.newest ?? new Uint16Array()) : Uint16Array.from(rows, (_, at) => at);
   const matching = order.filter((at) => isMatch(rows[at]?.id ?? 0));
@@ -65,7 +44,7 @@ test("a page of any length at any offset is right, also with rows of the same in
         const unflushed = parts.get(segments) ?? [];
         const isMatch = (id: number): boolean => areAll || id % 5 !== 0;
         const found = [...parts].flatMap(([at, part]) =>
-          at === segments ? [] : [segmentOf(part, isMatch, inOrder && at % 3 !== 2)],
+          at === segments ? [] : [matchesIn(part, isMatch, inOrder && at % 3 !== 2)],
         );
         const total = found.reduce((sum, one) => sum + one.rows.length, unflushed.length);
         const matches: Matches = { segments: found, unflushed, total, looked: 0 };
