@@ -12,8 +12,8 @@ import { flushStream } from "#shared/company-index/write/flush-stream.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import type { Table } from "#shared/db/table.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass, throttle } from "../harness/faulty-dynamodb.ts";
-import { killPoints } from "../harness/kills.ts";
+import { type Fault, pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
+import { deaths, killedAt, killPoints } from "../harness/kills.ts";
 import { findIn } from "./indexed-company.ts";
 import { Records } from "./records.ts";
 import { savepoint } from "./savepoint.ts";
@@ -87,22 +87,17 @@ describe("reads", () => {
 });
 
 describe("a flush", () => {
-  const faults: [string, number, Fault][] = [
-    ["before its call takes effect", 0, { kind: "error", code: "ValidationException", status: 400 }],
-    ["after its call took effect", 1, { kind: "lose reply" }],
-  ];
-
-  test.each(faults)(
-    "killed at any call %s leaves reads exact, and the next flush finishes",
+  test.each(deaths)(
+    "killed %s any call takes effect leaves reads exact, and the next flush finishes",
     { tags: "sized" },
-    async (_, turn, fault) => {
-      for (const at of killPoints(turn)) {
+    async (when, death) => {
+      for (const at of killPoints(when === "before" ? 0 : 1)) {
         const records = newRecords();
         for (let seed = 0; seed < 3; seed++) {
           await change(records, seed);
           if (seed < 2) await flushAll(db.direct, records.companyId);
         }
-        db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
+        db.plan(killedAt(at, death));
         const outcome = await flushAll(db.table, records.companyId).catch((error: unknown) => error);
         const calls = db.calls.length;
         db.plan(() => pass);
@@ -130,7 +125,7 @@ describe("a flush", () => {
     // deletion of the prospect) comes before version 2.
     let isGone = false;
     db.plan((_, __, body) => {
-      if (isGone) return dead;
+      if (isGone) return serverError;
       isGone = JSON.stringify(body).includes("DeleteRequest");
       return isGone ? { kind: "part", share: 0.2 } : pass;
     });
@@ -245,7 +240,7 @@ describe("the stream of unflushed entries", () => {
     const [broken, sound] = [newRecords(), newRecords()];
     await broken.writeMany(FLUSH_ENTRIES, 1);
     await sound.writeMany(FLUSH_ENTRIES, 1);
-    db.plan((_, __, body) => (JSON.stringify(body).includes(`C#${broken.companyId}#X`) ? dead : pass));
+    db.plan((_, __, body) => (JSON.stringify(body).includes(`C#${broken.companyId}#X`) ? serverError : pass));
     const handle = flushStream(() => ({ table: db.table, clock }));
     const event = { Records: [recordOf(broken.companyId, 1), recordOf(sound.companyId, 2)] };
     expect(await handle(event)).toEqual({ batchItemFailures: [{ itemIdentifier: "1" }] });
@@ -256,9 +251,6 @@ describe("the stream of unflushed entries", () => {
     await broken.expectFound();
   });
 });
-
-/** Simulates a killed process: each of its later calls gets this error and has no effect. */
-const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 
 describe("a missing part of the index", () => {
   test("is an error, never a shorter list", async () => {

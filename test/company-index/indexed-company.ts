@@ -4,10 +4,14 @@
  */
 import { expect } from "vitest";
 import type { Criteria } from "#shared/company-index/criteria.ts";
+import { readUnflushed } from "#shared/company-index/delta.ts";
+import { readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
+import { piecesOf } from "#shared/company-index/pieces.ts";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/write/entries.ts";
+import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { type Ids, leaseIds } from "#shared/db/ids.ts";
@@ -16,6 +20,7 @@ import type { Table } from "#shared/db/table.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import { insertNote, insertProspect, removeNote, replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
 import { StoredNote, type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { type CompanyProspects, readAllProspects } from "../harness/index-oracle.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 
@@ -163,6 +168,21 @@ export async function findIn(index: CompanyIndex, companyId: number, criteria: C
   const names = { version: Number.POSITIVE_INFINITY };
   const source = { recent: async () => names, fresh: async () => names };
   return (await index.find(companyId, source, () => criteria)).matches;
+}
+
+/**
+ * Expects that every part manifest belongs to a current part of the index or to a recently replaced one, and that these manifests list
+ * every stored piece of the index, and no other. A part is the result of one flush or merge. A killed process may leave other pieces.
+ */
+export async function expectNoOrphans({ direct, keysOf }: FaultyDynamoDb, companyId: number): Promise<void> {
+  const { head } = await readUnflushed(direct, companyId);
+  const partManifests = await readPartManifests(direct, companyId, "strong");
+  const known = new Set([...head.manifest, ...retiredIn(head.manifest, partManifests).keys()]);
+  expect(new Set(partManifests.keys())).toEqual(known);
+  const pieces = piecesOf(await readManifest(direct, companyId, [...known], { partManifests }));
+  const expected = new Set(pieces.filter(({ count }) => count > 0).map(({ owner, name }) => `${owner} ${name}#0`));
+  const found = (await keysOf(`C#${companyId}#XS#`)).map(({ pk, sk }) => `${pk.split("#").at(-1)} ${sk}`);
+  expect(new Set(found)).toEqual(expected);
 }
 
 /** Returns the version and the searchable text of each prospect, from its row and from the rows of its notes. */

@@ -13,8 +13,9 @@ import { metered } from "#shared/db/meter.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { imageOf } from "../../infra/local/sources/stream-record.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
+import { deaths, killedAt } from "../harness/kills.ts";
 import { createNote, createProspect, deleteNote, updateNote, updateProspect } from "../harness/verbs.ts";
 import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
 
@@ -95,46 +96,37 @@ test("eight entries with long texts trigger a flush, although eight short entrie
   expect((await readUnflushed(context.table, companyId)).keys).toHaveLength(0);
 });
 
-const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
-const kills: Record<string, (at: number) => FaultPlan> = {
-  before: (at) => (_, number) => (number < at ? pass : dead),
-  after: (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
-};
-
-test.each(Object.entries(kills))(
-  "a flush that is killed %s any call loses no text and leaves none behind",
-  async (_, planAt) => {
-    const context = newFunction();
-    const company = await newCompany(context);
-    const { caller } = company;
-    const { id } = await createProspect(context, caller, { name: "n" });
-    for (let killedCall = 1; killedCall <= 12; killedCall++) {
-      const kept = await createNote(context, caller, id, { body: long(`kept${killedCall}!`) });
-      const changed = await createNote(context, caller, id, { body: long(`old${killedCall}!`) });
-      await updateNote(context, caller, changed.id, { body: long(`new${killedCall}!`) });
-      const gone = await createNote(context, caller, id, { body: long(`gone${killedCall}!`) });
-      await deleteNote(context, caller, gone.id);
-      await updateProspect(context, caller, id, { address: { ...address, zip: `zip${killedCall}!` } });
-      db.plan(planAt(killedCall));
-      await flush({ table: db.table, clock }, caller.companyId, { least: 1, settleMs: 0 }).catch(() => undefined);
-      db.plan(() => pass);
-      for (const [word, total] of [
-        [`kept${killedCall}!`, 1],
-        [`new${killedCall}!`, 1],
-        [`zip${killedCall}!`, 1],
-        [`old${killedCall}!`, 0],
-        [`gone${killedCall}!`, 0],
-      ] as const) {
-        expect((await list(newFunction(), company, word)).total, `${word} after call ${killedCall}`).toBe(total);
-      }
-      await flush(context, caller.companyId, { least: 1, settleMs: 0 });
-      expect(await sideRows(context, caller.companyId)).toEqual([]);
-      await deleteNote(context, caller, kept.id);
+test.each(deaths)("a flush that is killed %s any call loses no text and leaves none behind", async (_, death) => {
+  const context = newFunction();
+  const company = await newCompany(context);
+  const { caller } = company;
+  const { id } = await createProspect(context, caller, { name: "n" });
+  for (let killedCall = 1; killedCall <= 12; killedCall++) {
+    const kept = await createNote(context, caller, id, { body: long(`kept${killedCall}!`) });
+    const changed = await createNote(context, caller, id, { body: long(`old${killedCall}!`) });
+    await updateNote(context, caller, changed.id, { body: long(`new${killedCall}!`) });
+    const gone = await createNote(context, caller, id, { body: long(`gone${killedCall}!`) });
+    await deleteNote(context, caller, gone.id);
+    await updateProspect(context, caller, id, { address: { ...address, zip: `zip${killedCall}!` } });
+    db.plan(killedAt(killedCall, death));
+    await flush({ table: db.table, clock }, caller.companyId, { least: 1, settleMs: 0 }).catch(() => undefined);
+    db.plan(() => pass);
+    for (const [word, total] of [
+      [`kept${killedCall}!`, 1],
+      [`new${killedCall}!`, 1],
+      [`zip${killedCall}!`, 1],
+      [`old${killedCall}!`, 0],
+      [`gone${killedCall}!`, 0],
+    ] as const) {
+      expect((await list(newFunction(), company, word)).total, `${word} after call ${killedCall}`).toBe(total);
     }
     await flush(context, caller.companyId, { least: 1, settleMs: 0 });
-    expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
-  },
-);
+    expect(await sideRows(context, caller.companyId)).toEqual([]);
+    await deleteNote(context, caller, kept.id);
+  }
+  await flush(context, caller.companyId, { least: 1, settleMs: 0 });
+  expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
+});
 
 test("a search reads missing texts again by key, and reads a new snapshot if a flush removes the texts", async () => {
   const context = newFunction();

@@ -4,8 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
-import { piecesOf } from "#shared/company-index/pieces.ts";
+import { readPartManifests } from "#shared/company-index/manifest.ts";
 import { openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import { rebuild, takeCompactionLock } from "#shared/company-index/repair/rebuild.ts";
 import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
@@ -18,10 +17,10 @@ import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { killPoints } from "../harness/kills.ts";
-import { findIn, IndexedCompany } from "./indexed-company.ts";
+import { deaths, killedAt, killPoints } from "../harness/kills.ts";
+import { expectNoOrphans, findIn, IndexedCompany } from "./indexed-company.ts";
 import { plainRow } from "./plain-rows.ts";
 import { savepoint } from "./savepoint.ts";
 
@@ -68,25 +67,7 @@ async function headOf({ id }: IndexedCompany) {
 
 const partManifestsOf = ({ id }: IndexedCompany) => readPartManifests(db.direct, id, "strong");
 
-/**
- * Returns the ids that occur in the keys of the stored index: the ids of segments, and the ids of the parts that store data outside their
- * segments.
- */
-const ownersOf = async ({ id }: IndexedCompany): Promise<Set<string>> =>
-  new Set((await db.keysOf(`C#${id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? ""));
-
-/**
- * Expects that every part manifest belongs to a current or a replaced part, and that every stored piece of the index is listed in one of
- * these manifests.
- */
-async function expectNoGarbage(company: IndexedCompany): Promise<void> {
-  const { manifest } = await headOf(company);
-  const partManifests = await partManifestsOf(company);
-  expect(new Set(partManifests.keys())).toEqual(new Set([...manifest, ...retiredIn(manifest, partManifests).keys()]));
-  const { parts } = await readManifest(db.direct, company.id, [...partManifests.keys()], { partManifests });
-  const led = new Set(piecesOf({ parts }).flatMap(({ owner, count }) => (count > 0 ? [owner] : [])));
-  expect(await ownersOf(company)).toEqual(led);
-}
+const expectNoGarbage = ({ id }: IndexedCompany) => expectNoOrphans(db, id);
 
 describe("a flush", () => {
   test("writes only the manifest of its own part", async () => {
@@ -129,23 +110,19 @@ describe("a flush", () => {
     await company.expectListsExact();
   });
 
-  const faults: [string, Fault][] = [
-    ["before its call takes effect", { kind: "error", code: "ValidationException", status: 400 }],
-    ["after its call took effect", { kind: "lose reply" }],
-  ];
-  test.each(faults)(
-    "that merges and is killed at any call %s leaves lists exact; the next flush finishes, and a day later nothing is left behind",
+  test.each(deaths)(
+    "that merges and is killed %s any call takes effect leaves lists exact; the next flush finishes, and a day later nothing is left behind",
     { tags: "sized" },
-    async (_, fault) => {
+    async (when, death) => {
       const { company, ids } = await companyWithLargePart();
       await smallParts(company, ids, MERGE_RATIO);
       await writeSome(company, ids, MERGE_RATIO);
       const begun = clock.ms;
       const restore = await savepoint(db, company.id);
-      for (const at of killPoints(fault === dead ? 0 : 2)) {
+      for (const at of killPoints(when === "before" ? 0 : 2)) {
         await restore();
         clock.ms = begun;
-        db.plan((_operation, number) => (number < at ? pass : number === at ? fault : dead));
+        db.plan(killedAt(at, death));
         const outcome = await flushAll(company, db.table).catch((error: unknown) => error);
         const calls = db.calls.length;
         db.plan(() => pass);
@@ -331,6 +308,3 @@ describe("a format of a later release", () => {
     }
   });
 });
-
-/** Simulates a killed process: each of its later calls gets this error and has no effect. */
-const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

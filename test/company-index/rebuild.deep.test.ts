@@ -2,8 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { HEAD_TYPE, readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
-import { piecesOf } from "#shared/company-index/pieces.ts";
+import { HEAD_TYPE, readManifest } from "#shared/company-index/manifest.ts";
 import {
   COMPACTION_LOCK_MS,
   type RebuildOptions,
@@ -11,16 +10,15 @@ import {
   rebuild,
 } from "#shared/company-index/repair/rebuild.ts";
 import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
-import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
+import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
-import { killPoints, killPointsOf } from "../harness/kills.ts";
-import { IndexedCompany, type Staged } from "./indexed-company.ts";
+import { killedAt, killPoints, killPointsOf } from "../harness/kills.ts";
+import { expectNoOrphans, IndexedCompany, type Staged } from "./indexed-company.ts";
 import { savepoint } from "./savepoint.ts";
 
 const db = faultyDynamoDb();
@@ -103,7 +101,7 @@ describe("a rebuild", () => {
   });
 
   const faults: [string, Fault, RegExp][] = [
-    ["before any call takes effect", { kind: "error", code: "ValidationException", status: 400 }, /./],
+    ["before any call takes effect", serverError, /./],
     // Only writes lose their reply in this case. For a read, a lost reply is the same as a kill before the next call, because a read
     // changes nothing.
     ["after any write took effect", { kind: "lose reply" }, /Write|Update/],
@@ -121,7 +119,7 @@ describe("a rebuild", () => {
       for (const killPoint of killPointsOf(candidates.length, 0)) {
         const i = candidates[killPoint - 1] ?? 0;
         await restore();
-        db.plan((__, number) => (number <= i ? pass : number === i + 1 ? fault : dead));
+        db.plan(killedAt(i + 1, fault));
         await rebuildOf(company, db.table).catch(() => undefined);
         await company.expectListsExact();
         await company.change(ids[1] ?? 0, 50);
@@ -243,13 +241,7 @@ describe("of two rebuilds", () => {
       db.plan(() => pass);
       expect(outcome).toBeInstanceOf(RebuildRefused);
       expect(String(outcome)).toContain("another rebuild or a merge has already replaced the old parts");
-      const { head } = await readUnflushed(db.direct, company.id);
-      const partManifests = await readPartManifests(db.direct, company.id, "strong");
-      const known = [...head.manifest, ...retiredIn(head.manifest, partManifests).keys()];
-      expect(new Set(partManifests.keys())).toEqual(new Set(known));
-      const owners = new Set(piecesOf(await readManifest(db.direct, company.id, known)).map(({ owner }) => owner));
-      const stored = (await db.keysOf(`C#${company.id}#XS#`)).map(({ pk }) => pk.split("#").at(-1) ?? "");
-      expect(stored.filter((owner) => !owners.has(owner))).toEqual([]);
+      await expectNoOrphans(db, company.id);
       await expectExact(company);
     }
   });
@@ -299,7 +291,8 @@ describe("a renewal of the lock during a rebuild", () => {
   test("that gets no answer does not end the rebuild, because the lock is still valid", async () => {
     const company = newCompany();
     await company.stage(flushAll);
-    expect(await renewing(company, async () => undefined, dead)).toMatchObject({ prospects: 8 });
+    const refused: Fault = { kind: "error", code: "ValidationException", status: 400 };
+    expect(await renewing(company, async () => undefined, refused)).toMatchObject({ prospects: 8 });
     await expectExact(company);
   });
 });
@@ -313,7 +306,7 @@ describe("merges", () => {
     };
     const { ids } = await company.stage(flushAll);
     await flushAll(company);
-    db.plan((_, number) => (number > 4 ? dead : pass));
+    db.plan(killedAt(5));
     await expect(rebuildOf(company, db.table)).rejects.toThrow();
     const before = await parts();
     // The company already has two parts of one row, and each change below adds another. A merge replaces a part as soon as the newer parts
@@ -349,6 +342,3 @@ const slowReader = (table: Table, released: Promise<void>): Table => ({
     for await (const item of table.query(spec)) if (item.type === HEAD_TYPE) yield item;
   },
 });
-
-/** Simulates a killed process: each of its later calls gets this error and has no effect. */
-const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };

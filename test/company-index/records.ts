@@ -1,15 +1,13 @@
 /** Writes prospects and notes to a table and remembers them, so that a test can compare the search index with them. */
 import { expect } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { readManifest, readPartManifests } from "#shared/company-index/manifest.ts";
-import { piecesOf } from "#shared/company-index/pieces.ts";
 import { type CompanyIndex, openCompanyIndex } from "#shared/company-index/read/company-index.ts";
 import type { IndexEntry, IndexRow } from "#shared/company-index/record.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import { noteDelta, prospectDelta } from "#shared/company-index/write/entries.ts";
-import { retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { findIn } from "./indexed-company.ts";
+import { expectNoOrphans, findIn } from "./indexed-company.ts";
+import { plainRow } from "./plain-rows.ts";
 
 export class Records {
   readonly companyId: number;
@@ -39,23 +37,19 @@ export class Records {
   #next(id: number, seed: number): IndexRow | undefined {
     if (this.#versions.has(id) && !this.#rows.has(id)) return undefined;
     const version = (this.#versions.get(id) ?? 0) + 1;
-    const row: IndexRow = {
+    const row = plainRow({
       id,
       version,
       createdAt: this.#rows.get(id)?.createdAt ?? 1_760_000_000_000 + seed,
       updatedAt: 1_770_000_000_000 + seed,
       statusId: [null, 1, 2][seed % 3] ?? null,
       assignedToUserId: seed % 4 === 0 ? null : 7,
-      tagIds: [],
       city: "denver",
       lat: 39 + (seed % 50) / 50,
       lng: -105 + (seed % 40) / 40,
       text: `NAME ${seed}\nDENVER`,
-      sourceId: null,
-      appointments: 0,
-      ahead: [],
       phoneDigits: `303${seed}\n`,
-    };
+    });
     this.#rows.set(id, row);
     this.#versions.set(id, version);
     return row;
@@ -111,23 +105,13 @@ export class Records {
   }
 
   /**
-   * Expects that no unflushed entry is left. Without `orphans`, also expects that every stored piece of the index belongs to a current part
-   * or to a recently replaced one. A part is the result of one flush or merge. A killed process may leave orphans, which are pieces that
-   * belong to no part.
+   * Expects that no unflushed entry is left. Without `orphans`, also expects that no killed process has left pieces of the index.
    */
   async expectClean({ orphans = false } = {}): Promise<void> {
     const { companyId } = this;
-    const { head, keys: left } = await readUnflushed(this.#db.direct, companyId);
+    const { keys: left } = await readUnflushed(this.#db.direct, companyId);
     expect(left).toEqual([]);
     if (orphans) return;
-    const partManifests = await readPartManifests(this.#db.direct, companyId, "strong");
-    const known = new Set([...head.manifest, ...retiredIn(head.manifest, partManifests).keys()]);
-    expect([...partManifests.keys()].filter((id) => !known.has(id))).toEqual([]);
-    const pieces = piecesOf(
-      await readManifest(this.#db.direct, companyId, [...partManifests.keys()], { partManifests }),
-    );
-    const expected = new Set(pieces.filter(({ count }) => count > 0).map(({ owner, name }) => `${owner} ${name}#0`));
-    const found = (await this.#db.keysOf(`C#${companyId}#XS#`)).map(({ pk, sk }) => `${pk.split("#").at(-1)} ${sk}`);
-    expect(new Set(found)).toEqual(expected);
+    await expectNoOrphans(this.#db, companyId);
   }
 }
