@@ -9,7 +9,7 @@ import type { Key } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
 
@@ -34,15 +34,14 @@ export async function attachedBudgets(stage: Stage, notes: number): Promise<Budg
   const last = items.at(-1)?.id ?? 0;
   await context.table.batchPut(attachedRows(company.id, last, LONG_NOTES, "x".repeat(10_000)));
   const detail = (await metered(() => readProspect(context, caller, last))).usage;
-  const size = `${sizeOf(company.count)}, ${notes} notes each`;
-  const line = (text: string, limit: number, measured: number): Budget => ({ number: 14, text, size, limit, measured });
+  const line = budgetsOf(`${sizeOf(company.count)}, ${notes} notes each`);
   return [
-    line("warm list of neighbours, read units", 6, warmThen.readUnits),
-    line("warm list of neighbours, times as many as without notes", 1, warmThen.readUnits / warm.readUnits),
-    line("cold list, times as many as without notes", 1, coldThen.readUnits / cold.readUnits),
-    line("warm list, rounds", 2, warmThen.rounds),
-    line(`detail with ${LONG_NOTES} notes of 10 KB, rounds`, 1, detail.rounds),
-    line(`detail with ${LONG_NOTES} notes of 10 KB, read units`, 24, detail.readUnits),
+    line(14, "warm list of neighbours, read units", 6, warmThen.readUnits),
+    line(14, "warm list of neighbours, times as many as without notes", 1, warmThen.readUnits / warm.readUnits),
+    line(14, "cold list, times as many as without notes", 1, coldThen.readUnits / cold.readUnits),
+    line(14, "warm list, rounds", 2, warmThen.rounds),
+    line(14, `detail with ${LONG_NOTES} notes of 10 KB, rounds`, 1, detail.rounds),
+    line(14, `detail with ${LONG_NOTES} notes of 10 KB, read units`, 24, detail.readUnits),
   ];
 }
 

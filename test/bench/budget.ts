@@ -16,6 +16,17 @@ export interface Budget {
   readonly measured: number;
 }
 
+/** Returns a function that makes the budgets of one company, or of the companies that `size` compares. */
+export const budgetsOf =
+  (size: string) =>
+  (number: number, text: string, limit: number | null, measured: number): Budget => ({
+    number,
+    text,
+    size,
+    limit,
+    measured,
+  });
+
 /**
  * Returns true if the measured value does not exceed the limit. It compares the value that the report shows, which is rounded to two
  * decimals. Otherwise the report could show a value that equals its limit as a failure.

@@ -2,6 +2,7 @@
  * Measures wall time and processor time. Each result is the median of several repetitions, because other processes on the machine disturb
  * single measurements.
  */
+import { Writable } from "node:stream";
 
 export interface Taken {
   readonly wallMs: number;
@@ -22,7 +23,9 @@ export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 export async function medianOf(runs: number, work: () => unknown): Promise<Taken> {
-  return middle(await repeated(runs, () => taken(work)));
+  const samples: Taken[] = [];
+  for (let run = 0; run < runs; run++) samples.push(await taken(work));
+  return middle(samples);
 }
 
 /** Runs all kinds of work in turn, so that other load of the machine affects them equally. Returns the median of each kind. */
@@ -39,13 +42,10 @@ export async function interleaved<Name extends string>(
   return new Map([...samples].map(([name, list]) => [name, middle(list)]));
 }
 
+/** Returns a stream that discards what is written to it. */
+export const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });
+
 const middle = (samples: readonly Taken[]): Taken => ({
   wallMs: median(samples.map(({ wallMs }) => wallMs)),
   cpuMs: median(samples.map(({ cpuMs }) => cpuMs)),
 });
-
-async function repeated<T>(runs: number, work: () => Promise<T>): Promise<T[]> {
-  const results: T[] = [];
-  for (let run = 0; run < runs; run++) results.push(await work());
-  return results;
-}

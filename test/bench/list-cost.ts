@@ -3,19 +3,21 @@
  * the local service answers.
  */
 import { Agent, get } from "node:http";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
-import { DynamoDBDocumentClient, QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { QueryCommand } from "@aws-sdk/lib-dynamodb";
+import { mapConcurrently } from "#shared/all-ended.ts";
 import * as keys from "#shared/db/keys.ts";
 import { checked } from "#shared/http/endpoint.ts";
 import { listProspects, ProspectPage } from "#shared/prospects/list/list.ts";
-import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { localToken } from "../../infra/local/local-token.ts";
+import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
-import type { Budget } from "./budget.ts";
+import { type Budget, budgetsOf } from "./budget.ts";
 import { interleaved, median, taken } from "./clock.ts";
 import { listQuery } from "./lists.ts";
 import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 import { startService } from "./started-service.ts";
+import { plainSdk } from "./table.ts";
 
 const PAGE_SIZE = 50;
 const WARM_UP = 1_000;
@@ -65,14 +67,11 @@ export async function listBesideBareReads(stage: Stage, endpoint: string): Promi
   );
   const what = "processor time of a warm list of 50";
   return [
-    {
-      ...figure(`${what}, milliseconds where a plain Query takes ${PLAIN_MS}`, (PLAIN_MS * ours) / theirs, LIST_CPU_MS),
-      number: 13,
-    },
-    figure(`${what}, beside a plain Query of its prospects`, ours / theirs),
-    figure(`${what}, milliseconds on this machine`, ours),
-    figure(`${what} with its rows in memory, milliseconds on this machine`, inMemory),
-    figure("processor time of a plain Query of 50 prospects, milliseconds on this machine", theirs),
+    line(13, `${what}, milliseconds where a plain Query takes ${PLAIN_MS}`, LIST_CPU_MS, (PLAIN_MS * ours) / theirs),
+    line(0, `${what}, beside a plain Query of its prospects`, null, ours / theirs),
+    line(0, `${what}, milliseconds on this machine`, null, ours),
+    line(0, `${what} with its rows in memory, milliseconds on this machine`, null, inMemory),
+    line(0, "processor time of a plain Query of 50 prospects, milliseconds on this machine", null, theirs),
   ];
 }
 
@@ -89,10 +88,7 @@ async function plainQuery(
   );
   const ids = items.map((item) => item.id);
   const { pk, from, upTo } = keys.prospectSpan(id, Math.min(...ids), Math.max(...ids));
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = DynamoDBDocumentClient.from(
-    new DynamoDBClient({ endpoint, region: "us-east-1", credentials, ...patient }),
-  );
+  const client = plainSdk(endpoint);
   const read = async () => {
     const command = new QueryCommand({
       TableName: TABLE,
@@ -106,13 +102,7 @@ async function plainQuery(
   return async () => JSON.stringify(await read());
 }
 
-const figure = (text: string, measured: number, limit: number | null = null): Budget => ({
-  number: 0,
-  text,
-  size: "10 k",
-  limit,
-  measured,
-});
+const line = budgetsOf("10 k");
 
 async function repeat(times: number, work: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < times; i++) await work();
@@ -160,7 +150,7 @@ export async function listRate(): Promise<Budget[]> {
   const service = await startService(["--seed", "10000"], UNTHROTTLED);
   const agent = new Agent({ keepAlive: true, maxSockets: MOST_CLIENTS });
   try {
-    const authorization = `Bearer ${await tokenOf(service.url)}`;
+    const authorization = `Bearer ${await localToken(service.url, "owner@acme.test")}`;
     const rowsOf = async (pages: number, which: string): Promise<Budget[]> => {
       let page = 0;
       const list = () => {
@@ -178,8 +168,8 @@ export async function listRate(): Promise<Budget[]> {
         const rate = median(rates);
         const how = `${which}, ${clients} clients`;
         measured.push(
-          figure(`lists of 50 a second through the local service, ${how}`, rate),
-          figure(`milliseconds for each of these lists (aim ${LIST_MS}), ${how}`, 1_000 / rate),
+          line(0, `lists of 50 a second through the local service, ${how}`, null, rate),
+          line(0, `milliseconds for each of these lists (aim ${LIST_MS}), ${how}`, null, 1_000 / rate),
         );
       }
       return measured;
@@ -191,22 +181,8 @@ export async function listRate(): Promise<Budget[]> {
   }
 }
 
-async function tokenOf(url: string): Promise<string> {
-  const answer = await fetch(`${url}/local/token`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ email: "owner@acme.test" }),
-  });
-  return (await answer.text()).trim();
-}
-
-async function concurrently(clients: number, requests: number, work: () => Promise<void>): Promise<void> {
-  let left = requests;
-  const client = async (): Promise<void> => {
-    while (left-- > 0) await work();
-  };
-  await Promise.all(Array.from({ length: clients }, client));
-}
+const concurrently = (clients: number, requests: number, work: () => Promise<void>) =>
+  mapConcurrently(Array.from({ length: requests }), clients, work);
 
 /** Reads the whole answer and discards it. Rejects if the status is not 200. */
 const drained = (url: string, options: { agent: Agent; headers: Record<string, string> }): Promise<void> =>

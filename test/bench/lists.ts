@@ -1,5 +1,8 @@
-/** Defines the lists of prospects that the benches measure. */
+/** Defines the lists and the map pins of prospects that the benches measure. */
+import type { Caller } from "#shared/auth/caller.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { ListQuery } from "#shared/prospects/list/list.ts";
+import { mapPins } from "#shared/prospects/list/pins.ts";
 import { cityBbox } from "./places.ts";
 import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 
@@ -45,3 +48,9 @@ export const listNames = [
 
 export const listQuery = (company: BenchCompany, name: ListName, page = 1): ListQuery =>
   ListQuery.parse({ ...parameters(company)[name], page: String(page) });
+
+/** Returns the answer with all map pins of a company in pieces, and the number of its pins. */
+export async function pinTexts(context: ApiContext, caller: Caller): Promise<{ texts: Buffer[]; pins: number }> {
+  const texts = Array.from(await mapPins(context, caller, {}), (piece) => Buffer.from(piece));
+  return { texts, pins: texts.reduce((sum, text) => sum + text.toString().split('"id"').length - 1, 0) };
+}

@@ -15,7 +15,7 @@ import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { createTerritory } from "../harness/verbs.ts";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { interleaved } from "./clock.ts";
 import { cities, cityBbox } from "./places.ts";
 import type { Stage } from "./stage.ts";
@@ -38,10 +38,6 @@ const [largest = { lat: 0, lng: 0 }] = cities;
 export const largestCityTile = (zoom: number): Tile => tileOf(largest, zoom);
 const denseTile = largestCityTile(DENSE_ZOOM);
 const country = ClusterQuery.parse({ bbox: "-125,24,-66,50", zoom: "4" });
-
-const line = ({ company }: Stage, text: string, limit: number | null, measured: number): Budget => ({
-  ...{ number: 15, text, size: sizeOf(company.count), limit, measured },
-});
 
 /** Returns a ring of 5 000 points along the edge of the box `bbox`. A territory with this ring contains the same prospects as the box. */
 function ringAround(bbox: string): [number, number][] {
@@ -68,7 +64,8 @@ async function newTerritory({ context, caller }: Stage): Promise<number> {
 }
 
 export async function mapUnits(stage: Stage): Promise<Budget[]> {
-  const { context, caller } = stage;
+  const { context, caller, company } = stage;
+  const line = budgetsOf(sizeOf(company.count));
   const territoryId = await newTerritory(stage);
   const list = ListQuery.parse({ territoryId: String(territoryId) });
   // The list of the territory returns the prospects in `cityBbox`. `fill` writes their rows to the table.
@@ -83,21 +80,16 @@ export async function mapUnits(stage: Stage): Promise<Budget[]> {
   for (const [name, work] of Object.entries(works)) {
     await work();
     const { usage } = await metered(async () => work());
-    budgets.push(line(stage, `warm ${name}, read units`, 1, usage.readUnits));
-    budgets.push(line(stage, `warm ${name}, rounds`, 1, usage.rounds));
+    budgets.push(line(15, `warm ${name}, read units`, 1, usage.readUnits));
+    budgets.push(line(15, `warm ${name}, rounds`, 1, usage.rounds));
   }
   await listProspects(context, caller, list);
   const { usage } = await metered(() => listProspects(context, caller, list));
   return [
     ...budgets,
-    line(stage, "warm list of a territory, rounds", 2, usage.rounds),
-    line(stage, "warm list of a territory, read units", 26, usage.readUnits),
-    line(
-      stage,
-      "tiles from zoom 4 to 18 around a city, largest, bytes gzipped",
-      TILE_BYTES_MAX,
-      await largestTile(stage),
-    ),
+    line(15, "warm list of a territory, rounds", 2, usage.rounds),
+    line(15, "warm list of a territory, read units", 26, usage.readUnits),
+    line(15, "tiles from zoom 4 to 18 around a city, largest, bytes gzipped", TILE_BYTES_MAX, await largestTile(stage)),
   ];
 }
 
@@ -112,6 +104,7 @@ async function largestTile({ context, caller }: { context: ApiContext } & Pick<S
 
 export async function mapTimes(stage: Stage): Promise<Budget[]> {
   const { context, caller, company } = stage;
+  const line = budgetsOf(sizeOf(company.count));
   const territoryId = await newTerritory(stage);
   const find = (filter: ProspectFilter) => findFiltered(context, caller, filter);
   const box = ProspectFilter.parse({ bbox: cityBbox });
@@ -134,14 +127,14 @@ export async function mapTimes(stage: Stage): Promise<Budget[]> {
   const most = (limit: number): number | null => (company.count < 1_000_000 ? null : limit);
   return [
     line(
-      stage,
+      15,
       `warm tile of about ${sizeOf(Math.round(matches.total / 1_000) * 1_000)} prospects, processor time, ms (aim 40)`,
       null,
       of("tile"),
     ),
-    line(stage, "clusters of a country, processor time, ms (aim 60)", null, of("clusters")),
+    line(15, "clusters of a country, processor time, ms (aim 60)", null, of("clusters")),
     line(
-      stage,
+      15,
       "territory of 5 000 points / bbox of the same area, processor time",
       most(2),
       of("territory") / of("bbox"),

@@ -1,4 +1,5 @@
 /** Generates the locations of synthetic prospects. The cities differ in size. Each has more prospects in its centre than at its edge. */
+import { at } from "#shared/at.ts";
 import { rounded } from "../../infra/local/demo/synthetic-prospect.ts";
 
 export interface City {
@@ -43,11 +44,7 @@ export function cityAt(part: number): City {
     rest -= city.share;
     if (rest < 0) return city;
   }
-  return cities[0] ?? missingCity();
-}
-
-function missingCity(): never {
-  throw new Error("there are no cities");
+  return at(cities, 0);
 }
 
 /** Returns a random location in the city, in degrees with six decimals (about 10 cm), as phones report locations. */

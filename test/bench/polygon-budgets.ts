@@ -8,7 +8,7 @@ import { findFiltered } from "#shared/prospects/find.ts";
 import { packPolygon } from "#shared/reference/polygon.ts";
 import { byTerritory } from "#shared/reports/territories.ts";
 import { createTerritory } from "../harness/verbs.ts";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { medianOf } from "./clock.ts";
 import { largestCityTile } from "./map-budgets.ts";
 import { cities } from "./places.ts";
@@ -45,10 +45,7 @@ const MOST_COMPARISONS = 500;
 
 export async function polygonBudgets(stage: Stage): Promise<Budget[]> {
   const { context, caller, company } = stage;
-  const size = sizeOf(company.count);
-  const row = (text: string, measured: number, limit: number | null = null): Budget => ({
-    ...{ number: 17, text, size, limit, measured },
-  });
+  const line = budgetsOf(sizeOf(company.count));
   const budgets: Budget[] = [];
   const { matches } = await findFiltered(context, caller, {}, { onMap: true });
   for (const [name, polygon] of Object.entries(rings)) {
@@ -57,11 +54,10 @@ export async function polygonBudgets(stage: Stage): Promise<Budget[]> {
       const { lng: lngs = new Float64Array(), lat: lats = new Float64Array() } = inView.segment.geo ?? {};
       area.pointsInside(lngs, lats);
     }
-    budgets.push(
-      row(`${name}, comparisons of an edge for each prospect`, area.compared / matches.total, MOST_COMPARISONS),
-    );
+    const compared = area.compared / matches.total;
+    budgets.push(line(17, `${name}, comparisons of an edge for each prospect`, MOST_COMPARISONS, compared));
     const { cpuMs } = await medianOf(RUNS, () => findFiltered(context, caller, { polygon }));
-    budgets.push(row(`search in ${name}, processor time, ms (aim 1000)`, cpuMs));
+    budgets.push(line(17, `search in ${name}, processor time, ms (aim 1000)`, null, cpuMs));
   }
   const polygons = Array.from({ length: TERRITORIES }, (_, i) =>
     zigzag.map(([x, y]): [number, number] => [x + i / 1e5, y]),
@@ -76,7 +72,9 @@ export async function polygonBudgets(stage: Stage): Promise<Budget[]> {
   }
   const active = new Map(Array.from({ length: company.count }, (_, i) => [company.firstId + i, [1, 0, 0, 0]]));
   const report = await medianOf(RUNS, () => byTerritory(context, caller, active));
-  budgets.push(row(`report of activity by ${TERRITORIES} zigzags, processor time, ms (aim 1000)`, report.cpuMs));
+  budgets.push(
+    line(17, `report of activity by ${TERRITORIES} zigzags, processor time, ms (aim 1000)`, null, report.cpuMs),
+  );
   for (const [name, ring, zoom] of [
     ["zigzags", zigzag, 10],
     ["rings with many loops", curls, 8],
@@ -84,7 +82,7 @@ export async function polygonBudgets(stage: Stage): Promise<Budget[]> {
     const polygon = packPolygon(ring);
     const shapes = polygons.map((_, id) => shapeOf({ id, version: 1, name, assignedToUserId: null, polygon }));
     const tile = await medianOf(RUNS, () => tileOfShapes(shapes, largestCityTile(zoom)));
-    budgets.push(row(`tile of ${TERRITORIES} ${name}, processor time, ms (aim 1000)`, tile.cpuMs));
+    budgets.push(line(17, `tile of ${TERRITORIES} ${name}, processor time, ms (aim 1000)`, null, tile.cpuMs));
   }
   return budgets;
 }

@@ -3,8 +3,8 @@
  * of a bench measures the same data.
  */
 import { iso } from "#shared/clock.ts";
+import type { NewProspect } from "#shared/prospects/input.ts";
 import type { StoredNote, StoredProspect } from "#shared/prospects/stored.ts";
-import type { StoredStatus } from "#shared/reference/schema.ts";
 import { firstNames, lastNames, noteTexts } from "../../infra/local/demo/people.ts";
 import { randomSequence } from "../../infra/local/demo/random.ts";
 import {
@@ -19,8 +19,6 @@ export interface BenchCompany extends SyntheticCompany {
   /** The id of the first prospect. The ids of the company's prospects are consecutive. */
   readonly firstId: number;
   readonly count: number;
-  /** Returns the status of the prospect with this number. By default, statuses are random. */
-  readonly statusAt?: ((at: number) => StoredStatus | undefined) | undefined;
 }
 
 export interface Made {
@@ -52,8 +50,7 @@ export function makeProspect(company: BenchCompany, at: number): Made {
   const last = random() < 1 / RARE_ONE_IN ? RARE_NAME : pick(lastNames, random);
   const city = cityAt(random());
   const house = random() < 0.97 ? houseIn(city, random) : { lat: null, lng: null };
-  const drawn = random() < 0.9 ? pick(company.statuses, random) : undefined;
-  const status = company.statusAt === undefined ? drawn : company.statusAt(at);
+  const status = random() < 0.9 ? pick(company.statuses, random) : undefined;
   const assignedToUserId = random() < 0.8 ? pick(company.repIds, random) : null;
   const prospect = syntheticProspect(company, {
     id: company.firstId + at,
@@ -76,6 +73,12 @@ export function makeProspect(company: BenchCompany, at: number): Made {
   const note =
     random() < 0.35 ? syntheticNote(prospect, { id: bases.note + at, body: body(), createdBy, createdAt }) : undefined;
   return { prospect, note };
+}
+
+/** Returns the input of a request that creates a prospect in front of a house: with a location, but without an address. */
+export function newProspectAt(company: BenchCompany, at: number): NewProspect {
+  const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
+  return { name, phoneNumber, emailAddress, lat, lng };
 }
 
 function addressIn({ name, state, zip }: City, random: () => number) {

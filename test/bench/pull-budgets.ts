@@ -14,8 +14,8 @@ import { readChanges } from "#shared/sync/changes/changes.ts";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
 import { createAppointment, createNote, createProspect, updateProspect } from "../harness/verbs.ts";
-import { type Budget, sizeOf } from "./budget.ts";
-import { makeProspect } from "./prospects.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
+import { newProspectAt } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
 /** Number of prospects in one page of a snapshot, with which a client without a cursor begins. */
@@ -46,17 +46,10 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
   const context: ApiContext = { ...stage.context, secrets };
   const { table } = context;
-  const size = sizeOf(company.count);
-  const line = (text: string, limit: number | null, measured: number): Budget => ({
-    number: 17,
-    text,
-    size,
-    limit,
-    measured,
-  });
+  const line = budgetsOf(sizeOf(company.count));
   const lines = (text: string, units: number, rounds: number, usage: Pick<Usage, "readUnits" | "rounds">): Budget[] => [
-    line(`${text}, read units`, units, usage.readUnits),
-    line(`${text}, rounds`, rounds, usage.rounds),
+    line(17, `${text}, read units`, units, usage.readUnits),
+    line(17, `${text}, rounds`, rounds, usage.rounds),
   ];
   let cursor: string | undefined;
   /** A sales user without permissions, who sees only the prospects that this bench assigns to the user. */
@@ -73,11 +66,8 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
   const flushed = async (): Promise<void> => {
     await flush(context, company.id, all);
   };
-  const create = (at: number) => {
-    const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at).prospect;
-    const assignedToUserId = caller.userId;
-    return createProspect(context, caller, { name, phoneNumber, emailAddress, lat, lng, assignedToUserId });
-  };
+  const create = (at: number) =>
+    createProspect(context, caller, { ...newProspectAt(company, at), assignedToUserId: caller.userId });
   const change = async (ids: readonly number[], fields: ProspectPatch): Promise<void> => {
     for (const id of ids) await updateProspect(context, caller, id, fields);
   };
@@ -128,9 +118,9 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     ...attached.flatMap(({ text, changes, units, rounds, usage }) =>
       lines(`${changes} ${text}`, units * changes + 3, rounds, usage),
     ),
-    line(`page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
-    line(`page of ${PAGE} prospects of a snapshot, rounds`, 2, snapshot.rounds),
-    line(`change log, write units of a creation, mean of ${CREATIONS}`, 0.2, share),
+    line(17, `page of ${PAGE} prospects of a snapshot / a bare Query`, 1.1, snapshot.readUnits / bare.usage.readUnits),
+    line(17, `page of ${PAGE} prospects of a snapshot, rounds`, 2, snapshot.rounds),
+    line(17, `change log, write units of a creation, mean of ${CREATIONS}`, 0.2, share),
   ];
 }
 

@@ -16,7 +16,7 @@ import {
   setTags,
   updateProspect,
 } from "../harness/verbs.ts";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import type { Stage } from "./stage.ts";
 
 /** Number of measured operations of each kind. The result is the mean of their costs. */
@@ -90,7 +90,7 @@ function kindsOf(context: ApiContext, caller: Caller, currentStatusId: number): 
 
 export async function pushBudgets({ context, caller, company }: Stage): Promise<Budget[]> {
   const budgets: Budget[] = [];
-  const size = sizeOf(company.count);
+  const line = budgetsOf(sizeOf(company.count));
   for (const kind of kindsOf(context, caller, company.statuses[1]?.id ?? 0)) {
     const { text, type, fields, byClientRecord, single } = kind;
     const made: { id: number; clientRecordId: string }[] = [];
@@ -111,13 +111,8 @@ export async function pushBudgets({ context, caller, company }: Stage): Promise<
     );
     const failed = result.results.find(({ outcome }) => outcome !== "applied");
     if (failed !== undefined) throw new Error(`an operation of the measured batch is ${failed.outcome}`);
-    budgets.push({
-      number: 16,
-      text: `pushed ${text}, write units more than a single one`,
-      size,
-      limit: WRITE_UNITS,
-      measured: (usage.writeUnits - alone) / OPERATIONS,
-    });
+    const more = (usage.writeUnits - alone) / OPERATIONS;
+    budgets.push(line(16, `pushed ${text}, write units more than a single one`, WRITE_UNITS, more));
   }
   return budgets;
 }

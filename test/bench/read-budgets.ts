@@ -9,7 +9,9 @@ import { lookUpCaller } from "#shared/auth/directory.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readManifest, type SegmentEntry } from "#shared/company-index/manifest.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
+import type { Key } from "#shared/db/keys.ts";
 import { metered, type Usage } from "#shared/db/meter.ts";
+import type { Table } from "#shared/db/table.ts";
 import { gzipped } from "#shared/http/gzip.ts";
 import { criteriaOf } from "#shared/prospects/filter.ts";
 import { findProspects } from "#shared/prospects/find.ts";
@@ -17,10 +19,9 @@ import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { median } from "./clock.ts";
-import { counting } from "./counting.ts";
-import { type ListName, listNames, listQuery } from "./lists.ts";
+import { type ListName, listNames, listQuery, pinTexts } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
@@ -75,17 +76,10 @@ const mean = (usages: readonly Usage[]): number =>
   usages.reduce((sum, { readUnits }) => sum + readUnits, 0) / usages.length;
 
 export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins }: WarmUsage): Budget[] {
-  const size = sizeOf(company.count);
   const most = (field: "readUnits" | "rounds", usages: readonly Usage[]): number =>
     Math.max(...usages.map((usage) => usage[field]));
   const all = [...lists.values()];
-  const line = (number: number, text: string, limit: number, measured: number): Budget => ({
-    number,
-    text,
-    size,
-    limit,
-    measured,
-  });
+  const line = budgetsOf(sizeOf(company.count));
   return [
     line(1, "warm list, maximum of all filters, read units", 26, most("readUnits", all)),
     line(1, `warm list of neighbours, mean of ${NEIGHBOUR_PAGES} pages, read units`, 6, mean(neighbours)),
@@ -102,20 +96,24 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins
  * prospects).
  */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
-  const size = `${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`;
+  const line = budgetsOf(`${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`);
   const growth = (of: (usage: WarmUsage) => number | undefined): number =>
     (of(many) ?? Number.NaN) / (of(few) ?? Number.NaN);
-  const line = (text: string, of: (usage: WarmUsage) => number | undefined): Budget => ({
-    number: 2,
-    text: `units of ${text}, ratio`,
-    size,
-    limit: 1,
-    measured: growth(of),
-  });
+  const ofOneRep = growth(({ lists }) => lists.get("one rep")?.readUnits);
   return [
-    line("warm lists of neighbours", ({ neighbours }) => mean(neighbours)),
-    line("a warm list of one rep", ({ lists }) => lists.get("one rep")?.readUnits),
-    line("warm pins", ({ pins }) => pins.readUnits),
+    line(
+      2,
+      "units of warm lists of neighbours, ratio",
+      1,
+      growth(({ neighbours }) => mean(neighbours)),
+    ),
+    line(2, "units of a warm list of one rep, ratio", 1, ofOneRep),
+    line(
+      2,
+      "units of warm pins, ratio",
+      1,
+      growth(({ pins }) => pins.readUnits),
+    ),
   ];
 }
 
@@ -125,7 +123,7 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
  */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
-  const size = sizeOf(company.count);
+  const line = budgetsOf(sizeOf(company.count));
   const ask = async (name: ListName) =>
     (await metered(() => listProspects(stage.cold(), caller, listQuery(company, name)))).usage;
   const plain = await ask("one rep");
@@ -136,9 +134,9 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
-    { number: 3, text: "cold list, rounds", size, limit: 3, measured: Math.max(plain.rounds, search.rounds) },
-    { number: 4, text: `cold list, ${per}`, size, limit: most(1.7), measured: plain.readUnits / thousands },
-    { number: 4, text: `cold list with search, ${per}`, size, limit: most(8), measured: search.readUnits / thousands },
+    line(3, "cold list, rounds", 3, Math.max(plain.rounds, search.rounds)),
+    line(4, `cold list, ${per}`, most(1.7), plain.readUnits / thousands),
+    line(4, `cold list with search, ${per}`, most(8), search.readUnits / thousands),
   ];
 }
 
@@ -160,26 +158,28 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const middles = await read(cities.map(bboxOf));
   const outskirts = await read(cities.map(outskirtsOf));
   const most = (of: (read: BboxRead) => number): number => Math.max(...[...middles, ...outskirts].map(of));
-  const line = (text: string, limit: number | null, measured: number): Budget => ({
-    number: 5,
-    text: `map window of 0.2 degrees, ${text}`,
-    size: sizeOf(company.count),
-    limit,
-    measured,
-  });
+  const line = budgetsOf(sizeOf(company.count));
+  const name = "map window of 0.2 degrees";
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
     // Companies with less than a million prospects have no limit, because they have few segments, and one or two of them contain a whole
     // city.
     line(
-      "cold, maximum of 32, % of segments read",
+      5,
+      `${name}, cold, maximum of 32, % of segments read`,
       company.count >= 1_000_000 ? 10 : null,
       most(({ part }) => part),
     ),
-    line(`centers of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(middles)),
-    line(`outskirts of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(outskirts)),
+    line(5, `${name}, centers of ${cities.length} cities, rows compared / returned, maximum`, 1.4, dearest(middles)),
     line(
-      "cold, rows of the segments read / returned, median of 32",
+      5,
+      `${name}, outskirts of ${cities.length} cities, rows compared / returned, maximum`,
+      1.4,
+      dearest(outskirts),
+    ),
+    line(
+      5,
+      `${name}, cold, rows of the segments read / returned, median of 32`,
       null,
       median([...middles, ...outskirts].map(({ loaded }) => loaded)),
     ),
@@ -196,30 +196,35 @@ interface BboxRead {
 
 async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]): Promise<BboxRead> {
   const { company, caller, cold, clock } = stage;
-  const { table, segments } = counting(cold().table);
+  const { table } = cold();
+  const asked: Key[] = [];
+  const batchGet: Table["batchGet"] = (keys, how) => {
+    asked.push(...keys);
+    return table.batchGet(keys, how);
+  };
   const { page, pageSize, ...filter } = ListQuery.parse({ bbox });
-  const { matches } = await findProspects(contextOn(table, clock), company.id, (names) =>
+  const { matches } = await findProspects(contextOn({ ...table, batchGet }, clock), company.id, (names) =>
     criteriaOf(filter, caller, names),
   );
   const { total, looked } = matches;
-  const loaded = new Set(segments());
+  // A segment consists of several rows. Every read of a segment includes its row `main#0`.
+  const mains = asked.filter(({ sk }) => sk === "main#0");
+  const loaded = new Set(mains.map(({ pk }) => pk.slice(pk.lastIndexOf("#") + 1)));
   const rows = all.reduce((sum, segment) => sum + (loaded.has(segment.id) ? segment.rows : 0), 0);
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
 /** Measures budget 8, which limits the compressed bytes that a phone downloads for one pin. */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
-  const texts = Array.from(await mapPins(context, caller, {}), (piece) => Buffer.from(piece));
-  const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
+  const { texts, pins } = await pinTexts(context, caller);
   const zipped = await buffer(Readable.from(gzipped(texts)));
-  const measured = zipped.length / pins;
-  return [{ number: 8, text: "bytes of a pin, gzipped", size: sizeOf(company.count), limit: 16, measured }];
+  return [budgetsOf(sizeOf(company.count))(8, "bytes of a pin, gzipped", 16, zipped.length / pins)];
 }
 
 /** Measures budget 3 for one prospect's detail. It limits the rounds. A round is a set of concurrent requests to the table. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
-  return [{ number: 3, text: "get, rounds", size: sizeOf(company.count), limit: 1, measured: usage.rounds }];
+  return [budgetsOf(sizeOf(company.count))(3, "get, rounds", 1, usage.rounds)];
 }
 
 /**
@@ -233,16 +238,10 @@ export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget
     const context = stage.cold();
     return (await metered(() => work(context))).usage.rounds;
   };
-  const line = (text: string, limit: number, measured: number): Budget => ({
-    number: 3,
-    text: `${text}, rounds`,
-    size: sizeOf(company.count),
-    limit,
-    measured,
-  });
+  const line = budgetsOf(sizeOf(company.count));
   return [
-    line("the authorizer's look-up", 1, await rounds((context) => lookUpCaller(context, sub))),
-    line("cold pins", 2, await rounds((context) => mapPins(context, caller, {}))),
-    line("cold get", 1, await rounds((context) => readProspect(context, caller, id))),
+    line(3, "the authorizer's look-up, rounds", 1, await rounds((context) => lookUpCaller(context, sub))),
+    line(3, "cold pins, rounds", 2, await rounds((context) => mapPins(context, caller, {}))),
+    line(3, "cold get, rounds", 1, await rounds((context) => readProspect(context, caller, id))),
   ];
 }

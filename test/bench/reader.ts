@@ -1,35 +1,34 @@
-/** Runs as a separate process that reads lists and map pins as a warm function does. It prints the memory that the process needs. */
+/**
+ * Runs as a separate process that reads lists and map pins as a warm function does. It prints the memory that the process needs, the memory
+ * of a loaded search index, and the memory that the cache estimates for this index.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import * as z from "zod/mini";
+import { companyIndex } from "#shared/company-index/read/company-index.ts";
 import { contextOn } from "#shared/context.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
-import { openBenchTable } from "./table.ts";
+import { tableAt } from "../harness/faulty-dynamodb.ts";
+import type { ReaderMemory } from "./memory.ts";
 
 const Job = z.object({ endpoint: z.string(), companyId: z.int(), ownerId: z.int(), now: z.int() });
-
-export interface ReaderMemory {
-  /** Bytes of resident memory after the reads and a garbage collection. */
-  readonly restingBytes: number;
-  readonly peakBytes: number;
-  readonly sentBytes: number;
-}
-
 const { endpoint, companyId, ownerId, now } = Job.parse(JSON.parse(process.argv[2] ?? ""));
-const context = contextOn(openBenchTable(endpoint), { now: () => now });
 const caller = { companyId, userId: ownerId, role: "owner" as const, permissions: [] };
-let sentBytes = 0;
-for (const search of ["denver", "garcia landlord", "555-1", "denver"]) {
-  await listProspects(context, caller, ListQuery.parse({ search, pageSize: "1" }));
-  for (const text of await mapPins(context, caller, {})) sentBytes += text.length;
+const newReader = () => contextOn(tableAt(endpoint), { now: () => now });
+
+async function read(reader: ReturnType<typeof newReader>): Promise<void> {
+  for (const search of ["denver", "garcia landlord", "555-1", "denver"]) {
+    await listProspects(reader, caller, ListQuery.parse({ search, pageSize: "1" }));
+    for (const _ of await mapPins(reader, caller, {}));
+  }
 }
-for (let i = 0; i < 3; i++) globalThis.gc?.();
-const memory: ReaderMemory = {
-  restingBytes: process.memoryUsage.rss(),
-  peakBytes: peakKilobytes() * 1_024,
-  sentBytes,
-};
-process.stdout.write(JSON.stringify(memory));
+
+/** Returns the bytes of live memory: V8's heap and the typed arrays outside the heap. */
+function liveBytes(): number {
+  for (let i = 0; i < 4; i++) globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
 
 /**
  * Returns the maximum resident memory of this process. On Linux, `maxRSS` is no use: a new process begins as a copy of its parent, and
@@ -41,3 +40,22 @@ function peakKilobytes(): number {
   const [, peak] = existsSync(status) ? (/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(status, "utf8")) ?? []) : [];
   return peak === undefined ? process.resourceUsage().maxRSS : Number(peak);
 }
+
+const first = newReader();
+await read(first);
+const before = liveBytes();
+const [restingBytes, peakBytes] = [process.memoryUsage.rss(), peakKilobytes() * 1_024];
+// The first reader has also loaded code and data that do not belong to an index. The index of the second reader is measured therefore. It
+// builds its sort orders and word indexes only when it is read again.
+const second = newReader();
+for (let i = 0; i < 4; i++) await read(second);
+const indexBytes = liveBytes() - before;
+const memory: ReaderMemory = {
+  restingBytes,
+  peakBytes,
+  indexBytes,
+  estimatedBytes: companyIndex(second.table).cachedBytes,
+};
+// The use after the measurement keeps the first index in memory until then.
+if (companyIndex(first.table).cachedBytes === 0) throw new Error("the first index is no longer in memory");
+process.stdout.write(JSON.stringify(memory));

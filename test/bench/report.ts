@@ -66,28 +66,25 @@ function machine(postgres: Measured["postgres"]): string {
   return parts.join(", ");
 }
 
-function budgetTable(budgets: readonly Budget[]): string {
-  const rows = budgets
-    .toSorted((a, b) => a.number - b.number)
-    .map((budget) => [
-      budget.number === 0 ? "" : String(budget.number),
-      budget.text,
-      budget.size,
-      budget.limit === null ? "" : `<= ${inDigits(budget.limit)}`,
-      inDigits(budget.measured),
-      budget.limit === null ? "" : isHeld(budget) ? "held" : "**not held**",
-    ]);
-  return table(["#", "budget", "prospects", "limit", "measured", ""], rows);
+function figuresOf(budget: Budget): string[] {
+  const { limit, measured } = budget;
+  if (limit === null) return ["", inDigits(measured), ""];
+  return [`<= ${inDigits(limit)}`, inDigits(measured), isHeld(budget) ? "held" : "**not held**"];
 }
 
-export const plainBudgetTable = (budgets: readonly Budget[]): string =>
+const budgetTable = (budgets: readonly Budget[]): string =>
+  table(
+    ["#", "budget", "prospects", "limit", "measured", ""],
+    budgets
+      .toSorted((a, b) => a.number - b.number)
+      .map((one) => [one.number === 0 ? "" : String(one.number), one.text, one.size, ...figuresOf(one)]),
+  );
+
+/** Returns the table of budgets without a number that concern no company. */
+const plainBudgetTable = (budgets: readonly Budget[]): string =>
   table(
     ["budget", "limit", "measured", ""],
-    budgets.map((budget) => {
-      const { text, limit, measured } = budget;
-      const verdict = limit === null ? "" : isHeld(budget) ? "held" : "**not held**";
-      return [text, limit === null ? "" : `<= ${inDigits(limit)}`, inDigits(measured), verdict];
-    }),
+    budgets.map((budget) => [budget.text, ...figuresOf(budget)]),
   );
 
 const deliveryTable = (times: readonly DeliveryTimes[]): string =>

@@ -6,7 +6,7 @@ import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { medianOf } from "./clock.ts";
 import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
@@ -42,13 +42,14 @@ export async function searchBudgets({ context, caller, company }: Stage): Promis
   const rep = { ...caller, userId: repId, role: "sales" as const };
   const find = (search: string, as = caller) => findFiltered(context, as, ProspectFilter.parse({ search }));
   for (let i = 0; i < WARMING; i++) await find("denver");
+  const line = budgetsOf(sizeOf(company.count));
   const budgets: Budget[] = [];
   const measure = async (state: string): Promise<void> => {
     for (const [name, query] of Object.entries(queries)) {
       for (const [role, as] of [["admin", caller] as const, ["rep", rep] as const]) {
         const { cpuMs } = await medianOf(RUNS, () => find(query, as));
         const text = `search for ${name}${state}, ${role}, processor time, ms (aim 1000)`;
-        budgets.push({ number: 17, text, size: sizeOf(company.count), limit: null, measured: cpuMs });
+        budgets.push(line(17, text, null, cpuMs));
       }
     }
   };

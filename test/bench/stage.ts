@@ -3,7 +3,6 @@
  * rows that a bench reads, because it would take long to write all rows.
  */
 import type { Caller } from "#shared/auth/caller.ts";
-import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { type Clock, iso } from "#shared/clock.ts";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -17,15 +16,15 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { blockOf, IDS_PER_PARTITION } from "#shared/db/keys.ts";
 import { criteriaOf, type ProspectFilter } from "#shared/prospects/filter.ts";
-import { findProspects } from "#shared/prospects/find.ts";
+import { findFiltered, findProspects } from "#shared/prospects/find.ts";
 import { indexNote, indexRow } from "#shared/prospects/indexed.ts";
 import type { ListQuery } from "#shared/prospects/list/list.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
-import { newUserWrites } from "#shared/reference/user.ts";
+import type { StoredTag } from "#shared/reference/schema.ts";
 import { newValueWrites } from "#shared/reference/values.ts";
+import { addRep } from "../harness/warm-function.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 import type { BenchTable } from "./table.ts";
 
@@ -51,24 +50,20 @@ export interface Stage {
   fillFirst(count: number): Promise<void>;
 }
 
-/**
- * Creates a company with `count` prospects. `statusAt` returns the status of the prospect at position `at`, counted from 0 in the order of
- * creation. Without `statusAt`, statuses are random.
- */
-export async function setStage(
-  table: BenchTable,
-  count: number,
-  statusAt?: (at: number, statuses: readonly StoredStatus[]) => StoredStatus | undefined,
-): Promise<Stage> {
+/** Creates a company with `count` prospects. */
+export async function setStage(table: BenchTable, count: number): Promise<Stage> {
   const clock = { ms: Date.UTC(2026, 4, 2), now: () => clock.ms };
   const context = contextOn(table.open(), clock);
   const sub = `bench-${count}`;
-  const founded = await foundCompany(context, count, sub);
-  const company = { ...founded, statusAt: statusAt && ((at: number) => statusAt(at, founded.statuses)) };
+  const company = await foundCompany(context, count, sub);
   await fillIndex(context, company);
   const caller: Caller = { companyId: company.id, userId: company.ownerId, role: "owner", permissions: [] };
   const written = new Set<number>();
-  let filled = 0;
+  const write = async (ids: readonly number[]): Promise<void> => {
+    const missing = ids.filter((id) => !written.has(id));
+    await writeRows(context, company, missing);
+    for (const id of missing) written.add(id);
+  };
   return {
     company,
     caller,
@@ -76,14 +71,8 @@ export async function setStage(
     context,
     clock,
     cold: () => contextOn(table.open(), clock),
-    fill: (query) => fillPage(context, company, caller, query, written),
-    fillFirst: async (rows) => {
-      const next = Array.from({ length: Math.max(0, rows - filled) }, (_, i) => company.firstId + filled + i);
-      const ids = next.filter((id) => !written.has(id));
-      await writeRows(context, company, ids);
-      for (const id of ids) written.add(id);
-      filled = Math.max(filled, rows);
-    },
+    fill: async (query) => write(await idsOfPage(context, caller, query)),
+    fillFirst: (rows) => write(Array.from({ length: rows }, (_, i) => company.firstId + i)),
   };
 }
 
@@ -94,21 +83,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   });
   const dated = { createdAt: iso(context.clock.now()), updatedAt: iso(context.clock.now()), version: 1 };
   for (let rep = 1; rep <= REPS; rep++) {
-    const email = `rep${rep}@${at}.test`;
-    const user: StoredUser = {
-      type: "user",
-      id: await context.ids.next(),
-      companyId: company.id,
-      sub: email,
-      email,
-      firstName: "Rep",
-      lastName: `Number ${rep}`,
-      role: "sales",
-      permissions: [],
-      isActive: true,
-      ...dated,
-    };
-    await context.table.transact(newUserWrites(user));
+    await addRep(context, company.id, { email: `rep${rep}@${at}.test`, firstName: "Rep", lastName: `Number ${rep}` });
   }
   for (const value of TAGS) {
     const tag: StoredTag = { type: "tag", id: await context.ids.next(), value, color: "#2563EB", ...dated };
@@ -155,24 +130,22 @@ export async function searchInMemory(
   return { criteria, find };
 }
 
-async function fillPage(
+/** Returns the ids of the prospects of a page, and of those between them in the same partition. */
+async function idsOfPage(
   context: ApiContext,
-  company: BenchCompany,
   caller: Caller,
   { page, pageSize, ...filter }: ListQuery,
-  written: Set<number>,
-): Promise<void> {
-  const { matches } = await findProspects(context, company.id, (names) => criteriaOf(filter, caller, names));
+): Promise<number[]> {
+  const { matches } = await findFiltered(context, caller, filter);
   const places = pageOf(matches, (page - 1) * pageSize, pageSize);
   const ids: number[] = [];
   for (const block of Map.groupBy(
     places.map(({ id }) => id),
     blockOf,
   ).values()) {
-    for (let id = Math.min(...block); id <= Math.max(...block); id++) if (!written.has(id)) ids.push(id);
+    for (let id = Math.min(...block); id <= Math.max(...block); id++) ids.push(id);
   }
-  await writeRows(context, company, ids);
-  for (const id of ids) written.add(id);
+  return ids;
 }
 
 async function writeRows(context: ApiContext, company: BenchCompany, ids: readonly number[]): Promise<void> {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { BUNDLE_BUDGET_BYTES, budgetGroup, bundle } from "../../infra/build/bundle.ts";
 import { functionFiles } from "../../infra/synth.ts";
-import type { Budget } from "./budget.ts";
+import { type Budget, budgetsOf } from "./budget.ts";
 import { interleaved } from "./clock.ts";
 
 /** Functions whose start times are measured. These functions run during a user's daily work. */
@@ -47,13 +47,12 @@ export async function startBudgets(): Promise<Budget[]> {
     });
     const emptyMs = times.get("empty")?.wallMs ?? Number.NaN;
     const ratio = (file: string): number => (times.get(file)?.wallMs ?? Number.NaN) / emptyMs;
-    const line = (text: string, limit: number, measured: number): Budget => {
-      return { number: 11, text, size: "", limit, measured };
-    };
+    const line = budgetsOf("");
     return [
       ...groups.map((group) => {
         const sizes = [...bundles].filter(([, made]) => budgetGroup(made) === group).map(([, { bytes }]) => bytes);
         return line(
+          11,
           `largest bundle with ${groupNames[group]}, KB`,
           BUNDLE_BUDGET_BYTES[group] / 1_024,
           largest(sizes) / 1_024,
@@ -62,7 +61,7 @@ export async function startBudgets(): Promise<Budget[]> {
       ...files.map((file) => {
         const made = bundles.get(file);
         const limit = made === undefined ? Number.NaN : START_BUDGET[budgetGroup(made)];
-        return line(`start of ${file} / start of an empty handler`, limit, ratio(file));
+        return line(11, `start of ${file} / start of an empty handler`, limit, ratio(file));
       }),
     ];
   } finally {

@@ -1,10 +1,10 @@
 /** A separate table for the benches, on the DynamoDB server of the local service. */
-
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import * as keys from "#shared/db/keys.ts";
-import { openTable, type Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 import { startDynamoDb } from "../../infra/local/engines/dynamodb.ts";
-import { createTable, patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { createTable, LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {
   readonly endpoint: string;
@@ -19,12 +19,13 @@ const BLOCKS_IN_USE = 8_000;
 export async function startBenchTable(): Promise<BenchTable> {
   const server = await startDynamoDb(undefined);
   await createTable(server.endpoint);
-  const table = openBenchTable(server.endpoint);
+  const table = tableAt(server.endpoint);
   await table.write({ update: keys.idCounter(), change: { add: { nextBlock: BLOCKS_IN_USE } } });
-  return { endpoint: server.endpoint, open: () => openBenchTable(server.endpoint), stop: server.stop };
+  return { endpoint: server.endpoint, open: () => tableAt(server.endpoint), stop: server.stop };
 }
 
-export function openBenchTable(endpoint: string): Table {
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  return openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient }));
-}
+/** Returns a client of the SDK without the settings of the service, for calls that are compared with the service. */
+export const plainSdk = (endpoint: string): DynamoDBDocumentClient =>
+  DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint, ...LOCAL }), {
+    marshallOptions: { removeUndefinedValues: true },
+  });

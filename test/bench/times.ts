@@ -2,15 +2,15 @@
  * Measures the times of lists and map pins. "Cold" is a newly started function without caches, and "warm" is one that has the company's
  * search index in memory. Times depend on the machine, so compare only ratios of times from the same run.
  */
-import { Readable, Writable } from "node:stream";
+import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/search/page.ts";
 import { gzipped } from "#shared/http/gzip.ts";
 import { type ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { mapPins } from "#shared/prospects/list/pins.ts";
-import { type Budget, sizeOf } from "./budget.ts";
-import { interleaved, medianOf, type Taken } from "./clock.ts";
-import { listNames, listQuery } from "./lists.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
+import { interleaved, medianOf, nowhere, type Taken } from "./clock.ts";
+import { listNames, listQuery, pinTexts } from "./lists.ts";
 import { type Stage, searchInMemory } from "./stage.ts";
 
 export interface ListTimes {
@@ -61,8 +61,7 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
  */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
   const pinsOf = () => mapPins(context, caller, {});
-  const texts = Array.from(await pinsOf(), (piece) => Buffer.from(piece));
-  const pins = texts.reduce((sum, text) => sum + Buffer.from(text).toString().split('"id"').length - 1, 0);
+  const { texts, pins } = await pinTexts(context, caller);
   const runs = await interleaved(WARM_RUNS, {
     "text and gzip": async () => pipeline(Readable.from(gzipped(await pinsOf())), nowhere()),
     text: async () => {
@@ -70,13 +69,8 @@ export async function pinTimes({ context, caller, company }: Stage): Promise<Bud
     },
     gzip: () => pipeline(Readable.from(gzipped(texts)), nowhere()),
   });
-  return [...runs].map(([name, { cpuMs }]) => ({
-    number: 8,
-    text: `processor time of a warm pin, ${name}, microseconds (aim 1)`,
-    size: sizeOf(company.count),
-    limit: null,
-    measured: (1_000 * cpuMs) / pins,
-  }));
+  const line = budgetsOf(sizeOf(company.count));
+  return [...runs].map(([name, { cpuMs }]) =>
+    line(8, `processor time of a warm pin, ${name}, microseconds (aim 1)`, null, (1_000 * cpuMs) / pins),
+  );
 }
-
-const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });

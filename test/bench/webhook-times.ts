@@ -3,20 +3,20 @@
  * measures plain HTTP posts to the same receiver, which are sent one after the other.
  */
 import { once } from "node:events";
-import { Agent, createServer, request } from "node:http";
+import { Agent, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openKms } from "#shared/aws/kms.ts";
 import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { openTable } from "#shared/db/table.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import { openSecrets } from "#shared/secrets/key-service.ts";
 import { provideSecrets } from "#shared/secrets/secrets.ts";
-import { patient } from "../harness/faulty-dynamodb.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
+import { LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 import { createWebhook } from "../harness/verbs.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
 import { startService } from "./started-service.ts";
@@ -90,24 +90,14 @@ async function startReceiver(): Promise<Receiver> {
     return known;
   };
   let sample = "";
-  const server = createServer((incoming, response) => {
-    let body = "";
-    incoming.setEncoding("utf8").on("data", (text: string) => {
-      body += text;
-    });
-    incoming.on("end", () => {
-      const now = performance.now();
-      if (sample === "") sample = body;
-      at(Number(incoming.headers["x-bare"] ?? Received.parse(JSON.parse(body)).data.prospect.id)).resolve(now);
-      response.writeHead(204).end();
-    });
+  const { endpoint, stop } = await serveOnLoopback(async (incoming, response) => {
+    const body = await text(incoming);
+    const now = performance.now();
+    if (sample === "") sample = body;
+    at(Number(incoming.headers["x-bare"] ?? Received.parse(JSON.parse(body)).data.prospect.id)).resolve(now);
+    response.writeHead(204).end();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (typeof address !== "object" || address === null) throw new Error("the receiver has no address");
-  const url = `http://127.0.0.1:${address.port}/`;
-  return { url, sample: () => sample, arrival: (id) => at(id).promise, close: () => server.close() };
+  return { url: `${endpoint}/`, sample: () => sample, arrival: (id) => at(id).promise, close: stop };
 }
 
 const Outputs = z.object({
@@ -123,12 +113,8 @@ type Act = (ids: readonly number[]) => Promise<readonly number[]>;
 async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
   const outputs = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
   const { TableName, DynamoDbEndpoint, SecretsKeyArn, KmsEndpoint: endpoint } = outputs;
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = dynamoClient({ endpoint: DynamoDbEndpoint, region: "us-east-1", credentials, ...patient });
-  provideSecrets((table) =>
-    openSecrets(table, () => openKms(SecretsKeyArn, { endpoint, region: "us-east-1", credentials })),
-  );
-  const context = contextOn(openTable(TableName, client));
+  provideSecrets((table) => openSecrets(table, () => openKms(SecretsKeyArn, { endpoint, ...LOCAL })));
+  const context = contextOn(tableAt(DynamoDbEndpoint, TableName));
   const owner = { email: "owner@bench.test", firstName: "O", lastName: "B", sub: "bench" };
   const { company } = await createCompany(context, { name: "Bench", owner });
   const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };

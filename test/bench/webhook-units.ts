@@ -8,7 +8,7 @@ import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery-pipeline.ts";
-import type { Budget } from "./budget.ts";
+import { type Budget, budgetsOf } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
 /** Number of measured events. The result is the mean of their costs, because the events' bodies differ in length. */
@@ -39,13 +39,7 @@ export async function deliveryUnits(db: FaultyDynamoDb): Promise<Budget[]> {
   }
   if (scene.posts.length !== EVENTS) throw new Error(`${scene.posts.length} of ${EVENTS} events were sent`);
   const bytes = scene.posts.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
-  const line = (text: string, limit: number | null, sum: number): Budget => ({
-    number: 0,
-    text,
-    size: "",
-    limit,
-    measured: sum / EVENTS,
-  });
+  const line = (text: string, limit: number | null, sum: number) => budgetsOf("")(0, text, limit, sum / EVENTS);
   return [
     line("delivered event, write units", 8, sums.publish + sums.send),
     line("of them for the delivery and its entry in the due index", null, sums.publish),

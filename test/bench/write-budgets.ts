@@ -12,17 +12,16 @@ import type { NewProspect } from "#shared/prospects/input.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { forgetRows } from "../harness/forget-rows.ts";
 import { createProspect, deleteProspect, findOrMake, updateProspect } from "../harness/verbs.ts";
-import { type Budget, sizeOf } from "./budget.ts";
+import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
-import { type BenchCompany, makeProspect } from "./prospects.ts";
+import { type BenchCompany, makeProspect, newProspectAt } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
 /** Returns the prospect that a rep typically creates in front of a house: with a status and a location, but without an address. */
-function atTheDoor(company: BenchCompany, at: number): NewProspect {
-  const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
-  const [status] = company.statuses;
-  return { name, phoneNumber, emailAddress, lat, lng, currentStatusId: status?.id };
-}
+const atTheDoor = (company: BenchCompany, at: number): NewProspect => ({
+  ...newProspectAt(company, at),
+  currentStatusId: company.statuses[0]?.id,
+});
 
 const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
 
@@ -34,7 +33,6 @@ const UNFLUSHED = 56;
  * make reads more expensive.
  */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
-  const size = sizeOf(company.count);
   const list = async () => {
     forgetRows(context.table, caller.companyId);
     return (await metered(() => listProspects(context, caller, listQuery(company, "one rep")))).usage.readUnits;
@@ -56,13 +54,7 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
   const currentStatusId = company.statuses[1]?.id;
   const patch = await metered(() => updateProspect(context, caller, id, { currentStatusId }));
   const removal = await metered(() => deleteProspect(context, caller, id));
-  const line = (number: number, text: string, limit: number, measured: number): Budget => ({
-    number,
-    text,
-    size,
-    limit,
-    measured,
-  });
+  const line = budgetsOf(sizeOf(company.count));
   return [
     line(1, `read units of ${UNFLUSHED} unflushed rows`, UNFLUSHED / 14, after - before),
     line(3, "create, rounds", 1, create.usage.rounds),
@@ -84,27 +76,20 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
  * prospect. The clock advances between the flushes, so that the units include the deletion of replaced index parts.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
-  const { writeUnits } = await flushedUnits(stage, creates);
-  // A merge of the largest part of the index happens only after a large number of creates. The limit is then higher.
-  const limit = creates > 10_000 ? 1.6 : 1.4;
-  const text = `create, write units in the background, mean of ${creates}`;
-  return [{ number: 6, text, size: sizeOf(stage.company.count), limit, measured: writeUnits / creates }];
-}
-
-/** Returns the read and write units with which flushes and merges process this number of creates. */
-export async function flushedUnits(stage: Stage, creates: number): Promise<Pick<Usage, "readUnits" | "writeUnits">> {
+  const { ids } = stage.context;
   const { id } = stage.company;
   // The import that filled the index has left replaced parts, which the next flushes delete. These two flushes delete them before the
   // measurement.
-  for (let i = 0; i < 2; i++) await flushCreates(stage, await stage.context.ids.takeProspects(id, FLUSH_ENTRIES));
-  const ids = await stage.context.ids.takeProspects(id, creates);
-  const sum = { readUnits: 0, writeUnits: 0 };
+  for (let i = 0; i < 2; i++) await flushCreates(stage, await ids.takeProspects(id, FLUSH_ENTRIES));
+  const created = await ids.takeProspects(id, creates);
+  let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
-    const { readUnits, writeUnits } = await flushCreates(stage, ids.slice(done, done + FLUSH_ENTRIES));
-    sum.readUnits += readUnits;
-    sum.writeUnits += writeUnits;
+    writeUnits += (await flushCreates(stage, created.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  return sum;
+  // A merge of the largest part of the index happens only after a large number of creates. The limit is then higher.
+  const limit = creates > 10_000 ? 1.6 : 1.4;
+  const text = `create, write units in the background, mean of ${creates}`;
+  return [budgetsOf(sizeOf(stage.company.count))(6, text, limit, writeUnits / creates)];
 }
 
 async function flushCreates({ company, context, clock }: Stage, ids: readonly number[]): Promise<Usage> {

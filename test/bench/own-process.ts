@@ -1,0 +1,21 @@
+/** Runs a script in a process of its own, so that the memory and the times of the bench are not part of its measurements. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+export interface ProcessOptions {
+  /** Options of Node.js, for example limits of the heap. */
+  readonly flags?: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** Passes the job as JSON to the script, a file of this folder. Returns what the script prints as JSON in its last line. */
+export async function inOwnProcess(
+  script: string,
+  job: object,
+  { flags = [], env }: ProcessOptions = {},
+): Promise<unknown> {
+  const args = [...flags, join(import.meta.dirname, script), JSON.stringify(job)];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { maxBuffer: 2 ** 28, ...(env && { env }) });
+  return JSON.parse(stdout.slice(stdout.trimEnd().lastIndexOf("\n") + 1));
+}
