@@ -6,7 +6,7 @@
 import { optionsOrExit } from "../../infra/cli/command/options.ts";
 import { authorizerBudgets } from "./authorizer.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
-import { bulkSpeed } from "./bulk-speed.ts";
+import { bulkSpeed } from "./bulk-budgets.ts";
 import { csvBudgets, csvRatios } from "./csv-budgets.ts";
 import { listBesideBareReads, listRate } from "./list-cost.ts";
 import { mapTimes } from "./map-budgets.ts";

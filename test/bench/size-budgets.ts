@@ -4,7 +4,7 @@
  */
 import { attachedBudgets, NOTES } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
-import { bulkBudgets } from "./bulk-budgets.ts";
+import { bulkUnits } from "./bulk-budgets.ts";
 import { mapUnits } from "./map-budgets.ts";
 import { pullBudgets } from "./pull-budgets.ts";
 import { pushBudgets } from "./push-budgets.ts";
@@ -63,6 +63,6 @@ export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES)
  */
 export async function countWrites(stage: Stage, creates: number): Promise<Budget[]> {
   const few = stage.company.count <= PUSHED_PROSPECTS;
-  const many = few ? [...(await bulkBudgets(stage)), ...(await pushBudgets(stage)), ...(await pullBudgets(stage))] : [];
+  const many = few ? [...(await bulkUnits(stage)), ...(await pushBudgets(stage)), ...(await pullBudgets(stage))] : [];
   return [...(await writeBudgets(stage)), ...(await backgroundBudgets(stage, creates)), ...many];
 }
