@@ -1,9 +1,10 @@
 /**
  * Runs as a separate process that loads one bundled function and calls it. It prints the processor time of the start and of a warm call.
  */
-import { Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import * as z from "zod/mini";
 import { lambdaContext } from "../../harness/proxy-event.ts";
+import { nowhere, taken } from "../clock.ts";
 
 const Job = z.object({ bundle: z.string(), events: z.array(z.unknown()), warmUp: z.int(), calls: z.int() });
 
@@ -15,11 +16,6 @@ export interface HandlerTimes {
 
 type Handler = (event: unknown, ...rest: unknown[]) => Promise<unknown>;
 
-const cpuMs = (): number => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
-};
-
 /**
  * Replaces the global object of Lambda's runtime. Its stream discards the answer. In production, Lambda's runtime sends the answer, so the
  * time of sending does not belong to the function.
@@ -28,7 +24,7 @@ const awslambda = {
   streamifyResponse:
     (handler: (event: unknown, stream: Writable, context: unknown) => Promise<unknown>): Handler =>
     async (event, context) => {
-      const stream = new Writable({ write: (_chunk, _encoding, done) => done() });
+      const stream = nowhere();
       const ended = new Promise((resolve) => stream.once("finish", resolve));
       await handler(event, stream, context);
       await ended;
@@ -53,20 +49,16 @@ const assertSuccess = (answer: unknown): void => {
 
 async function run({ bundle, events, warmUp, calls }: z.infer<typeof Job>): Promise<HandlerTimes> {
   Object.assign(globalThis, { awslambda });
-  const before = cpuMs();
-  const { handler }: { handler: Handler } = await import(bundle);
+  const context = { ...lambdaContext, getRemainingTimeInMillis: () => 600_000 };
   let next = 0;
-  const call = async (): Promise<void> =>
-    assertSuccess(
-      await handler(events[next++ % events.length], { ...lambdaContext, getRemainingTimeInMillis: () => 600_000 }),
-    );
-  await call();
-  const first = cpuMs();
-  for (let i = 0; i < warmUp; i++) await call();
-  const warm = cpuMs();
-  for (let i = 0; i < calls; i++) await call();
-  const warmCpuMs = (cpuMs() - warm) / calls;
-  return { startCpuMs: first - before - warmCpuMs, warmCpuMs };
+  const call = async (times: number): Promise<void> => {
+    const { handler }: { handler: Handler } = await import(bundle);
+    for (let i = 0; i < times; i++) assertSuccess(await handler(events[next++ % events.length], context));
+  };
+  const first = await taken(() => call(1));
+  await call(warmUp);
+  const warmCpuMs = (await taken(() => call(calls))).cpuMs / calls;
+  return { startCpuMs: first.cpuMs - warmCpuMs, warmCpuMs };
 }
 
 const times = await run(Job.parse(JSON.parse(process.argv[2] ?? "")));

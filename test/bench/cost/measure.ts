@@ -1,10 +1,8 @@
 /** Measures the cost of each operation through the whole local service. `npm run cost -- --measure` runs it. */
-import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
@@ -12,10 +10,11 @@ import { bundle } from "../../../infra/build/bundle.ts";
 import { lastNames } from "../../../infra/local/demo/people.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { proxyEvent } from "../../harness/proxy-event.ts";
+import { inOwnProcess } from "../own-process.ts";
 import { accessLogLine } from "./access-log.ts";
 import type { HandlerTimes } from "./handler-process.ts";
 import { indexCosts } from "./index-costs.ts";
-import { functionOf, type Measured, type Operation, operations, type Usage } from "./measured.ts";
+import { functionOf, Measured, type Operation, operations, type Usage } from "./measured.ts";
 import { monthlyResources } from "./monthly-resources.ts";
 import { type Send, type Sent, sendTo, type TableUsage } from "./sending.ts";
 
@@ -53,38 +52,31 @@ export async function measure(): Promise<Measured> {
     const company = await openCompany(service);
     progress("requests");
     const used = await usages(company, service.url);
-    const view = await company.send(company.requests.pins[0]);
-    const unchanged = await company.send({ ...company.requests.pins[0], etag: view.etag });
+    const pins = at(company.requests.pins, 0);
+    const view = await company.send(pins);
+    const unchanged = await company.send({ ...pins, etag: view.etag });
     progress("processor time");
     await bundle([...new Set(Object.values(functionOf))], bundles);
     const times = await handlerTimes(bundles, service, company);
-    return {
+    return Measured.parse({
       date: new Date().toISOString().slice(0, 10),
-      operations: byOperation((name) => ({ ...used[name], cpuMs: times[name].warmCpuMs })),
-      starts: Object.fromEntries(operations.map((name) => [functionOf[name], times[name].startCpuMs])),
+      operations: Object.fromEntries(
+        operations.map((name) => [name, { ...used.get(name), cpuMs: times.get(name)?.warmCpuMs }]),
+      ),
+      starts: Object.fromEntries(operations.map((name) => [functionOf[name], times.get(name)?.startCpuMs])),
       loads: index.loads,
       notModifiedBytes: unchanged.bytes,
       resources: await monthlyResources(),
       pinsInView: z.array(z.unknown()).parse(JSON.parse(view.text)).length,
       storedBytes: index.storedBytes,
-    };
+    });
   } finally {
     rmSync(bundles, { recursive: true, force: true });
     await service.stop();
   }
 }
 
-const byOperation = <T>(of: (name: Operation) => T): Record<Operation, T> => ({
-  pins: of("pins"),
-  patch: of("patch"),
-  detail: of("detail"),
-  list: of("list"),
-  search: of("search"),
-  create: of("create"),
-  authorize: of("authorize"),
-});
-
-type Requests = Readonly<Record<Operation, readonly [Sent, ...Sent[]]>>;
+type Requests = Readonly<Record<Operation, readonly Sent[]>>;
 
 interface Company {
   readonly send: Send;
@@ -137,10 +129,7 @@ function requestsOn(items: z.infer<typeof Page>["items"], statuses: z.infer<type
   };
 }
 
-const some = (count: number, of: (i: number) => Sent): [Sent, ...Sent[]] => [
-  of(0),
-  ...Array.from({ length: count - 1 }, (_, i) => of(i + 1)),
-];
+const some = (count: number, of: (i: number) => Sent): Sent[] => Array.from({ length: count }, (_, i) => of(i));
 
 /**
  * Lists of 500 prospects. After them, a function has none of the measured prospects in memory, because it has evicted them.
@@ -155,10 +144,10 @@ const SIGN_IN: TableUsage = { readUnits: 1, writeUnits: 0, rounds: 1 };
 
 type Wire = Omit<Usage, "cpuMs">;
 
-async function usages({ send, requests }: Company, url: string): Promise<Record<Operation, Wire>> {
+async function usages({ send, requests }: Company, url: string): Promise<ReadonlyMap<Operation, Wire>> {
   const used = new Map<Operation, Wire>();
   for (const operation of ORDER) {
-    const warmUps = requests[operation][0].method === "GET" ? WARM_UP : 0;
+    const warmUps = at(requests[operation], 0).method === "GET" ? WARM_UP : 0;
     for (const sent of requests[operation].slice(0, warmUps)) await send(sent);
     const all: Wire[] = [];
     for (const sent of requests[operation].slice(warmUps, warmUps + (operation === "patch" ? PATCHES : READS))) {
@@ -171,7 +160,7 @@ async function usages({ send, requests }: Company, url: string): Promise<Record<
     }
     used.set(operation, meanOf(all));
   }
-  return byOperation((name) => measuredOf(used, name));
+  return used;
 }
 
 function meanOf(all: readonly Wire[]): Wire {
@@ -183,12 +172,6 @@ function meanOf(all: readonly Wire[]): Wire {
     sentBytes: mean("sentBytes"),
     accessLogBytes: mean("accessLogBytes"),
   };
-}
-
-function measuredOf<T>(all: ReadonlyMap<Operation, T>, name: Operation): T {
-  const found = all.get(name);
-  if (found === undefined) throw new Error(`${name} was not measured`);
-  return found;
 }
 
 const resourceOf = (path: string): string => path.replace(/\?.*/, "").replace(/\d+$/, "{id}");
@@ -209,21 +192,19 @@ async function handlerTimes(bundles: string, { outputs }: LocalService, company:
     ...{ ISSUER: outputs.Issuer, AUDIENCE: outputs.Audience, LOG_LEVEL: "error", THROTTLE_KEY_PREFIX: "cost" },
     AWS_LAMBDA_FUNCTION_MEMORY_SIZE: "2048",
   };
-  const script = join(import.meta.dirname, "handler-process.ts");
   const times = new Map<Operation, HandlerTimes>();
   for (const name of operations) {
     const file = pathToFileURL(join(bundles, functionOf[name], "index.mjs")).href;
     const events = eventsOf(name, company);
-    const job = JSON.stringify({ bundle: file, events, warmUp: HANDLER_WARM_UP, calls: HANDLER_CALLS });
+    const job = { bundle: file, events, warmUp: HANDLER_WARM_UP, calls: HANDLER_CALLS };
     const runs: HandlerTimes[] = [];
     for (let run = 0; run < PROCESSES; run++) {
-      const { stdout } = await promisify(execFile)(process.execPath, [script, job], { env, maxBuffer: 2 ** 28 });
-      runs.push(Times.parse(JSON.parse(stdout.slice(stdout.trimEnd().lastIndexOf("\n")))));
+      runs.push(Times.parse(await inOwnProcess("cost/handler-process.ts", job, { env })));
     }
     const least = (of: keyof HandlerTimes): number => Math.min(...runs.map((run) => run[of]));
     times.set(name, { startCpuMs: least("startCpuMs"), warmCpuMs: least("warmCpuMs") });
   }
-  return byOperation((name) => measuredOf(times, name));
+  return times;
 }
 
 function eventsOf(name: Operation, { token, callerContext, requests }: Company): readonly object[] {
