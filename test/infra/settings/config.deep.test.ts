@@ -19,51 +19,38 @@ describe("a value that a setting does not accept", () => {
     expect(read({ [key]: null })).toThrow(`context key ${key}: must be `);
   });
 
+  const url = "a URL that begins with http:// or https://";
+  const origin = "an origin such as https://app.example.com";
   it.each([
-    [{ defaultEndpoint: "maybe" }, 'context key defaultEndpoint: must be true or false, and not "maybe"'],
-    [
-      { accountConcurrency: "abc" },
-      'context key accountConcurrency: must be a whole number from 10 to 1000000, and not "abc"',
-    ],
-    [
-      { accountConcurrency: "5" },
-      'context key accountConcurrency: must be a whole number from 10 to 1000000, and not "5"',
-    ],
-    [{ importFileDays: "14" }, 'context key importFileDays: must be a whole number from 15 to 3650, and not "14"'],
-    [{ recoveryDays: 1.5 }, "context key recoveryDays: must be a whole number from 1 to 35, and not 1.5"],
-    [{ timeScale: "fast" }, 'context key timeScale: must be a number above 0, and not "fast"'],
-    [{ timeScale: "Infinity" }, 'context key timeScale: must be a number above 0, and not "Infinity"'],
-    [{ preset: "Small" }, 'context key preset: must be small or production, and not "Small"'],
-    [{ rollout: "slow" }, 'context key rollout: must be canary or at-once, and not "slow"'],
-    [{ webhookUrlPolicy: "open" }, 'context key webhookUrlPolicy: must be public or local, and not "open"'],
-    [
-      { issuer: "id.example.com" },
-      'context key issuer: must be a URL that begins with http:// or https://, and not "id.example.com"',
-    ],
-    [
-      { jwksUri: " https://id.example.com/keys" },
-      'context key jwksUri: must be a URL that begins with http:// or https://, and not " https://id.example.com/keys"',
-    ],
-    [
-      { basemapStyleUrl: "javascript:alert(1)" },
-      'context key basemapStyleUrl: must be a URL that begins with http:// or https://, or none, and not "javascript:alert(1)"',
-    ],
-    [
-      { consoleDomain: "app example" },
-      'context key consoleDomain: must be a domain name in lower case, and not "app example"',
-    ],
-    [
-      { allowedOrigins: "https://a.example.com, app" },
-      'context key allowedOrigins: must be an origin such as https://app.example.com, or *, and not "app"',
-    ],
-    [
-      { basemapOrigins: "*", basemapStyleUrl: "https://tiles.example.com/style.json" },
-      'context key basemapOrigins: must be an origin such as https://app.example.com, and not "*"',
-    ],
-    [{ backupDailyDays: "3" }, 'context key backupDailyDays: must be 0 or at least 7, and not "3"'],
-    [{ backupMonthlyDays: "90" }, 'context key backupMonthlyDays: must be 0 or at least 120, and not "90"'],
-  ])("%j is named in the whole message", (context, message) => {
-    expect(read(context)).toThrow(new Error(message));
+    ["defaultEndpoint", "true or false", "maybe"],
+    ["accountConcurrency", "a whole number from 10 to 1000000", "abc"],
+    ["accountConcurrency", "a whole number from 10 to 1000000", "5"],
+    ["importFileDays", "a whole number from 15 to 3650", "14"],
+    ["recoveryDays", "a whole number from 1 to 35", 1.5],
+    ["recoveryDays", "a whole number from 1 to 35", "36"],
+    ["timeScale", "a number above 0", "fast"],
+    ["timeScale", "a number above 0", "Infinity"],
+    ["timeScale", "a number above 0", "0"],
+    ["preset", "small or production", "Small"],
+    ["rollout", "canary or at-once", "slow"],
+    ["webhookUrlPolicy", "public or local", "open"],
+    ["issuer", url, "id.example.com"],
+    ["jwksUri", url, " https://id.example.com/keys"],
+    ["basemapStyleUrl", `${url}, or none`, "javascript:alert(1)"],
+    ["consoleDomain", "a domain name in lower case", "app example"],
+    ["allowedOrigins", `${origin}, or *`, "https://app.example.com/"],
+    ["basemapOrigins", origin, "*"],
+    ["backupDailyDays", "0 or at least 7", "3"],
+    ["backupMonthlyDays", "0 or at least 120", "90"],
+  ])("of %s is refused with what is accepted: %s", (key, accepted, value) => {
+    const message = `context key ${key}: must be ${accepted}, and not ${JSON.stringify(value)}`;
+    expect(read({ [key]: value })).toThrow(new Error(message));
+  });
+
+  it("is named alone if it is one of several in a list", () => {
+    expect(read({ allowedOrigins: "https://a.example.com, app" })).toThrow(
+      new Error(`context key allowedOrigins: must be ${origin}, or *, and not "app"`),
+    );
   });
 
   it("is named for logDays together with the days that CloudWatch accepts", () => {
@@ -94,10 +81,12 @@ describe("settings that do not fit together or have no valid form", () => {
     userPool: "eu-west-1_AbCdEfGhI",
     userPoolClient: "1a2b3c4d5e",
   } as const;
-  const adopted = { userPool: names.userPool, userPoolClient: names.userPoolClient };
+  const { userPool, userPoolClient } = names;
   const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
   const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd";
   const domain = { domain: "api.example.com", certificate, basePath: "canvassing" };
+  const issued = { issuer: "https://id.example.com", audience: "web" };
+  const mail = { mailFrom: "a@example.com", sesIdentity };
 
   it.each([
     [{ issuer: "not a url", audience: "web" }, "issuer"],
@@ -109,58 +98,30 @@ describe("settings that do not fit together or have no valid form", () => {
     [{ mailFrom: "a@example.com" }, "sesIdentity: needed with mailFrom"],
     [{ sesIdentity }, "mailFrom: needed with sesIdentity"],
     [{ mailFrom: "a@notexample.com", sesIdentity }, "mailFrom: a@notexample.com is neither"],
-    [
-      { mailFrom: "a@example.com", sesIdentity, issuer: "https://id.example.com", audience: "web" },
-      "mailFrom: an issuer",
-    ],
-    [{ timeScale: "0" }, "timeScale"],
+    [{ ...mail, ...issued }, "mailFrom: an issuer"],
     [{ deliverySenders: "1" }, "deliverySenders"],
     [{ deliverySenders: "3" }, "deliverySenders: 3 senders and 6 jobs leave fewer than 2 of the account's 10"],
     [{ alarmEmail: "nobody" }, "alarmEmail: must be an e-mail address"],
-    [{ allowedOrigins: "https://app.example.com/" }, "allowedOrigins"],
-    [{ recoveryDays: "36" }, "recoveryDays"],
     [{ table: "a b" }, "table: must be the name of a table"],
     [{ table: names.table, bucket: names.bucket }, "secretsKey: needed with table; a new key cannot decrypt"],
     [{ bucket: "Upper" }, "bucket: must be the name of a bucket"],
     [{ secretsKey: "alias/mine" }, "secretsKey: must be the ARN of a key"],
     [{ userPool: "AbCdEfGhI", userPoolClient: "1a" }, "userPool: must be the id"],
-    [{ userPool: names.userPool }, "userPoolClient: needed with userPool"],
-    [{ userPoolClient: names.userPoolClient }, "userPool: needed with userPoolClient"],
-    [
-      { userPool: names.userPool, userPoolClient: "1a", issuer: "https://id.example.com", audience: "web" },
-      "userPool: conflicts with issuer",
-    ],
-    [
-      {
-        userPool: names.userPool,
-        userPoolClient: "1a",
-        mailFrom: "a@example.com",
-        sesIdentity: "arn:aws:ses:eu-west-1:123456789012:identity/example.com",
-      },
-      "mailFrom: an adopted user pool keeps its sender",
-    ],
+    [{ userPool }, "userPoolClient: needed with userPool"],
+    [{ userPoolClient }, "userPool: needed with userPoolClient"],
+    [{ userPool, userPoolClient, ...issued }, "userPool: conflicts with issuer"],
+    [{ userPool, userPoolClient, ...mail }, "mailFrom: an adopted user pool keeps its sender"],
     [{ consoleDomain: "app.example.com" }, "consoleDomain: needs console"],
     [{ console: true, consoleDomain: "app.example.com" }, "consoleCertificate: needed"],
     [{ console: true, consoleSecret: "/x" }, "consoleClient: needed"],
-    [{ console: true, issuer: "https://id.example.com", audience: "a" }, "consoleClient: needed"],
+    [{ console: true, ...issued }, "consoleClient: needed"],
     [{ console: true, consoleClient: "web" }, "consoleClient: needs an issuer"],
     [{ console: true, basemapOrigins: "https://tiles.example.com" }, "basemapStyleUrl: needed"],
-    [
-      { console: true, basemapStyleUrl: "https://maps.example.com/s.json", basemapOrigins: "*" },
-      'basemapOrigins: must be an origin such as https://app.example.com, and not "*"',
-    ],
     [{ basemapStyleUrl: "https://maps.example.com/s.json" }, "basemapStyleUrl: needs console"],
-    [{ console: true, ...adopted }, "signInPages: needed with console and userPool"],
+    [{ console: true, userPool, userPoolClient }, "signInPages: needed with console and userPool"],
     [{ console: true, signInPages: "true" }, "signInPages: needs userPool"],
     [{ signInPages: "true" }, "signInPages: needs console"],
-    [
-      {
-        console: true,
-        consoleCertificate: "arn:aws:acm:eu-west-1:123456789012:certificate/1",
-        consoleDomain: "a.example.com",
-      },
-      "us-east-1",
-    ],
+    [{ console: true, consoleCertificate: certificate, consoleDomain: "a.example.com" }, "us-east-1"],
     [{ ...domain, certificate: undefined }, "certificate: needed with domain"],
     [{ certificate }, "certificate: needs domain"],
     [{ basePath: "a" }, "basePath: needs domain"],
