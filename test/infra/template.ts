@@ -93,8 +93,14 @@ export interface Template {
   readonly directory: string;
   /** Returns the logical ids and properties of all resources of a type. */
   all(type: string): { id: string; properties: Fields; resource: TemplateResource }[];
+  /** Returns the only resource of a type. */
+  only(type: string): { id: string; properties: Fields; resource: TemplateResource };
   /** Returns the Lambda function whose bundle is built from this source file. */
   functionOf(file: string): { id: string; properties: Fields };
+  /** Returns the environment variables of this function. */
+  variablesOf(file: string): unknown;
+  /** Returns the statements of all policies of this function's role. */
+  statementsOf(file: string): readonly unknown[];
   /** Returns the logical id of the Lambda function that a value refers to, directly or by an alias. */
   invokedBy(value: unknown): string | undefined;
 }
@@ -141,12 +147,23 @@ function searchable({ directory, stacks }: Written): Template {
     if (found === undefined) throw new Error(`the template has no function ${file}`);
     return found;
   };
+  const only: Template["only"] = (type) => {
+    const [found, ...more] = all(type);
+    if (found === undefined || more.length > 0) throw new Error(`the template has no or several ${type}`);
+    return found;
+  };
+  const variablesOf: Template["variablesOf"] = (file) => at(functionOf(file).properties, "Environment", "Variables");
+  const statementsOf: Template["statementsOf"] = (file) =>
+    listed(resources[target(functionOf(file).properties.Role) ?? ""]?.Properties.Policies).flatMap((policy) =>
+      listed(at(policy, "PolicyDocument", "Statement")),
+    );
   const invokedBy: Template["invokedBy"] = (value) => {
     const id = target(value);
     const resource = resources[id ?? ""];
     return resource?.Type === "AWS::Lambda::Alias" ? target(resource.Properties.FunctionName) : id;
   };
-  return { resources, outputs: stacks.service.Outputs, stacks, directory, all, functionOf, invokedBy };
+  const found = { all, only, functionOf, variablesOf, statementsOf, invokedBy };
+  return { resources, outputs: stacks.service.Outputs, stacks, directory, ...found };
 }
 
 function withImports({ data, service }: Templates): CloudFormationTemplate["Resources"] {

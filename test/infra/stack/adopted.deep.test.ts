@@ -3,7 +3,7 @@
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
-import { at, listed, synthesized, type Template, target } from "../template.ts";
+import { at, listed, synthesized, type Template } from "../template.ts";
 
 const names = {
   table: "Canvassing-Data-TableCD117FA1-1ABC",
@@ -13,6 +13,12 @@ const names = {
   secretsKey: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
 } as const;
 const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
+/** Returns the resource for which the function has the right to this action. */
+const resourceOf = ({ statementsOf }: Template, file: string, action: string): unknown =>
+  at(
+    statementsOf(file).find((statement) => listed(at(statement, "Action")).includes(action)),
+    "Resource",
+  );
 
 describe("an adopted table and bucket", () => {
   let made: Template;
@@ -24,14 +30,11 @@ describe("an adopted table and bucket", () => {
   });
 
   it("are resources of the stack under these names, which CloudFormation may import", () => {
-    const [table] = adopted.all("AWS::DynamoDB::Table");
-    const [bucket] = adopted.all("AWS::S3::Bucket");
     // CloudFormation imports an existing resource only if the template contains its name and its deletion policy begins with `Retain`.
-    expect(table?.properties.TableName).toBe(names.table);
-    expect(bucket?.properties.BucketName).toBe(names.bucket);
-    for (const { resource } of [...adopted.all("AWS::DynamoDB::Table"), ...adopted.all("AWS::S3::Bucket")]) {
-      expect(resource.DeletionPolicy).toBe("RetainExceptOnCreate");
-    }
+    const DeletionPolicy = "RetainExceptOnCreate";
+    const [table, bucket] = [adopted.only("AWS::DynamoDB::Table"), adopted.only("AWS::S3::Bucket")];
+    expect(table.resource).toMatchObject({ DeletionPolicy, Properties: { TableName: names.table } });
+    expect(bucket.resource).toMatchObject({ DeletionPolicy, Properties: { BucketName: names.bucket } });
   });
 
   it("have no other difference from new resources", () => {
@@ -53,12 +56,8 @@ describe("an adopted secrets key", () => {
     const { secretsKey } = names;
     const template = await synthesized(configured({ secretsKey }));
     expect(JSON.stringify(template.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");
-    const { properties } = template.functionOf("events/deliver");
-    expect(at(properties, "Environment", "Variables", "SECRETS_KEY_ARN")).toBe(secretsKey);
-    const role = template.resources[target(properties.Role) ?? ""]?.Properties;
-    const statements = listed(at(role, "Policies", 0, "PolicyDocument", "Statement"));
-    const unwrapping = statements.find((statement) => listed(at(statement, "Action")).includes("kms:Decrypt"));
-    expect(at(unwrapping, "Resource")).toBe(secretsKey);
+    expect(template.variablesOf("events/deliver")).toMatchObject({ SECRETS_KEY_ARN: secretsKey });
+    expect(resourceOf(template, "events/deliver", "kms:Decrypt")).toBe(secretsKey);
   });
 });
 
@@ -71,18 +70,13 @@ describe("an adopted user pool", () => {
     expect(template.all("AWS::Cognito::UserPoolDomain")).toEqual([]);
     const clients = template.all("AWS::Cognito::UserPoolClient").map(({ id }) => id);
     expect(clients).toEqual([expect.stringMatching(/^ConsoleClient/)]);
-    const { properties } = template.functionOf("users/create");
-    expect(at(properties, "Environment", "Variables")).toMatchObject({ USER_POOL_ID: userPool });
-    const variables = at(template.functionOf("authorize").properties, "Environment", "Variables");
+    expect(template.variablesOf("users/create")).toMatchObject({ USER_POOL_ID: userPool });
+    const variables = template.variablesOf("authorize");
     expect(variables).toMatchObject({ AUDIENCE: expect.stringMatching(`^${userPoolClient},other`) });
     const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
     expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
     expect(template.outputs.UserPoolId?.Value).toBe(userPool);
-    const role = template.resources[target(properties.Role) ?? ""]?.Properties;
-    const statements = listed(at(role, "Policies", 0, "PolicyDocument", "Statement"));
-    const inviting = statements.find((statement) =>
-      listed(at(statement, "Action")).includes("cognito-idp:AdminCreateUser"),
-    );
-    expect(JSON.stringify(at(inviting, "Resource"))).toContain(`:userpool/${userPool}"`);
+    const pool = resourceOf(template, "users/create", "cognito-idp:AdminCreateUser");
+    expect(JSON.stringify(pool)).toContain(`:userpool/${userPool}"`);
   });
 });

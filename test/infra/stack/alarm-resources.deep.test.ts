@@ -1,4 +1,7 @@
-/** Tests all alarms of the template: the topic that they notify, the metrics that they watch, and the log filters of these metrics. */
+/**
+ * Tests the topic that the alarms notify, the alarm for all functions of the account, and the log filters for unreadable data. The other
+ * alarms and filters are in alarms.long.test.ts, which turns each alarm on.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { ActivityUnreadable } from "#shared/company-index/activity/log.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
@@ -19,13 +22,12 @@ const metricFilters = (name: string) =>
 
 describe("alarms", () => {
   it("go to one encrypted topic over TLS, to which CloudWatch may publish and which sends mail", () => {
-    const [topic, ...more] = template.all("AWS::SNS::Topic");
-    expect(more).toEqual([]);
+    const topic = template.only("AWS::SNS::Topic");
     for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
-      expect(listed(properties.AlarmActions).map(target), id).toEqual([topic?.id]);
-      expect(listed(properties.OKActions).map(target), id).toEqual([topic?.id]);
+      expect(listed(properties.AlarmActions).map(target), id).toEqual([topic.id]);
+      expect(listed(properties.OKActions).map(target), id).toEqual([topic.id]);
     }
-    const key = template.resources[target(topic?.properties.KmsMasterKeyId) ?? ""];
+    const key = template.resources[target(topic.properties.KmsMasterKeyId) ?? ""];
     expect(key?.Properties.EnableKeyRotation).toBe(true);
     const cloudWatch = { Effect: "Allow", Principal: { Service: "cloudwatch.amazonaws.com" } };
     expect(listed(at(key?.Properties, "KeyPolicy", "Statement"))).toContainEqual(
@@ -40,20 +42,6 @@ describe("alarms", () => {
     );
     const subscriptions = template.all("AWS::SNS::Subscription").map(({ properties }) => properties);
     expect(subscriptions).toMatchObject([{ Protocol: "email", Endpoint: ownIdentity.alarmEmail }]);
-  });
-
-  it("watch the age of each stream's records, and throttles of each background function", () => {
-    const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => ({
-      metric: properties.MetricName,
-      of: target(at(properties, "Dimensions", 0, "Value")),
-    }));
-    for (const { properties } of template.all("AWS::Lambda::EventSourceMapping")) {
-      const of = template.invokedBy(properties.FunctionName);
-      if (properties.StartingPosition !== undefined) expect(alarmed).toContainEqual({ metric: "IteratorAge", of });
-    }
-    for (const { file } of [eventFunctions.publish, eventFunctions.flush, eventFunctions.deliver]) {
-      expect(alarmed).toContainEqual({ metric: "Throttles", of: template.functionOf(file).id });
-    }
   });
 
   it("count the functions of other deployments in the account only beside the account's own quota, which CloudWatch reads", () => {
@@ -96,24 +84,5 @@ describe("alarms", () => {
       target(at(template.functionOf(file).properties, "LoggingConfig", "LogGroup")),
     );
     expect(filters.map(({ LogGroupName }) => target(LogGroupName)).toSorted()).toEqual([...new Set(groups)].toSorted());
-  });
-
-  it("count missing deliveries, and measure how late waiting deliveries are", () => {
-    const metrics: [string, string, string][] = [
-      ["MissingDeliveries", "delivery missing", "1"],
-      ["OldestDueSeconds", "deliveries waiting", "$.message.oldestDueSeconds"],
-      ["OverdueSeconds", "deliveries waiting", "$.message.overdueSeconds"],
-    ];
-    for (const [name, event, MetricValue] of metrics) {
-      const [filter, ...more] = metricFilters(name);
-      expect(more, name).toEqual([]);
-      expect(filter, name).toMatchObject({
-        FilterPattern: `{ $.message.event = "${event}" }`,
-        MetricTransformations: [{ MetricName: name, MetricValue }],
-      });
-    }
-    const alarmed = template.all("AWS::CloudWatch::Alarm").map(({ properties }) => properties.MetricName);
-    expect(alarmed).toContain("OverdueSeconds");
-    expect(alarmed).toContain("MissingDeliveries");
   });
 });

@@ -27,8 +27,8 @@ beforeAll(async () => {
 
 describe("the copies of AWS Backup", () => {
   it("are daily for a week and monthly for a year, in a vault that outlives the stack", () => {
-    const [plan] = production.all("AWS::Backup::BackupPlan");
-    expect(listed(at(plan?.properties, "BackupPlan", "BackupPlanRule"))).toMatchObject([
+    const plan = production.only("AWS::Backup::BackupPlan");
+    expect(listed(at(plan.properties, "BackupPlan", "BackupPlanRule"))).toMatchObject([
       { RuleName: "daily", ScheduleExpression: "cron(0 5 * * ? *)", Lifecycle: { DeleteAfterDays: 7 } },
       {
         RuleName: "monthly",
@@ -36,12 +36,12 @@ describe("the copies of AWS Backup", () => {
         Lifecycle: { MoveToColdStorageAfterDays: 30, DeleteAfterDays: 365 },
       },
     ]);
-    const [vault] = production.all("AWS::Backup::BackupVault");
-    expect(vault?.id, "under another id, CloudFormation would make an empty vault").toBe("BackupsVault1F11AFCC");
-    expect(JSON.stringify(vault?.properties.BackupVaultName), "a new data stack must get a vault of its own").toContain(
+    const vault = production.only("AWS::Backup::BackupVault");
+    expect(vault.id, "under another id, CloudFormation would make an empty vault").toBe("BackupsVault1F11AFCC");
+    expect(JSON.stringify(vault.properties.BackupVaultName), "a new data stack must get a vault of its own").toContain(
       "AWS::StackId",
     );
-    expect(vault?.resource.DeletionPolicy).toBe("RetainExceptOnCreate");
+    expect(vault.resource.DeletionPolicy).toBe("RetainExceptOnCreate");
   });
 
   it("can be restored with a role of the stack, which the policy of the eraser may pass", () => {

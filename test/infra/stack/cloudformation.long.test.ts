@@ -1,6 +1,5 @@
 /**
- * Tests what CloudFormation does with the templates: several deployments in one account, failed deployments, changes that would lose data,
- * and the sign-in pages of a user pool that outlives its stack. test/harness/cloud simulates CloudFormation according to AWS's
+ * Tests what CloudFormation does with the templates: failed deployments, changes that would lose data, and the sign-in pages of a user pool that outlives its stack. test/harness/cloud simulates CloudFormation according to AWS's
  * documentation.
  */
 import { beforeAll, describe, expect, it } from "vitest";
@@ -41,13 +40,6 @@ function deployed({ data, service }: StackTexts, name = "Canvassing"): { data: S
   return { data: deployText(cloud, `${name}-Data`, data), service: deployText(cloud, name, service) };
 }
 
-it("deployments with and without a stage exist side by side in one account", async () => {
-  fresh();
-  deployed(first);
-  deployed(await texts({ stage: "test", preset: "production", alarmEmail: owned.alarmEmail }), "Canvassing-test");
-  expect(Object.values(statuses())).toEqual(Array.from({ length: 4 }, () => "CREATE_COMPLETE"));
-});
-
 describe("a failed first deployment", () => {
   const inAccount = ["AWS::ApiGateway::Account", "AWS::IAM::Role"];
 
@@ -74,44 +66,6 @@ describe("a failed first deployment", () => {
     // depend could therefore fail after the user pool exists.
     const unordered = Object.keys(Resources).filter((id) => !before.has(id) && !after.test(id));
     expect(unordered, "name a new resource in createProtectedLast").toEqual([expect.stringMatching(/^UserPool/)]);
-  });
-});
-
-/**
- * Returns the ids of sample resources: one for each combination of type and deletion policy, and the first and the last of each layer. The
- * layer of a resource is the length of the longest chain of resources that each need the one before, up to this resource. A failure at any
- * other resource has the same effect as a failure at one of the samples.
- */
-function samplesOf(Resources: Parameters<typeof neededBy>[0]): Set<string> {
-  const layers = new Map<string, number>();
-  const layerOf = (id: string): number => {
-    const layer = layers.get(id) ?? 1 + Math.max(0, ...[...neededBy(Resources, id)].map(layerOf));
-    layers.set(id, layer);
-    return layer;
-  };
-  const ids = Object.keys(Resources);
-  const kindOf = (id: string): string => `${Resources[id]?.Type} ${Resources[id]?.DeletionPolicy}`;
-  const kinds = [...Map.groupBy(ids, kindOf).values()].flatMap((same) => same.slice(0, 1));
-  const ends = [...Map.groupBy(ids, layerOf).values()].flatMap((layer) => [...layer.slice(0, 1), ...layer.slice(-1)]);
-  return new Set([...kinds, ...ends]);
-}
-
-describe("a failed first deployment of the service", () => {
-  it("leaves nothing wherever it fails, because the pages, which fill a bucket, are copied last and after their assets", async () => {
-    const account = fresh();
-    const { data, service } = await texts({ ...owned, preset: "production", console: "true" });
-    deployText(cloud, "Canvassing-Data", data);
-    const template = readTemplate(service);
-    const samples = samplesOf(template.Resources);
-    expect(samples.size).toBeGreaterThan(30);
-    const left = [...samples].filter((id) => {
-      const before = existing(account).length;
-      account.failing.add(id);
-      const { status } = deployText(cloud, "Canvassing", service, { template });
-      account.failing.delete(id);
-      return status !== "ROLLBACK_COMPLETE" || existing(account).length > before;
-    });
-    expect(left).toEqual([expect.stringMatching(/^ConsoleDocumentsCustomResource/)]);
   });
 });
 

@@ -17,7 +17,6 @@ beforeAll(async () => {
   });
 });
 
-const one = <T>([found]: readonly T[]): T => found ?? expect.fail("the template has none");
 /** Returns the text of a `Fn::Join`. A reference to a resource is written as `<logical id>`. */
 const joined = (value: unknown): string => {
   const [separator, parts] = listed(at(value, "Fn::Join"));
@@ -25,7 +24,7 @@ const joined = (value: unknown): string => {
     .map((part) => (typeof part === "string" ? part : `<${target(part)}>`))
     .join(String(separator));
 };
-const distribution = () => at(one(template.all("AWS::CloudFront::Distribution")).properties, "DistributionConfig");
+const distribution = () => at(template.only("AWS::CloudFront::Distribution").properties, "DistributionConfig");
 const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
 
 /**
@@ -87,7 +86,7 @@ describe("the distribution", () => {
     const [association] = listed(at(pages, "FunctionAssociations"));
     expect(target(at(association, "FunctionARN"))).toContain("PageRequest");
     expect(target(at(pages, "ResponseHeadersPolicyId"))).toBeDefined();
-    const { properties } = one(template.all("AWS::CloudFront::ResponseHeadersPolicy"));
+    const { properties } = template.only("AWS::CloudFront::ResponseHeadersPolicy");
     const policy = at(properties, "ResponseHeadersPolicyConfig", "SecurityHeadersConfig");
     const contentPolicy = joined(at(policy, "ContentSecurityPolicy", "ContentSecurityPolicy"));
     expect(contentPolicy).toContain("default-src 'none'; script-src 'self';");
@@ -135,7 +134,7 @@ describe("the distribution", () => {
   });
 
   it("uses the API's own domain name as origin if the API has no other address", () => {
-    const { properties } = one(onDomains.all("AWS::CloudFront::Distribution"));
+    const { properties } = onDomains.only("AWS::CloudFront::Distribution");
     expect(at(properties, "DistributionConfig", "Origins")).toContainEqual(
       expect.objectContaining({ DomainName: "api.example.com", OriginPath: "/v1" }),
     );
@@ -170,11 +169,11 @@ describe("the client of the user pool", () => {
       RefreshTokenValidity: 480,
       WriteAttributes: ["locale"],
     });
-    const host = { "Fn::GetAtt": [one(template.all("AWS::CloudFront::Distribution")).id, "DomainName"] };
+    const host = { "Fn::GetAtt": [template.only("AWS::CloudFront::Distribution").id, "DomainName"] };
     const url = (path: string) => ({ "Fn::Join": ["", ["https://", host, path]] });
     expect(client?.properties.CallbackURLs).toEqual([url("/api/session/callback")]);
     expect(client?.properties.LogoutURLs).toEqual([url("/")]);
-    const { Variables } = one(template.all("AWS::ApiGateway::Stage")).properties;
+    const { Variables } = template.only("AWS::ApiGateway::Stage").properties;
     expect(Variables).toEqual({
       consoleUrl: { "Fn::Join": ["", ["https://", host]] },
       consoleClient: { Ref: client?.id },

@@ -8,19 +8,19 @@ import { beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { PRICES_DATE, prices } from "../../../infra/settings/prices.ts";
-import { at, listed, synthesized, type Template, withBackups } from "../template.ts";
+import { at, type Fields, listed, synthesized, type Template, withBackups } from "../template.ts";
 import { customMetrics } from "./custom-metrics.ts";
 
 /** An account's first three dashboards are free with at most this many metrics. */
 const FREE_METRICS = 50;
 
 let template: Template;
+let dashboard: Fields;
 let body: Dashboard;
 beforeAll(async () => {
   template = await synthesized(withBackups);
-  const [dashboard, ...more] = template.all("AWS::CloudWatch::Dashboard");
-  expect(more).toEqual([]);
-  body = Dashboard.parse(JSON.parse(joined(dashboard?.properties.DashboardBody)));
+  dashboard = template.only("AWS::CloudWatch::Dashboard").properties;
+  body = Dashboard.parse(JSON.parse(joined(dashboard.DashboardBody)));
 });
 
 /** Returns the text of a `Fn::Join`. Each value that only AWS knows is replaced by the JSON of its reference. */
@@ -61,8 +61,7 @@ const nameOfAlarm = (arn: string): string =>
 
 describe("the dashboard", () => {
   it("has one name for each deployment and region", () => {
-    const [dashboard] = template.all("AWS::CloudWatch::Dashboard");
-    expect(joined(dashboard?.properties.DashboardName)).toBe("Canvassing-{'Ref':'AWS::Region'}");
+    expect(joined(dashboard.DashboardName)).toBe("Canvassing-{'Ref':'AWS::Region'}");
   });
 
   it.each([

@@ -23,20 +23,11 @@ beforeAll(async () => {
   both = await synthesized(readConfig({ ...context, defaultEndpoint: "true" }));
 });
 
-const one = <T>(found: readonly T[]): T => {
-  const [first, ...more] = found;
-  if (first === undefined || more.length > 0) throw new Error(`expected one, found ${found.length}`);
-  return first;
-};
-
 describe("a domain", () => {
   it("is retained with the data, and accepts TLS 1.2 and newer", () => {
     const { Resources, Outputs } = owned.stacks.data;
-    const [id, domain] = one(
-      Object.entries(Resources).filter(([, { Type }]) => Type === "AWS::ApiGateway::DomainName"),
-    );
-    expect(id).toBe("Domain");
-    expect(domain).toMatchObject({
+    expect(Resources.Domain).toMatchObject({
+      Type: "AWS::ApiGateway::DomainName",
       DeletionPolicy: "RetainExceptOnCreate",
       UpdateReplacePolicy: "Retain",
       Properties: {
@@ -51,7 +42,7 @@ describe("a domain", () => {
   });
 
   it("is mapped to the API by the service, without an import that would forbid to change the domain", () => {
-    const { properties } = one(owned.all("AWS::ApiGateway::BasePathMapping"));
+    const { properties } = owned.only("AWS::ApiGateway::BasePathMapping");
     expect(properties).toMatchObject({ DomainName: "api.example.com", BasePath: "canvassing" });
     expect(owned.resources[target(properties.RestApiId) ?? ""]?.Type).toBe("AWS::ApiGateway::RestApi");
     expect(owned.resources[target(properties.Stage) ?? ""]?.Type).toBe("AWS::ApiGateway::Stage");
@@ -63,7 +54,7 @@ describe("a domain", () => {
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
     // With a definition that replaces the API (`Mode`), API Gateway prefers the definition to the property of the resource.
     const isOff = (from: Template) => {
-      const { properties } = one(from.all("AWS::ApiGateway::RestApi"));
+      const { properties } = from.only("AWS::ApiGateway::RestApi");
       const setting = at(properties, "Body", "servers", 0, "x-amazon-apigateway-endpoint-configuration");
       return [properties.DisableExecuteApiEndpoint ?? false, at(setting, "disableExecuteApiEndpoint")];
     };
@@ -74,12 +65,12 @@ describe("a domain", () => {
     ]);
     // API Gateway applies the setting only with a new deployment of the API. The id of a deployment contains a hash, so
     // different ids mean that CloudFormation creates a new deployment.
-    const deployment = (from: Template) => one(from.all("AWS::ApiGateway::Deployment")).id;
+    const deployment = (from: Template) => from.only("AWS::ApiGateway::Deployment").id;
     expect(deployment(owned)).not.toBe(deployment(both));
   });
 
   it("does not change who may call from a browser", () => {
-    const cors = (from: Template) => at(one(from.all("AWS::S3::Bucket")).properties, "CorsConfiguration");
+    const cors = (from: Template) => at(from.only("AWS::S3::Bucket").properties, "CorsConfiguration");
     expect(cors(owned)).toEqual(cors(without));
   });
 });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   template = await synthesized();
 });
 
-const definition = () => template.all("AWS::ApiGateway::RestApi")[0]?.properties.Body;
+const definition = () => template.only("AWS::ApiGateway::RestApi").properties.Body;
 const entries = (value: unknown): [string, unknown][] => (isFields(value) ? Object.entries(value) : []);
 
 const gatewayAnswers = () =>
@@ -239,10 +239,9 @@ describe("methods", () => {
   });
 
   it("send no CORS header if no origin is configured", async () => {
-    const { resources, all } = await synthesized(closed);
+    const { resources, only } = await synthesized(closed);
     expect(JSON.stringify(resources)).not.toContain("Access-Control");
-    const [api] = all("AWS::ApiGateway::RestApi");
-    expect(JSON.stringify(api?.properties.Body)).not.toMatch(/options/i);
+    expect(JSON.stringify(only("AWS::ApiGateway::RestApi").properties.Body)).not.toMatch(/options/i);
   });
 });
 
@@ -277,9 +276,8 @@ describe("the authorizer", () => {
   });
 
   it("knows the address of the keys: the pool's documented path, or the configured address", async () => {
-    const keysOf = ({ functionOf }: Template) =>
-      at(functionOf(authorizer.file).properties, "Environment", "Variables", "JWKS_URI");
-    const pool = at(template.functionOf(authorizer.file).properties, "Environment", "Variables", "ISSUER");
+    const keysOf = ({ variablesOf }: Template) => at(variablesOf(authorizer.file), "JWKS_URI");
+    const pool = at(template.variablesOf(authorizer.file), "ISSUER");
     expect(keysOf(template)).toEqual({ "Fn::Join": ["", [pool, "/.well-known/jwks.json"]] });
     expect(keysOf(await synthesized(closed))).toBeUndefined();
     expect(keysOf(await synthesized(consoleOfIssuer))).toBe("https://keys.example/jwks");
@@ -295,7 +293,7 @@ it("each function is invoked with a role that may invoke it", () => {
 });
 
 describe("stage", () => {
-  const stage = () => template.all("AWS::ApiGateway::Stage")[0]?.properties;
+  const stage = () => template.only("AWS::ApiGateway::Stage").properties;
 
   it("is throttled and logs one JSON line per request, without query, headers or addresses", () => {
     expect(at(stage(), "MethodSettings", 0)).toMatchObject({
@@ -365,8 +363,8 @@ describe("the definition", () => {
   });
 
   it("replaces the whole API at each deployment, keeps the endpoint regional, and has the name that the metrics use", () => {
-    const [api] = template.all("AWS::ApiGateway::RestApi");
-    expect(api?.properties).toMatchObject({
+    const api = template.only("AWS::ApiGateway::RestApi");
+    expect(api.properties).toMatchObject({
       Mode: "overwrite",
       Parameters: { endpointConfigurationTypes: "REGIONAL" },
       EndpointConfiguration: { Types: ["REGIONAL"] },
@@ -378,6 +376,6 @@ describe("the definition", () => {
       Name: "ApiName",
       Value: at(definition(), "info", "title"),
     });
-    expect(api?.properties.Name).toBe(at(definition(), "info", "title"));
+    expect(api.properties.Name).toBe(at(definition(), "info", "title"));
   });
 });

@@ -16,22 +16,20 @@ interface Statement {
   readonly condition: unknown;
 }
 
-function statementsOf(properties: unknown): Statement[] {
-  return listed(at(properties, "Policies"))
-    .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))
-    .map((statement) => ({
-      actions: listed(at(statement, "Action")).map(String),
-      resources: listed(at(statement, "Resource")),
-      condition: at(statement, "Condition"),
-    }));
-}
-
-function roleOf(file: string) {
-  const id = target(template.functionOf(file).properties.Role);
-  const role = template.resources[id ?? ""];
-  if (role === undefined) throw new Error(`${file} has no role`);
-  return role;
-}
+const parsed = (statement: unknown): Statement => ({
+  actions: listed(at(statement, "Action")).map(String),
+  resources: listed(at(statement, "Resource")),
+  condition: at(statement, "Condition"),
+});
+const statementsOf = (file: string): Statement[] => template.statementsOf(file).map(parsed);
+const roleOf = (file: string) => template.resources[target(template.functionOf(file).properties.Role) ?? ""];
+/** Returns the statements of all roles, each with the id of its role. */
+const allStatements = () =>
+  template.all("AWS::IAM::Role").flatMap(({ id, properties }) =>
+    listed(properties.Policies)
+      .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))
+      .map((statement) => ({ id, ...parsed(statement) })),
+  );
 
 const accessByFile: readonly { file: string; access: Access }[] = [
   ...routes,
@@ -46,7 +44,7 @@ const accessByFile: readonly { file: string; access: Access }[] = [
  */
 function grantedOnTable(file: string): string[] {
   const names = Object.entries(families);
-  return statementsOf(roleOf(file).Properties)
+  return statementsOf(file)
     .filter(({ condition }) => condition !== undefined)
     .flatMap(({ actions, condition }) => {
       const patterns = listed(at(condition, "ForAllValues:StringLike", "dynamodb:LeadingKeys"));
@@ -67,22 +65,20 @@ describe("rights", () => {
   it("are one role for each function, without a managed policy", () => {
     const roles = accessByFile.map(({ file }) => target(template.functionOf(file).properties.Role));
     expect(new Set(roles).size).toBe(roles.length);
-    for (const { file } of accessByFile) expect(roleOf(file).Properties.ManagedPolicyArns, file).toBeUndefined();
+    for (const { file } of accessByFile) expect(roleOf(file)?.Properties.ManagedPolicyArns, file).toBeUndefined();
     expect(template.all("AWS::IAM::Policy")).toEqual([]);
   });
 
   it("contain no wildcard in an action or a resource", () => {
-    for (const { id, properties } of template.all("AWS::IAM::Role")) {
-      for (const { actions, resources } of statementsOf(properties)) {
-        for (const action of actions) expect(action, id).not.toContain("*");
-        for (const resource of resources) {
-          // A resource of S3 may end with `folder/*`, because the service chooses the names of objects at run time. No other wildcard is
-          // allowed.
-          const inFolder = actions.every((action) => action.startsWith("s3:"))
-            ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports|bulk)\/\*"/, "")
-            : JSON.stringify(resource);
-          expect(inFolder, id).not.toContain("*");
-        }
+    for (const { id, actions, resources } of allStatements()) {
+      for (const action of actions) expect(action, id).not.toContain("*");
+      for (const resource of resources) {
+        // A resource of S3 may end with `folder/*`, because the service chooses the names of objects at run time. No other wildcard is
+        // allowed.
+        const inFolder = actions.every((action) => action.startsWith("s3:"))
+          ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports|bulk)\/\*"/, "")
+          : JSON.stringify(resource);
+        expect(inFolder, id).not.toContain("*");
       }
     }
   });
@@ -94,7 +90,7 @@ describe("rights", () => {
   it("refuse a table request without a key, and are for the table and its due index only", () => {
     const [table] = template.all("AWS::DynamoDB::Table");
     for (const { file } of accessByFile) {
-      for (const { actions, resources, condition } of statementsOf(roleOf(file).Properties)) {
+      for (const { actions, resources, condition } of statementsOf(file)) {
         const isTableData = actions.some((action) => /^dynamodb:(?!\w*(?:Stream|Shard|Records))/.test(action));
         if (!isTableData) continue;
         expect(condition, file).toMatchObject({ Null: { "dynamodb:LeadingKeys": "false" } });
@@ -113,9 +109,7 @@ describe("rights", () => {
 
   it("write to the function's own log group only", () => {
     for (const { file } of accessByFile) {
-      const logs = statementsOf(roleOf(file).Properties).filter(({ actions }) =>
-        actions.some((action) => action.startsWith("logs:")),
-      );
+      const logs = statementsOf(file).filter(({ actions }) => actions.some((action) => action.startsWith("logs:")));
       const group = target(at(template.functionOf(file).properties, "LoggingConfig", "LogGroup"));
       expect(
         logs.flatMap(({ resources }) => resources.map((resource) => target(resource))),
@@ -126,10 +120,8 @@ describe("rights", () => {
 
   it("to the key of secrets belong to functions that need secrets or sessions; a tag and a condition name the one purpose", () => {
     const granted = accessByFile.flatMap(({ file }) => {
-      const { Properties } = roleOf(file);
-      const own = statementsOf(Properties).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));
-      if (own.length === 0) return [];
-      const tags = listed(Properties.Tags)
+      const own = statementsOf(file).filter(({ actions }) => actions.some((action) => action.startsWith("kms:")));
+      const tags = listed(roleOf(file)?.Properties.Tags)
         .filter((tag) => at(tag, "Value") === "use")
         .map((tag) => String(at(tag, "Key")));
       return own.map(({ actions, condition }) => ({ file, actions: actions.toSorted(), condition, tags }));
@@ -154,10 +146,7 @@ describe("rights", () => {
   });
 
   it("let API Gateway call exactly the functions of the routes, the authorizer and the one for 405", () => {
-    const invokers = template
-      .all("AWS::IAM::Role")
-      .flatMap(({ properties }) => statementsOf(properties))
-      .filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
+    const invokers = allStatements().filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
     const callable = invokers.flatMap(({ resources }) => resources.map((resource) => template.invokedBy(resource)));
     expect(callable.toSorted()).toEqual(
       [authorizer, methodNotAllowed, ...routes].map(({ file }) => template.functionOf(file).id).toSorted(),
@@ -167,7 +156,7 @@ describe("rights", () => {
 
 describe("environment", () => {
   const variablesOf = (file: string): string[] => {
-    const variables = at(template.functionOf(file).properties, "Environment", "Variables");
+    const variables = template.variablesOf(file);
     return isFields(variables) ? Object.keys(variables) : [];
   };
 

@@ -28,8 +28,8 @@ beforeAll(async () => {
 });
 
 describe("the throttle of each company", () => {
-  const plan = () => template.all("AWS::ApiGateway::UsagePlan")[0]?.properties;
-  const stage = () => template.all("AWS::ApiGateway::Stage")[0]?.properties;
+  const plan = () => template.only("AWS::ApiGateway::UsagePlan").properties;
+  const stage = () => template.only("AWS::ApiGateway::Stage").properties;
 
   it("is a fifth of the throttle of all companies, and a quarter of the throttle of a single method that streams nothing", () => {
     const common = at(stage(), "MethodSettings", 0);
@@ -83,12 +83,7 @@ describe("the throttle of each company", () => {
     const members = template.all("AWS::ApiGateway::UsagePlanKey").map(({ properties }) => target(properties.KeyId));
     expect(members).toEqual(keys.map(({ id }) => id));
     expect(keys).toHaveLength(THROTTLE_KEYS + 1);
-    const prefix = at(
-      template.functionOf(authorizer.file).properties,
-      "Environment",
-      "Variables",
-      "THROTTLE_KEY_PREFIX",
-    );
+    const prefix = at(template.variablesOf(authorizer.file), "THROTTLE_KEY_PREFIX");
     const text = (value: unknown) => JSON.stringify(value).replaceAll(/[^\w-]/g, "");
     keys.forEach(({ properties }, slot) => {
       expect(text(properties.Value)).toBe(text(prefix) + String(slot).padStart(3, "0"));

@@ -16,7 +16,7 @@ beforeAll(async () => {
   template = await synthesized();
 });
 
-const acl = () => template.all("AWS::WAFv2::WebACL")[0]?.properties;
+const acl = () => template.only("AWS::WAFv2::WebACL").properties;
 const rules = () => listed(at(acl(), "Rules"));
 const ruleNamed = (name: string) => rules().find((rule) => at(rule, "Name") === name);
 
