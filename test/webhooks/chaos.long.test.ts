@@ -9,11 +9,13 @@ import { systemClock } from "#shared/clock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
+import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, pass, throttle } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
+import { dataOf, Identified } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 
 /** Number of writes. They are enough to start a flush, which moves new entries into the company's search index. */
@@ -37,29 +39,40 @@ afterAll(async () => {
   await service?.stop();
 });
 
-const Identified = z.object({ id: z.number() });
 const Received = z.object({ data: z.object({ prospect: Identified }) });
 
-async function call(token: string, method: string, path: string, body?: unknown, key?: string) {
-  const answer = await fetch(`${service.url}${path}`, {
-    method,
-    headers: {
-      Authorization: `Bearer ${token}`,
-      "Content-Type": "application/json",
-      ...(key !== undefined && { "Idempotency-Key": key }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return { status: answer.status, body: await answer.json() };
+async function as(email: string): Promise<ApiClient> {
+  const token = (await service.tokenOf(email)) ?? "";
+  return apiClient({ baseUrl: service.url, accessToken: () => token });
+}
+
+/** Repeats the request until it is accepted. */
+async function accepted<Data>(ask: () => Promise<{ data?: Data; error?: unknown; response: Response }>): Promise<Data> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const { data, error, response } = await ask();
+    if (data !== undefined) return data;
+    expect([409, 503], JSON.stringify(error)).toContain(response.status);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  throw new Error("the request was never accepted");
+}
+
+/** Returns the names of all prospects that begin with this text. */
+async function namesOf(api: ApiClient, beginning: string): Promise<(string | null)[]> {
+  const names: (string | null)[] = [];
+  for (let page = 1, total = 1; names.length < total; page++) {
+    const answer = dataOf(await api.GET("/api/prospects", { params: { query: { pageSize: 500, page } } }));
+    names.push(...answer.items.map(({ name }) => name));
+    total = answer.total;
+  }
+  return names.filter((name) => name?.startsWith(beginning));
 }
 
 test(`${WRITES} writes under faults are all kept, delivered once and indexed`, { tags: "sized" }, async () => {
-  const token = (await service.tokenOf("rep@acme.test")) ?? "";
-  const admin = (await service.tokenOf("admin@acme.test")) ?? "";
+  const [rep, admin] = [await as("rep@acme.test"), await as("admin@acme.test")];
   const receiver = await startReceiver();
   const registrations = [{ event: "prospect.created" }, { event: "prospect.updated" }];
-  const hook = await call(admin, "POST", "/api/webhooks", { name: "Chaos", url: receiver.url, registrations });
-  expect(hook.status).toBe(201);
+  dataOf(await admin.POST("/api/webhooks", { body: { name: "Chaos", url: receiver.url, registrations } }), 201);
 
   let state = 7;
   const random = (): number => {
@@ -74,61 +87,37 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
     return dice < 0.3 && operation === "TransactWriteItems" ? conflict : pass;
   });
 
-  async function accepted(method: string, path: string, body: unknown, key?: string): Promise<unknown> {
-    for (let attempt = 0; attempt < 200; attempt++) {
-      const answer = await call(token, method, path, body, key);
-      if (answer.status < 300) return answer.body;
-      expect([409, 503], JSON.stringify(answer.body)).toContain(answer.status);
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-    throw new Error(`${method} ${path} was never accepted`);
-  }
   const created: number[] = [];
   let next = 0;
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       while (next < WRITES) {
         const n = next++;
-        const made = await accepted("POST", "/api/prospects", { name: `chaos ${n}` }, `chaos-${n}`);
-        const { id } = z.parse(Identified, made);
+        const headers = { "Idempotency-Key": `chaos-${n}` };
+        const { id } = await accepted(() => rep.POST("/api/prospects", { body: { name: `chaos ${n}` }, headers }));
         created.push(id);
-        if (n % 3 === 0) await accepted("PATCH", `/api/prospects/${id}`, { phoneNumber: String(n) });
+        const patch = { params: { path: { id } }, body: { phoneNumber: String(n) } };
+        if (n % 3 === 0) await accepted(() => rep.PATCH("/api/prospects/{id}", patch));
       }
     }),
   );
   db.plan(() => pass);
 
-  const Page = z.object({
-    total: z.number(),
-    items: z.array(z.object({ id: z.number(), name: z.nullable(z.string()) })),
-  });
-  const items: z.infer<typeof Page>["items"] = [];
-  for (let page = 1, total = 1; items.length < total; page++) {
-    const answer = z.parse(Page, (await call(token, "GET", `/api/prospects?pageSize=500&page=${page}`)).body);
-    items.push(...answer.items);
-    total = answer.total;
-  }
-  const names = items.map(({ name }) => name).filter((name) => name?.startsWith("chaos "));
+  const names = await namesOf(rep, "chaos ");
   expect(new Set(names).size).toBe(WRITES);
   expect(names).toHaveLength(WRITES);
   expect(new Set(created).size).toBe(WRITES);
 
-  const deadline = Date.now() + SETTLED_MS;
   const expected = WRITES + Math.ceil(WRITES / 3);
   const received = () => new Set(receiver.receipts.map(({ event }) => event.id));
-  while (received().size < expected) {
-    if (Date.now() > deadline) throw new Error(`${received().size} of ${expected} events arrived`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  await expect.poll(() => received().size, { timeout: SETTLED_MS }).toBeGreaterThanOrEqual(expected);
   const createdEvents = receiver.receipts.filter(({ event }) => event.event === "prospect.created");
   const receivedIds = new Set(createdEvents.map(({ event }) => z.parse(Received, event).data.prospect.id));
   expect(created.every((id) => receivedIds.has(id))).toBe(true);
   expect(received().size).toBe(expected);
   await receiver.close();
-  await expectDelivered(z.parse(Me, (await call(token, "GET", "/api/me")).body).company.id, expected);
+  await expectDelivered(dataOf(await rep.GET("/api/me")).company.id, expected);
 });
-
-const Me = z.object({ company: Identified });
 
 function serviceTable(): Table {
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
