@@ -4,7 +4,6 @@
  */
 import { describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
-import { StoredUser } from "#shared/auth/user-schema.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -15,14 +14,13 @@ import { packAddresses } from "#shared/prospects/address-rows.ts";
 import { findAddress, getAddress, newAddressWrite } from "#shared/prospects/addresses.ts";
 import { listAddresses } from "#shared/prospects/list/addresses.ts";
 import { prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
-import { newUserWrites } from "#shared/reference/user.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { readAllProspects } from "../harness/index-oracle.ts";
 import { calledBy } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
 import { createAddress, createProspect, deleteProspect, updateAddress, updateProspect } from "../harness/verbs.ts";
-import { newOwner } from "../harness/warm-function.ts";
+import { newCompany, newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
 const readAddress = async (...which: Parameters<typeof findAddress>) => present(await findAddress(...which));
@@ -137,12 +135,9 @@ test("a change that finds no outdated copies keeps the mark of a later change, a
 
 /** Creates a company. Returns its owner and a rep who sees only assigned prospects. */
 async function companyWithRep(): Promise<{ context: ApiContext; owner: Caller; rep: Caller }> {
-  const { context, caller: owner } = await company();
-  const row = StoredUser.parse(await context.table.get(keys.user(owner.companyId, owner.userId)));
-  const id = await context.ids.next();
-  const user = { ...row, id, sub: `${row.sub}-rep`, email: `rep-${row.email}`, role: "sales" as const };
-  await context.table.transact(newUserWrites(user));
-  return { context, owner, rep: { companyId: owner.companyId, userId: id, role: "sales", permissions: [] } };
+  const context = contextOn(db.direct);
+  const { caller: owner, repId } = await newCompany(context);
+  return { context, owner, rep: { ...owner, userId: repId, role: "sales" } };
 }
 
 const listed = async (context: ApiContext, caller: Caller): Promise<number[]> =>

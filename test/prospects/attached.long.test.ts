@@ -140,20 +140,15 @@ const under = ({ prospectId }: Scene): Request => ({
   body: "{}",
 });
 
-async function allOf<T>(entries: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const entry of entries) all.push(entry);
-  return all;
-}
-
 const whole = { from: Date.parse("2030-01-01"), to: Date.parse("2030-12-31") };
 const made = { title: "new", startAt: JUNE };
 const calendarOf = async (context: ApiContext, at: Scene) =>
-  (await allOf(await listAppointments(context, at.caller, whole))).filter(
+  (await Array.fromAsync(await listAppointments(context, at.caller, whole))).filter(
     ({ prospectId }) => prospectId === at.prospectId,
   );
 const countOf = {
-  notes: async (context: ApiContext, at: Scene) => (await allOf(listNotes(context, at.caller, at.prospectId))).length,
+  notes: async (context: ApiContext, at: Scene) =>
+    (await Array.fromAsync(listNotes(context, at.caller, at.prospectId))).length,
   appointments: async (context: ApiContext, at: Scene) => (await calendarOf(context, at)).length,
 };
 

@@ -37,11 +37,8 @@ const newFunction = (): ApiContext => warmFunction(db, { now: () => START });
 const hour = (n: number): string => new Date(START + n * 3_600_000).toISOString();
 const range = CalendarQuery.parse({ from: hour(0), to: hour(240) });
 
-async function calendar(context: ApiContext, caller: Caller, query = range): Promise<Appointment[]> {
-  const found: Appointment[] = [];
-  for await (const entry of await listAppointments(context, caller, query)) found.push(entry);
-  return found;
-}
+const calendar = async (context: ApiContext, caller: Caller): Promise<Appointment[]> =>
+  Array.fromAsync(await listAppointments(context, caller, range));
 
 async function withReps(context: ApiContext): Promise<{ company: Company; reps: [Caller, Caller] }> {
   const company = await newCompany(context);
@@ -171,11 +168,10 @@ test("each appointment that is created during a reassignment is found by exactly
   );
   const found = await Promise.all(reps.map((rep) => calendar(newFunction(), rep)));
   expect(found.map(({ length }) => length).toSorted()).toEqual([0, 8]);
-  const rows = [];
-  for (const { companyId, userId } of reps) {
-    for await (const row of context.table.query(attachedKeys.agendas(companyId, userId, hour(-9)))) rows.push(row);
-  }
-  expect(rows).toHaveLength(1);
+  const agendas = reps.map(({ companyId, userId }) =>
+    Array.fromAsync(context.table.query(attachedKeys.agendas(companyId, userId, hour(-9)))),
+  );
+  expect((await Promise.all(agendas)).flat()).toHaveLength(1);
 });
 
 test("an appointment that is moved out of the range after the calendar found it, but before its row is read, is omitted", async () => {
@@ -187,9 +183,7 @@ test("an appointment that is moved out of the range after the calendar found it,
   const moves = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(1) });
   const found = await listAppointments(context, rep, range);
   await updateAppointment(context, company.caller, moves.id, { startAt: hour(500) });
-  const ids: number[] = [];
-  for await (const { id } of found) ids.push(id);
-  expect(ids).toEqual([stays.id]);
+  expect((await Array.fromAsync(found)).map(({ id }) => id)).toEqual([stays.id]);
 });
 
 test("the time in an agenda's key never decreases, so a read in the order of the keys does not miss the agenda", async () => {
@@ -198,12 +192,8 @@ test("the time in an agenda's key never decreases, so a read in the order of the
   const [rep] = reps;
   const { id: prospectId } = await createProspect(context, company.caller, { assignedToUserId: rep.userId });
   const { id } = await createAppointment(context, company.caller, prospectId, { title: "t", startAt: hour(100) });
-  const places = async () => {
-    const found: unknown[] = [];
-    for await (const { sk } of context.table.query(attachedKeys.agendas(rep.companyId, rep.userId, hour(0))))
-      found.push(sk);
-    return found;
-  };
+  const places = () =>
+    Array.fromAsync(context.table.query(attachedKeys.agendas(rep.companyId, rep.userId, hour(0))), ({ sk }) => sk);
   const before = await places();
   expect(before).toHaveLength(1);
   await updateAppointment(context, company.caller, id, { startAt: hour(5) });

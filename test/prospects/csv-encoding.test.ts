@@ -5,11 +5,8 @@ import { decoded, encodingOf } from "#shared/prospects/csv/encoding.ts";
 import { type CsvRow, openCsv } from "#shared/prospects/csv/read.ts";
 import { sized } from "../harness/tier.ts";
 
-async function rowsOf(bytes: readonly Uint8Array[]): Promise<CsvRow[]> {
-  const rows: CsvRow[] = [];
-  for await (const row of (await openCsv(decoded(bytes, await encodingOf(bytes)))).rows) rows.push(row);
-  return rows;
-}
+const rowsOf = async (bytes: readonly Uint8Array[]): Promise<CsvRow[]> =>
+  Array.fromAsync((await openCsv(decoded(bytes, await encodingOf(bytes)))).rows);
 
 /** Counts the characters of several bytes and the invalid bytes with the decoder of Node.js, which decodes each character alone here. */
 function utf8Of(bytes: Uint8Array): { characters: number; invalid: number } {
