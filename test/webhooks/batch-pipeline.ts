@@ -1,32 +1,15 @@
-/**
- * Extends the simulated webhook pipeline (delivery-pipeline.ts). The publisher can get several events in one stream batch, and the deliver
- * function can get several queue messages in one call.
- */
+/** Extends the simulated webhook pipeline (delivery-pipeline.ts). The deliver function can get several queue messages in one call. */
 import { setImmediate as turn } from "node:timers/promises";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { Killed, killable } from "../harness/killable.ts";
-import { createdItem, type Pipeline } from "./delivery-pipeline.ts";
+import { type Pipeline, putLimiter } from "./delivery-pipeline.ts";
 
 /** Maximum number of messages that SQS passes to one call of the deliver function. */
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
-export async function publishIds(at: Pipeline, ids: readonly number[]): Promise<void> {
-  const context = killable(at.context);
-  const changes = ids.map((id) => ({ before: undefined, after: createdItem(at.companyId, id) }));
-  await publishChanges(context, batchReads(context), changes);
-}
-
-/**
- * Writes the limiter row of a quick receiver. The limiter bounds the concurrent requests to a receiver by slots. If a receiver is quick, a
- * sender needs only one slot for a whole batch of deliveries.
- */
-export async function beQuick({ db, companyId, webhookId }: Pipeline): Promise<void> {
-  const quick = { type: "limiter", companyId, webhookId, used: 0, fails: 0, slow: false };
-  await db.direct.write({ put: { ...limiterKeys.limiter(companyId, webhookId), ...quick } });
-}
+/** Writes the limiter row of a quick receiver. A sender needs only one slot for a whole batch of deliveries to such a receiver. */
+export const beQuick = (at: Pipeline): Promise<void> => putLimiter(at.db, at, { used: 0, fails: 0, slow: false });
 
 /**
  * Simulates one call of the deliver function with several messages. Returns the number of failed messages, which the queue delivers

@@ -6,26 +6,32 @@ import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { BucketUnavailable } from "#shared/errors.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { consume } from "#shared/webhooks/deliver/consume.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { backlogMark, LEASE_MS, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { drainMessage } from "#shared/webhooks/messages.ts";
-import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
-import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { calledBy, untilDone } from "../harness/killable.ts";
-import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
-import { beQuick, consumeSome, drainBatches, publishIds } from "./batch-pipeline.ts";
-import { automatic, createdItem, deliveries, newPipeline, type Pipeline, settleFor } from "./delivery-pipeline.ts";
+import { beQuick, consumeSome, drainBatches } from "./batch-pipeline.ts";
+import {
+  automatic,
+  createdItem,
+  deliveries,
+  killedAtEach,
+  newPipeline,
+  type Pipeline,
+  publishIds,
+  putLimiter,
+  settleFor,
+} from "./delivery-pipeline.ts";
+import { reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const IDS = [1, 2, 3, 4];
@@ -33,11 +39,8 @@ const TEN = Array.from({ length: 10 }, (_, i) => i + 1);
 const timesPosted = (posts: readonly Post[]) =>
   [...Map.groupBy(posts, ({ headers }) => headers["X-Service-Delivery"] ?? "").values()].map(({ length }) => length);
 
-async function expectReconciled(at: Pipeline, matched: number): Promise<void> {
-  const context = { table: db.direct, clock: { now: () => at.clock } };
-  const report = await reconcile(context, at.companyId, { again: 0, wait: () => Promise.resolve() });
-  expect(report).toMatchObject({ matched, delivered: matched, faults: [] });
-}
+const expectReconciled = async (at: Pipeline, matched: number): Promise<void> =>
+  expect(await reconcileNow(at)).toMatchObject({ matched, delivered: matched, faults: [] });
 
 describe("killed at each call of a batch, before and after it takes effect", () => {
   const cases = [true, false].flatMap((isQuick) => (["before", "after"] as const).map((when) => ({ isQuick, when })));
@@ -52,23 +55,17 @@ describe("killed at each call of a batch, before and after it takes effect", () 
         // every minute, sends the missing messages.
         await settleFor(at, 2, drainBatches);
       };
-      const undisturbed = await newPipeline(db);
-      await run(undisturbed);
-      expect(timesPosted(undisturbed.posts)).toEqual([1, 1, 1, 1]);
-      await expectReconciled(undisturbed, IDS.length);
-      const { calls } = undisturbed;
-      for (const number of killPointsOf(calls.length, isQuick ? 0 : 1)) {
-        const at = await newPipeline(db);
-        at.kill = { at: number, when };
-        await run(at);
-        const place = `${when} ${calls[number - 1]} (${number})`;
+      const work = { when, turn: isQuick ? 0 : 1, stage: () => newPipeline(db), run };
+      const undisturbed = await killedAtEach(work, async (at, place) => {
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
         // The deliveries of a batch are sent concurrently. When a call for one delivery is killed, another delivery may already be posted
         // but not recorded. It is posted again later.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
-      }
+      });
+      expect(timesPosted(undisturbed.posts)).toEqual([1, 1, 1, 1]);
+      await expectReconciled(undisturbed, IDS.length);
     },
   );
 });
@@ -130,12 +127,11 @@ const untilDelivered = (at: Pipeline, count: number) =>
 describe("a receiver that hangs during one post does not delay", () => {
   test("nine deliveries of other webhooks, which are recorded and settled meanwhile", async () => {
     const at = await newPipeline(db, "prospect.deleted");
-    const plain = contextOn(db.direct, { now: () => at.clock });
     const hooks: number[] = [];
     for (const i of TEN) {
       const url = `http://127.0.0.1:1/${i === 5 ? "hangs" : i}`;
-      const { id } = await createWebhook(plain, at.companyId, { name: "x", url, registrations: [] });
-      await createRegistration(plain, at.companyId, id, automatic("prospect.created"));
+      const { id } = await createWebhook(at.api, at.companyId, { name: "x", url, registrations: [] });
+      await createRegistration(at.api, at.companyId, id, automatic("prospect.created"));
       hooks.push(id);
     }
     await publishIds(at, [1]);
@@ -177,9 +173,7 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
     `dlv_other${i}`,
     `${new Date(at.clock + LEASE_MS).toISOString()} ${i}`,
   ]);
-  const limiterRow = { type: "limiter", companyId, webhookId, used: slots.length, fails: 0, slow: false };
-  const busy = { ...limiterKeys.limiter(companyId, webhookId), ...limiterRow, ...Object.fromEntries(slots) };
-  await db.direct.write({ put: busy });
+  await putLimiter(db, at, { used: slots.length, fails: 0, slow: false, ...Object.fromEntries(slots) });
   expect(await consumeSome(at, at.queue.splice(0))).toBe(0);
   await settleFor(at, 2, drainBatches);
   expect(timesPosted(at.posts)).toEqual([1]);
@@ -198,22 +192,6 @@ test("an unreadable row fails its own message only", async () => {
   const failed = batch.filter((_, i) => ends[i]?.status === "rejected");
   expect(failed.map(({ message }) => "deliveryId" in message && message.deliveryId)).toEqual([bad.id]);
   expect(timesPosted(at.posts)).toEqual(TEN.slice(1).map(() => 1));
-  // Makes the rows of 40 more deliveries unreadable, and leaves ten readable. The sweeper must still queue the ten. At its end, it must
-  // fail, so that operators notice the unreadable rows.
-  await publishIds(
-    at,
-    Array.from({ length: 50 }, (_, i) => 11 + i),
-  );
-  const lost = at.queue.splice(0).flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
-  for (const id of lost.slice(10).filter((other) => other !== bad.id)) {
-    const key = keys.delivery(at.companyId, at.webhookId, id);
-    await db.direct.write({ update: key, change: { set: { body: Buffer.of(9, 9) } } });
-  }
-  at.clock += 60_000;
-  await expect(sweep(at.context, { assume: "messages-kept" })).rejects.toThrow("not known");
-  expect(at.queue.filter(({ message }) => "webhookId" in message && message.webhookId === at.webhookId)).toHaveLength(
-    10,
-  );
 });
 
 const StreamRecord = z.custom<DynamoDBRecord>((value) => typeof value === "object");
@@ -285,10 +263,8 @@ test("an open circuit breaker refuses ten deliveries in four calls of the table;
   const at = await newPipeline(db);
   const { companyId, webhookId } = at;
   const openUntil = new Date(at.clock + 10_000).toISOString();
-  const open = { type: "limiter", companyId, webhookId, used: 0, fails: 5, slow: false, openUntil };
-  await db.direct.write({
-    put: { ...limiterKeys.limiter(companyId, webhookId), ...open, ...backlogMark(companyId, webhookId, at.clock) },
-  });
+  const open = { used: 0, fails: 5, slow: false, openUntil };
+  await putLimiter(db, at, { ...open, ...backlogMark(companyId, webhookId, at.clock) });
   await publishIds(at, TEN);
   at.queue.push({ message: drainMessage(at, "throttled"), at: at.clock + 10_000, isRepeat: false });
   const before = at.calls.length;

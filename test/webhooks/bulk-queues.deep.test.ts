@@ -10,14 +10,21 @@ import { iso } from "#shared/clock.ts";
 import { contextOn } from "#shared/context.ts";
 import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { prospectItem, storedProspect } from "#shared/prospects/stored.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killable, untilDone } from "../harness/killable.ts";
-import { killPointsOf } from "../harness/kills.ts";
 import { pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
-import { bulkChange, deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import {
+  bulkChange,
+  deliveries,
+  drain,
+  killedAtEach,
+  newPipeline,
+  type Pipeline,
+  publishIn,
+  START,
+} from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 import { counted, expandAll } from "./fan-out-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
@@ -26,8 +33,7 @@ const db = faultyDynamoDb("test");
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 
-const publish = ({ context }: Pick<Pipeline, "context">, ...changes: RowChange[]) =>
-  publishChanges(context, batchReads(context), changes);
+const publish = ({ context }: Pick<Pipeline, "context">, ...changes: RowChange[]) => publishIn(context, ...changes);
 
 const Data = z.object({
   data: z.object({ prospect: z.object({ id: z.int() }), bulk: z.optional(z.object({ jobId: z.int() })) }),
@@ -288,13 +294,6 @@ const publishAgain = (at: Pipeline): Promise<void> =>
     return publish({ context: killable(at.context) }, ...changes);
   });
 
-async function callsOf(delayMinutes: number): Promise<number> {
-  const at = await newPipeline(db, "prospect.updated", delayMinutes);
-  await publishAgain(at);
-  await expandAll(at);
-  return at.calls.length;
-}
-
 describe.each([
   ["without a delay", 0],
   ["with a debounce window", 10],
@@ -303,18 +302,19 @@ describe.each([
     "%s it takes effect leaves one delivery for each change, with a message for each",
     { tags: "sized" },
     async (when) => {
-      for (const number of killPointsOf(await callsOf(delayMinutes), when === "before" ? 0 : 1)) {
-        const label = `${when} call ${number}`;
-        const at = await newPipeline(db, "prospect.updated", delayMinutes);
-        at.kill = { at: number, when };
+      let queued: string[] = [];
+      const run = async (at: Pipeline): Promise<void> => {
         await publishAgain(at);
-        const queued = await expandAll(at);
+        queued = await expandAll(at);
+      };
+      const stage = () => newPipeline(db, "prospect.updated", delayMinutes);
+      await killedAtEach({ when, turn: when === "before" ? 0 : 1, stage, run }, async (at, label) => {
         const made = await deliveries(at);
         expect(made, label).toHaveLength(CHANGES);
         expect(new Set(queued), label).toEqual(new Set(made.map(({ id }) => id)));
         const whole = { matched: CHANGES, waiting: CHANGES, expanding: 0 };
         expect(await expectReconciled(at, label)).toMatchObject(whole);
-      }
+      });
     },
   );
 });

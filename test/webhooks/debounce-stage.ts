@@ -5,12 +5,10 @@
 
 import { expect } from "vitest";
 import * as z from "zod/mini";
-import type { EventContext } from "#shared/context.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { untilDone } from "../harness/killable.ts";
-import { createdProspect, type Pipeline, START } from "./delivery-pipeline.ts";
+import { createdProspect, type Pipeline, publishIn, START } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 export const MINUTE = 60_000;
@@ -27,8 +25,6 @@ export function change({ companyId }: Pipeline, version: number, minutes: number
   });
   return { before: prospectItem(row(version - 1)), after: prospectItem(row(version)) };
 }
-
-export const publishIn = (context: EventContext, row: RowChange) => publishChanges(context, batchReads(context), [row]);
 
 export async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void> {
   for (const row of rows) await untilDone(() => publishIn(at.context, row));

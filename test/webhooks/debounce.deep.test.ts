@@ -4,26 +4,22 @@
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { contextOn } from "#shared/context.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { updateRegistration } from "../harness/verbs.ts";
+import { Body, bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish } from "./debounce-stage.ts";
 import {
-  Body,
-  bodies,
-  change,
-  DELAY,
-  expectEachOnce,
-  MINUTE,
-  names,
-  namesIn,
-  publish,
+  deliveries,
+  drain,
+  killedAtEach,
+  newPipeline,
+  type Pipeline,
   publishIn,
-} from "./debounce-stage.ts";
-import { deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+  START,
+  statesOf,
+} from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -51,7 +47,7 @@ describe("a debounce window", () => {
     await publish(at, change(at, 2, 0), change(at, 3, 1));
     const [delivery] = await deliveries(at);
     const shown = async () => {
-      const { body } = await readDelivery(contextOn(db.direct), at.companyId, at.webhookId, delivery?.id ?? "");
+      const { body } = await readDelivery(at.api, at.companyId, at.webhookId, delivery?.id ?? "");
       return namesIn(z.parse(Body, JSON.parse(body)));
     };
     expect(await shown()).toEqual(names(2, 3));
@@ -96,27 +92,20 @@ describe("a kill at each call", () => {
         await publish(at, change(at, 2, 0), change(at, 3, 1), change(at, 4, 12));
         await drain(at);
       };
-      const calm = await pipeline();
-      await run(calm);
-      expect(calm.posts).toHaveLength(3);
       let doubled = 0;
-      const kills = killPointsOf(calm.calls.length, when === "before" ? 0 : 2);
-      for (const number of kills) {
-        const at = await pipeline();
-        at.kill = { at: number, when };
-        await run(at);
-        const label = `${when} ${calm.calls[number - 1]} (${number})`;
+      const kills: number[] = [];
+      const work = { when, turn: when === "before" ? 0 : 2, stage: pipeline, run };
+      const calm = await killedAtEach(work, async (at, label, number) => {
+        kills.push(number);
         await expectEachOnce(at, [2, 3, 4], label);
         expect(bodies(at), label).toHaveLength(2);
-        expect(
-          (await deliveries(at)).map(({ state }) => state),
-          label,
-        ).toEqual(["delivered", "delivered"]);
+        expect(await statesOf(at), label).toEqual(["delivered", "delivered"]);
         // A post may be repeated only if the sender was killed after the post, before it recorded the result.
         expect(at.posts.length, label).toBeGreaterThanOrEqual(3);
         expect(at.posts.length, label).toBeLessThanOrEqual(4);
         doubled += at.posts.length - 3;
-      }
+      });
+      expect(calm.posts).toHaveLength(3);
       // Without a kill there are three posts. The first post fails, so the service repeats it anyway, and a kill after it adds no post. A
       // kill between another post and the record of its result makes the service repeat the post. Recording a result takes one or two
       // writes, so at most three kill points lie between a post and its record.
@@ -133,9 +122,7 @@ test("events that exceed the size limit of one body are divided into several bod
   const at = await pipeline();
   const filler = "x".repeat(20_000);
   const versions = Array.from({ length: 120 }, (_, i) => i + 2);
-  const reads = batchReads(at.context);
-  const changes = versions.map((version) => change(at, version, version / 1_000, 1, filler));
-  await publishChanges(at.context, reads, changes);
+  await publishIn(at.context, ...versions.map((version) => change(at, version, version / 1_000, 1, filler)));
   await drain(at);
   await expectEachOnce(at, versions);
   const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
@@ -158,8 +145,6 @@ test("a delay of three days needs many messages, and its delivery is kept for 30
 });
 
 describe("a change during the delay", () => {
-  const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
-
   test.each([0, 60])(
     "a new delay of %s minutes applies to later windows, and a repeated event is not sent again",
     async (minutes) => {
@@ -167,7 +152,7 @@ describe("a change during the delay", () => {
       const early = [change(at, 2, 0), change(at, 3, 1)];
       await publish(at, ...early);
       at.clock = START + 2 * MINUTE;
-      await updateRegistration(api(at), at.companyId, at.webhookId, at.registrationId, {
+      await updateRegistration(at.api, at.companyId, at.webhookId, at.registrationId, {
         delayMinutes: minutes,
       });
       await publish(at, ...early, change(at, 4, 11));

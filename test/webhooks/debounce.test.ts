@@ -1,15 +1,14 @@
 /** Tests that the events of a record within a registration's delay become one delivery, which contains each event once. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
 import { deleteRegistration, pauseWebhook, resumeWebhook, updateRegistration } from "../harness/verbs.ts";
-import { bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish, publishIn } from "./debounce-stage.ts";
-import { deliveries, drain, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish } from "./debounce-stage.ts";
+import { deliveries, drain, newPipeline, type Pipeline, publishIn, START, statesOf } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -65,30 +64,28 @@ describe("concurrently with the sender", () => {
 });
 
 describe("a change during the delay", () => {
-  const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
-
   test("deleting the registration cancels its waiting delivery", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0));
-    await deleteRegistration(api(at), at.companyId, at.webhookId, at.registrationId);
+    await deleteRegistration(at.api, at.companyId, at.webhookId, at.registrationId);
     await publish(at, change(at, 3, 1));
     await drain(at);
     expect(at.posts).toEqual([]);
-    expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled"]);
+    expect(await statesOf(at)).toEqual(["cancelled"]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 1, cancelled: 1 });
   });
 
   test("a paused webhook keeps its windows, each of which is sent with its own events after the resumption", async () => {
     const at = await pipeline();
     await publish(at, change(at, 2, 0));
-    await pauseWebhook(api(at), at.companyId, at.webhookId);
+    await pauseWebhook(at.api, at.companyId, at.webhookId);
     await drain(at);
     await publish(at, change(at, 3, 5), change(at, 4, 15));
     at.clock = START + 60 * MINUTE;
     await drain(at);
     expect(at.posts).toEqual([]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 2, paused: 2 });
-    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+    await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2, 3), names(4)]);
   });
@@ -98,7 +95,7 @@ describe("a change during the delay", () => {
     const early = [change(at, 2, 0), change(at, 3, 0.1)];
     await publish(at, ...early);
     await drain(at);
-    await updateRegistration(api(at), at.companyId, at.webhookId, at.registrationId, { delayMinutes: DELAY });
+    await updateRegistration(at.api, at.companyId, at.webhookId, at.registrationId, { delayMinutes: DELAY });
     await publish(at, ...early, change(at, 4, 2), ...early, change(at, 5, 3));
     await drain(at);
     expect(at.posts).toHaveLength(3);
@@ -111,7 +108,7 @@ describe("a change during the delay", () => {
     await publish(at, change(at, 2, 0));
     await drain(at);
     const [sent] = await deliveries(at);
-    await updateRegistration(api(at), at.companyId, at.webhookId, at.registrationId, { delayMinutes: DELAY });
+    await updateRegistration(at.api, at.companyId, at.webhookId, at.registrationId, { delayMinutes: DELAY });
     // The first read of the delivery finds nothing. The publisher then works as if another publisher had written the delivery after this
     // read.
     const isHidden = new Set([keys.delivery(at.companyId, at.webhookId, sent?.id ?? "").sk]);

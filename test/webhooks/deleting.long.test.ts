@@ -6,10 +6,8 @@
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -27,29 +25,26 @@ import {
 import {
   automatic,
   consume,
-  createdItem,
   deliveries,
   drain,
   newPipeline,
   type Pipeline,
+  publishIds,
+  putLimiter,
   START,
   settleFor,
+  statesOf,
 } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const MINUTE = 60_000;
+/** Number of deliveries of each webhook. */
 const COUNT = 2;
-const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 const idsOf = async (at: Pipeline): Promise<number[]> =>
-  (await readWebhook(api(at), at.companyId, at.webhookId)).registrations.map(({ id }) => id).toSorted((a, b) => a - b);
+  (await readWebhook(at.api, at.companyId, at.webhookId)).registrations.map(({ id }) => id).toSorted((a, b) => a - b);
 
-async function publish(at: Pipeline): Promise<void> {
-  const reads = batchReads(at.context);
-  for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.context, reads, [{ before: undefined, after: createdItem(at.companyId, id) }]);
-  }
-}
+const publish = (at: Pipeline) => publishIds(at, [1, 2]);
 
 /** Each function creates waiting deliveries. Its name says what the deliveries wait for. */
 const waits = {
@@ -73,9 +68,7 @@ const waits = {
   },
   "the breaker": async () => {
     const at = await newPipeline(db);
-    const { companyId, webhookId } = at;
-    const failed = { type: "limiter", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
-    await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...failed }]);
+    await putLimiter(db, at, { used: 0, fails: BREAKER_FAILURES - 1, slow: true });
     at.answers = () => ({ status: 500 });
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
@@ -84,7 +77,7 @@ const waits = {
   },
   "the end of a pause": async () => {
     const at = await newPipeline(db);
-    await pauseWebhook(api(at), at.companyId, at.webhookId);
+    await pauseWebhook(at.api, at.companyId, at.webhookId);
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
     expect(await expectReconciled(at)).toMatchObject({ paused: COUNT });
@@ -129,7 +122,7 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
-  if (isKept) await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
+  if (isKept) await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
   await settleFor(at, sized({ short: 2, wide: 3 }));
 }
 
@@ -183,10 +176,10 @@ async function callOfPost(): Promise<number> {
 describe("a deleted registration", () => {
   const removed = async (at: Pipeline): Promise<void> => {
     const [registration = 0] = await idsOf(at);
-    await deleteRegistration(api(at), at.companyId, at.webhookId, registration);
+    await deleteRegistration(at.api, at.companyId, at.webhookId, registration);
   };
   const shown = async (at: Pipeline, status?: "waiting" | "cancelled") =>
-    (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 100, status })).items;
+    (await listDeliveries(at.api, at.companyId, at.webhookId, { limit: 100, status })).items;
 
   test.each(kinds)("has its deliveries shown as cancelled immediately if they wait for %s", async (_, wait) => {
     const at = await wait();
@@ -198,7 +191,7 @@ describe("a deleted registration", () => {
     expect(await shown(at, "cancelled")).toHaveLength(COUNT);
     expect(await shown(at, "waiting")).toEqual([]);
     for (const { id } of await shown(at)) {
-      expect(await readDelivery(api(at), at.companyId, at.webhookId, id)).toMatchObject(cancelled);
+      expect(await readDelivery(at.api, at.companyId, at.webhookId, id)).toMatchObject(cancelled);
     }
     expect(await expectReconciled(at)).toMatchObject({
       matched: COUNT,
@@ -229,7 +222,7 @@ describe("a deleted registration", () => {
   test("has only its own deliveries cancelled, within a quarter of an hour and without the sweeper", async () => {
     const at = await newPipeline(db, "prospect.created", 24 * 60);
     const { companyId, webhookId } = at;
-    const other = await createRegistration(api(at), companyId, webhookId, automatic("prospect.created", 60));
+    const other = await createRegistration(at.api, companyId, webhookId, automatic("prospect.created", 60));
     await publish(at);
     // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages. This loop processes the
     // first message of each delivery.
@@ -260,9 +253,9 @@ describe("a deleted registration", () => {
     await settleFor(at, 2);
     const held = { dueShard: keys.pausedBacklogShard(at.companyId, at.webhookId), state: "waiting" };
     expect(await deliveries(at)).toMatchObject([held, held]);
-    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+    await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
     await settleFor(at, 2);
-    expect((await deliveries(at)).map(({ state }) => state)).toEqual(["cancelled", "cancelled"]);
+    expect(await statesOf(at)).toEqual(["cancelled", "cancelled"]);
     expect(at.posts).toEqual([]);
   });
 });

@@ -7,11 +7,12 @@ import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
-import { contextOn, type EventContext } from "#shared/context.ts";
+import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
+import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
 import { type BulkEvents, prospectItem, type StoredProspect } from "#shared/prospects/stored.ts";
 import { secretsOn } from "#shared/secrets/secrets.ts";
@@ -23,6 +24,7 @@ import type { QueueMessage } from "#shared/webhooks/messages.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed, killable, unlessKilled, untilDone } from "../harness/killable.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
@@ -51,6 +53,8 @@ export interface Pipeline {
   readonly registrationId: number;
   readonly change: RowChange;
   readonly context: EventContext;
+  /** The context of API requests at the time of the pipeline. The kills that the test plans do not affect it. */
+  readonly api: ApiContext;
   /** The waiting messages. `at` is the time at which a message becomes visible. `isRepeat` is true if the message was received before. */
   readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
   readonly posts: Post[];
@@ -127,8 +131,9 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     companyId,
     webhookId: webhook.id,
     registrationId,
-    change: { before: undefined, after: createdItem(companyId, 4_711) },
+    change: creation(companyId, 4_711),
     context,
+    api: contextOn(db.direct, time),
     queue,
     posts,
     calls,
@@ -167,6 +172,12 @@ export const createdProspect = (companyId: number, id: number): StoredProspect =
 /** The stored row of a new prospect. */
 export const createdItem = (companyId: number, id: number): Item => prospectItem(createdProspect(companyId, id));
 
+/** Returns the change that creates a prospect at this time. */
+export function creation(companyId: number, id: number, atMs = START): RowChange {
+  const dated = { createdAt: iso(atMs), updatedAt: iso(atMs) };
+  return { before: undefined, after: prospectItem({ ...createdProspect(companyId, id), ...dated }) };
+}
+
 /**
  * Returns the change that a bulk job makes to a prospect: a new name. The job also stores in the row which version of the row it has
  * written (`marked`). If `marked` differs from `version`, somebody has changed the row again after the job.
@@ -187,9 +198,43 @@ export function bulkChange(
   return { before: prospectItem(before), after: prospectItem(after) };
 }
 
-export async function publish(at: Pipeline): Promise<void> {
-  const context = killable(at.context);
-  await publishChanges(context, batchReads(context), [at.change]);
+/** Publishes the changes in one batch of the stream. */
+export const publishIn = (context: EventContext, ...changes: RowChange[]): Promise<void> =>
+  publishChanges(context, batchReads(context), changes);
+
+/** Publishes the change of the pipeline. */
+export const publish = (at: Pipeline): Promise<void> => publishIn(killable(at.context), at.change);
+
+/** Publishes the creations of prospects with these ids. */
+export const publishIds = (at: Pipeline, ids: readonly number[]): Promise<void> =>
+  publishIn(killable(at.context), ...ids.map((id) => creation(at.companyId, id)));
+
+interface KilledWork<At extends Pipeline> {
+  readonly when: Kill["when"];
+  /** Chooses the calls, as in `killPointsOf`. */
+  readonly turn: number;
+  readonly stage: () => Promise<At>;
+  readonly run: (at: At) => Promise<unknown>;
+}
+
+/**
+ * Runs the work on one pipeline without a kill, and on one pipeline for each chosen call with a kill at this call. Checks each killed
+ * pipeline. The messages of failed tests contain `place`, the call of the kill. `number` is its number in `calls`, the calls without a
+ * kill. Returns the pipeline without a kill.
+ */
+export async function killedAtEach<At extends Pipeline>(
+  { when, turn, stage, run }: KilledWork<At>,
+  check: (at: At, place: string, number: number, calls: readonly string[]) => Promise<unknown>,
+): Promise<At> {
+  const calm = await stage();
+  await run(calm);
+  for (const number of killPointsOf(calm.calls.length, turn)) {
+    const at = await stage();
+    at.kill = { at: number, when };
+    await run(at);
+    await check(at, `${when} ${calm.calls[number - 1]} (${number})`, number, calm.calls);
+  }
+  return calm;
 }
 
 /** Publishes the change again after each kill, as Lambda does with a stream record. */
@@ -270,18 +315,23 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
 const sweptIn = ({ queue }: Pipeline): string[] =>
   queue.flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
 
+type OfWebhook = Pick<Pipeline, "companyId" | "webhookId">;
+
+/** Writes the row of the webhook's limiter, which bounds the concurrent requests to a receiver by slots. */
+export const putLimiter = (db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook, fields: object = {}) =>
+  db.direct.batchPut([
+    { ...limiterKeys.limiter(companyId, webhookId), type: "limiter", companyId, webhookId, ...fields },
+  ]);
+export const limiterRowOf = (db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook) =>
+  db.direct.get(limiterKeys.limiter(companyId, webhookId));
+
+export const statesOf = async (at: Pipeline) => (await deliveries(at)).map(({ state }) => state);
 export const deliveries = ({ db, ...hook }: Pipeline): Promise<StoredDelivery[]> => deliveriesOf(db, hook);
 
-export async function deliveriesOf(
-  db: FaultyDynamoDb,
-  { companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookId">,
-): Promise<StoredDelivery[]> {
+export async function deliveriesOf(db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook): Promise<StoredDelivery[]> {
   const found: StoredDelivery[] = [];
-  const partitions = Array.from(
-    { length: DELIVERY_SHARDS },
-    (_, shard) => keys.deliveryShard(companyId, webhookId, shard).pk,
-  );
-  for (const pk of partitions) {
+  for (let shard = 0; shard < DELIVERY_SHARDS; shard++) {
+    const { pk } = keys.deliveryShard(companyId, webhookId, shard);
     for await (const item of db.direct.query({ pk })) {
       if (item.type === "delivery") found.push(z.parse(StoredDelivery, item));
     }

@@ -4,16 +4,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
-import * as z from "zod/mini";
-import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/expression.ts";
+import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { keepEventData, readEventData } from "#shared/webhooks/event-data.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -25,7 +20,8 @@ import {
   updateProspect,
 } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { automatic, START } from "./delivery-pipeline.ts";
+import { allowLoopback, automatic, deliveriesOf, START } from "./delivery-pipeline.ts";
+import { quietContext } from "./quiet-context.ts";
 
 const db = faultyDynamoDb();
 
@@ -84,9 +80,7 @@ test("a missing row is an error each time, and is found once it exists", async (
   expect((await readEventData(table, COMPANY, [id])).get(id)).toBe("{}");
 });
 
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-});
+beforeAll(allowLoopback);
 
 const NOW = Date.UTC(2030, 0, 1);
 const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
@@ -94,11 +88,12 @@ const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 /** Renames a prospect that has an appointment, and returns this change as a stream record. */
 async function renamedProspect() {
   let now = NOW;
-  const context: ApiContext = contextOn(db.direct, { now: () => now });
+  const context = contextOn(db.direct, { now: () => now });
   const caller = await newOwner(context);
   const { companyId } = caller;
   const registrations = [automatic("prospect.updated")];
-  await createWebhook(context, companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
+  const webhook = { name: "x", url: "http://127.0.0.1:1/", registrations };
+  const { id: webhookId } = await createWebhook(context, companyId, webhook);
   const { id } = await createProspect(context, caller, { name: "Ada" });
   const appointment = await createAppointment(context, caller, id, { title: "first", startAt: hour(2) });
   const before = await db.direct.get(keys.prospect(companyId, id));
@@ -106,33 +101,13 @@ async function renamedProspect() {
   await updateProspect(context, caller, id, { name: "Bea" });
   const after = await db.direct.get(keys.prospect(companyId, id));
   now += 60_000;
-  return { context, caller, id, appointmentId: appointment.id, change: { before, after } };
-}
-
-async function deliveriesOf({ companyId }: Caller): Promise<StoredDelivery[]> {
-  const items: Item[] = [];
-  for await (const item of db.direct.query(keys.webhooks(companyId))) {
-    if (item.type !== "webhook") continue;
-    for (let shard = 0; shard < DELIVERY_SHARDS; shard++) {
-      for await (const row of db.direct.query(keys.deliveryShard(companyId, Number(item.id), shard))) items.push(row);
-    }
-  }
-  return items.map((item) => z.parse(StoredDelivery, item));
+  const made = () => deliveriesOf(db, { companyId, webhookId });
+  return { context, caller, id, appointmentId: appointment.id, change: { before, after }, made };
 }
 
 test("neither the first nor a repeated publication of an event contains a later change of an appointment", async () => {
-  const { context, caller, id, appointmentId, change } = await renamedProspect();
-  const events: EventContext = {
-    table: db.direct,
-    clock: context.clock,
-    timeScale: 1,
-    senders: 10,
-    secrets: { open: () => Promise.reject(new Error("this test signs nothing")) },
-    wait: async () => undefined,
-    queue: { send: async () => undefined, returnIn: () => Promise.reject(new Error("this test receives no message")) },
-    post: () => Promise.reject(new Error("this test posts nothing")),
-    savePoisonRecord: () => Promise.reject(new Error("this test has no poison record")),
-  };
+  const { context, caller, id, appointmentId, change, made } = await renamedProspect();
+  const events = quietContext(db.direct, context.clock, async () => undefined);
   // This appointment is created between the change and its publication. It starts before the other appointment. It would therefore be the
   // next appointment in a body that is made from newer rows.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
@@ -142,7 +117,7 @@ test("neither the first nor a repeated publication of an event contains a later 
   // One request writes the row that names the delivery for reconciliation, and one writes the delivery. No request reads, because the
   // changed row contains all data for the body.
   expect(usage.requests).toBe(2);
-  const [delivery, ...more] = await deliveriesOf(caller);
+  const [delivery, ...more] = await made();
   expect(more).toEqual([]);
   expect(JSON.parse(delivery?.body ?? "")).toMatchObject({
     data: { prospect: { appointments: [{ title: "first" }] } },
@@ -150,5 +125,5 @@ test("neither the first nor a repeated publication of an event contains a later 
 
   await updateAppointment(context, caller, appointmentId, { title: "changed" });
   await publishChanges(events, batchReads(events), [change]);
-  expect(await deliveriesOf(caller)).toEqual([delivery]);
+  expect(await made()).toEqual([delivery]);
 });

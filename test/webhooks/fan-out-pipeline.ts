@@ -3,23 +3,20 @@
  * of any size.
  */
 import { iso } from "#shared/clock.ts";
-import type { EventContext } from "#shared/context.ts";
-import { contextOn } from "#shared/context.ts";
+import { contextOn, type EventContext } from "#shared/context.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
-import type { StoredTerritory } from "#shared/territories/territories.ts";
-import { packed } from "#shared/territories/territories.ts";
+import { packed, type StoredTerritory } from "#shared/territories/territories.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import type { StoredRegistration } from "#shared/webhooks/subscriptions/schema.ts";
 import { sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
-import { consume, deliveriesOf, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
+import { consume, deliveriesOf, newPipeline, type Pipeline, publishIn, START } from "./delivery-pipeline.ts";
 
 export interface Subscribers {
   readonly webhooks: number;
@@ -176,7 +173,7 @@ const sizeOf = (item: object): number =>
   }, 0);
 
 export const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
-  publishChanges(context, batchReads(context), changes);
+  publishIn(context, ...changes);
 
 /** Returns the deliveries of all webhooks of the pipeline. */
 export async function allDeliveriesOf(db: FaultyDynamoDb, at: FanOutPipeline): Promise<StoredDelivery[]> {

@@ -10,7 +10,6 @@ import { fanOutKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { MATCHES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
@@ -112,7 +111,7 @@ describe("a message of a fan-out", () => {
       await publish(again, territoryChange(again.companyId, 2));
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
-        await publishChanges(plain, batchReads(plain), [territoryChange(again.companyId, 3)]);
+        await publish({ context: plain }, territoryChange(again.companyId, 3));
         // The message of the new event is processed immediately. A lease lets only one function at a time create deliveries of the company.
         // While the function of the previous message still holds the lease, the new message has no effect.
         const own = again.queue.splice(

@@ -1,21 +1,29 @@
 /**
  * Tests that an event with many matching registrations (a fan-out) makes one delivery for each match, even if the publisher or the sender
- * is killed at any of its calls. Also tests the memory of the publisher.
+ * is killed at any of its calls. Also tests that the publisher's work and memory, and the size of bodies, are bounded for the largest
+ * events.
  */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
+import { BYTES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killable, unlessKilled, untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
-import { consume, deliveriesOf, sweepOwn } from "./delivery-pipeline.ts";
-import { expandAll, type FanOutPipeline, newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
-import { expectReconciled, reconcileNow } from "./reconciled.ts";
+import { consume, drain, killedAtEach, publishIn, sweepOwn } from "./delivery-pipeline.ts";
+import {
+  allDeliveriesOf,
+  counted,
+  expandAll,
+  type FanOutPipeline,
+  newFanOutPipeline,
+  territoryChange,
+} from "./fan-out-pipeline.ts";
+import { expectReconciled } from "./reconciled.ts";
 
 // Each test gets an empty table, because the sweeper reads the waiting deliveries of all companies.
 const db = faultyDynamoDb("test");
@@ -34,15 +42,12 @@ async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void>
   for (const version of versions) {
     await untilDone(() => {
       const context = killable(at.context);
-      return publishChanges(context, batchReads(context), [territoryChange(at.companyId, version, 3, version)]);
+      return publishIn(context, territoryChange(at.companyId, version, 3, version));
     });
   }
 }
 
-async function idsOf({ companyId, webhookIds }: FanOutPipeline): Promise<string[]> {
-  const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
-  return found.flat().map(({ id }) => id);
-}
+const idsOf = async (at: FanOutPipeline) => (await allDeliveriesOf(db, at)).map(({ id }) => id);
 
 /** Expects that each match of the event has one delivery, and that each delivery has a queue message. */
 async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
@@ -57,15 +62,13 @@ describe("a kill at each call", () => {
     "%s it takes effect leaves one delivery for each match",
     { tags: "sized" },
     async (when) => {
-      const calm = await pipeline();
-      await publish(calm, 2);
-      await expandAll(calm);
-      for (const number of killPointsOf(calm.calls.length, when === "before" ? 0 : 3)) {
-        const at = await pipeline();
-        at.kill = { at: number, when };
+      let queued: string[] = [];
+      const run = async (at: FanOutPipeline): Promise<void> => {
         await publish(at, 2);
-        await expectAll(at, await expandAll(at), `${when} ${calm.calls[number - 1]} (${number})`);
-      }
+        queued = await expandAll(at);
+      };
+      const work = { when, turn: when === "before" ? 0 : 3, stage: pipeline, run };
+      await killedAtEach(work, (at, place) => expectAll(at, queued, place));
     },
   );
 
@@ -148,19 +151,74 @@ test("a function that continues after its lease expired, concurrently with the n
   }
 });
 
-test("each match makes one delivery, although batches are repeated with other boundaries and in other orders", async () => {
-  const at = await pipeline();
-  const [first, second, third] = [2, 3, 4].map((version) => territoryChange(at.companyId, version, 3, version));
-  if (first === undefined || second === undefined || third === undefined) throw new Error("no changes");
-  for (const batch of [[first, second], [third], [second, third, first], [first]]) {
-    await publishChanges(at.context, batchReads(at.context), batch);
-  }
-  const queued = await expandAll(at);
-  await publishChanges(at.context, batchReads(at.context), [third, first]);
-  await expandAll(at);
-  expect(new Set(queued).size).toBe(3 * MATCHES);
-  expect(await idsOf(at)).toHaveLength(3 * MATCHES);
-  expect(await reconcileNow(at)).toMatchObject({ faults: [], matched: 3 * MATCHES, expanding: 0 });
+describe("the publisher", () => {
+  test("writes two rows and 300 KB for the largest event with 2 000 matches, and sends one message", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 40, each: 50 });
+    const { context, written } = counted(at.context);
+    await publishIn(context, territoryChange(at.companyId, 2, limits.polygonPointsMax));
+    expect(written.rows).toBe(2);
+    expect(written.bytes).toBeLessThan(300_000);
+    expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
+    // One message creates only some of the deliveries. Their number depends on their size.
+    const first = present(at.queue.splice(0)[0]);
+    await consume(at, first.message, false);
+    const made = at.queue.filter(({ message }) => "deliveryId" in message).length;
+    expect(made).toBeGreaterThan(50);
+    expect(made).toBeLessThan(BYTES_PER_MESSAGE / 200_000);
+    expect(await expectReconciled(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
+  });
+
+  test("writes at most two rows for each of thirty such events, and publishes another company's event immediately", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 10, each: 20 });
+    const other = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
+    const { context, written } = counted(at.context);
+    const changes = Array.from({ length: 30 }, (_, i) => territoryChange(at.companyId, i + 2, limits.polygonPointsMax));
+    await publishIn(context, ...changes, territoryChange(other.companyId, 2));
+    expect(written.rows).toBeLessThanOrEqual(2 * 30 + 2);
+    expect(written.mostBytes).toBeLessThan(200_000);
+    const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
+    expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
+    expect(at.queue.filter(({ message }) => message.companyId === other.companyId)).toHaveLength(1);
+  });
+});
+
+describe("with a delay", () => {
+  test("the events of a window are one delivery for each registration, with shared data", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 3, each: 40, delayMinutes: 10 });
+    await publish(at, 2, 3, 4);
+    await expandAll(at);
+    expect(await idsOf(at)).toHaveLength(120);
+    expect(await expectReconciled(at)).toMatchObject({ matched: 120, waiting: 120, expanding: 0 });
+    at.clock += 11 * 60_000;
+    await sweepOwn(at);
+    await drain(at, 5_000);
+    expect(at.posts).toHaveLength(120);
+    const Window = z.object({
+      eventCount: z.int(),
+      events: z.array(z.object({ data: z.unknown() })),
+      data: z.unknown(),
+    });
+    for (const { body } of at.posts) {
+      const { eventCount, events, data } = Window.parse(JSON.parse(body));
+      expect(eventCount).toBe(3);
+      expect(data).toEqual(events.at(-1)?.data);
+      expect(data).toMatchObject({ territory: { name: "North 4" } });
+    }
+    expect(await expectReconciled(at)).toMatchObject({ matched: 120, delivered: 120 });
+  });
+
+  test("bodies with shared data keep their size limit", async () => {
+    const at = await newFanOutPipeline(db, { webhooks: 1, each: 2, delayMinutes: 10 });
+    for (let version = 2; version < 12; version++) {
+      await publishIn(at.context, territoryChange(at.companyId, version, limits.polygonPointsMax, version));
+    }
+    await drain(at);
+    const sizes = at.posts.map(({ body }) => Buffer.byteLength(body));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(limits.windowBodyBytes);
+    expect(sizes.length).toBeGreaterThan(2);
+    await expectReconciled(at);
+  });
 });
 
 const Published = z.object({ messages: z.int(), failed: z.int(), bytes: z.int() });

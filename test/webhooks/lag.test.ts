@@ -16,7 +16,6 @@ const db = faultyDynamoDb("test");
 let lines: z.infer<typeof Line>["message"][];
 const level = process.env.LOG_LEVEL;
 beforeEach(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
   process.env.LOG_LEVEL = "info";
   lines = [];
   vi.spyOn(process.stderr, "write").mockImplementation(

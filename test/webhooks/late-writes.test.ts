@@ -4,7 +4,7 @@
  */
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import { contextOn, type EventContext } from "#shared/context.ts";
+import type { EventContext } from "#shared/context.ts";
 import type { Change } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { limiterKeys } from "#shared/db/webhook-keys.ts";
@@ -108,7 +108,7 @@ test("a second failure of a receiver keeps the time of the first failure", async
 test("a delivery or registration whose webhook is deleted while it is read is not found", async () => {
   const { at, delivery, ids } = await stage();
   const { companyId, webhookId } = ids;
-  const context = contextOn(db.direct, { now: () => at.clock });
+  const context = at.api;
   const registrationId = delivery.registrationId ?? expect.fail("no registration");
   const key = keys.registration(companyId, webhookId, registrationId);
   const registration = await db.direct.get(key);

@@ -4,27 +4,28 @@
  */
 import { beforeAll, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { BREAKER_FAILURES, limiterOf } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import {
-  createdItem,
-  deliveries,
   drain,
   drainTogether,
   type Kill,
   Killed,
+  limiterRowOf,
   newPipeline,
   type Pipeline,
+  publishIds,
+  putLimiter,
   START,
   settleFor,
+  statesOf,
 } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
+/** Number of deliveries. */
 const COUNT = 3;
 /**
  * Milliseconds for which the receiver fails. The circuit breaker stops sending for 10 s and then for 20 s. The attempt after the first stop
@@ -32,19 +33,14 @@ const COUNT = 3;
  */
 const DOWN_MS = 25_000;
 
-const limiterRowOf = ({ companyId, webhookId }: Pipeline) => db.direct.get(limiterKeys.limiter(companyId, webhookId));
+const publish = (at: Pipeline) => publishIds(at, [1, 2, 3]);
 
 /** Publishes events for a receiver that has failed several times. Its next failure opens the circuit breaker. */
 async function troubled(): Promise<Pipeline> {
   const at = await newPipeline(db);
-  const { companyId, webhookId } = at;
-  const failed = { type: "limiter", companyId, webhookId, used: 0, fails: BREAKER_FAILURES - 1, slow: true };
-  await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...failed }]);
+  await putLimiter(db, at, { used: 0, fails: BREAKER_FAILURES - 1, slow: true });
   at.answers = () => ({ status: at.clock < START + DOWN_MS ? 503 : 200 });
-  const reads = batchReads(at.context);
-  for (let id = 1; id <= COUNT; id++) {
-    await publishChanges(at.context, reads, [{ before: undefined, after: createdItem(companyId, id) }]);
-  }
+  await publish(at);
   at.calls.length = 0;
   return at;
 }
@@ -69,13 +65,12 @@ const killed = (calls: readonly string[], turn: number): number[] =>
  * the kill.
  */
 async function expectArrived(at: Pipeline, place: string, cutOff: number): Promise<void> {
-  const states = (await deliveries(at)).map(({ state }) => state);
-  expect(states, place).toEqual(Array.from({ length: COUNT }, () => "delivered"));
+  expect(await statesOf(at), place).toEqual(Array.from({ length: COUNT }, () => "delivered"));
   const attempts = at.posts.map(({ headers }) => `${headers["X-Service-Delivery"]} ${headers["X-Service-Attempt"]}`);
   expect(attempts.length - new Set(attempts).size, place).toBeLessThanOrEqual(cutOff);
   expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(COUNT);
   expect(await expectReconciled(at, place), place).toMatchObject({ matched: COUNT, delivered: COUNT, throttled: 0 });
-  const limiterRow = (await limiterRowOf(at)) ?? {};
+  const limiterRow = (await limiterRowOf(db, at)) ?? {};
   // Expects a closed circuit breaker, an empty backlog, and no slot in use.
   expect(limiterRow, place).toMatchObject({ fails: 0 });
   for (const mark of ["openUntil", "dueShard", "dueAt"]) expect(limiterRow, place).not.toHaveProperty(mark);
@@ -98,7 +93,7 @@ test("without a kill there are one failure and two probes, and the other deliver
   await run(at, drain);
   await expectArrived(at, "undisturbed", 0);
   expect(at.posts).toHaveLength(COUNT + 2);
-  expect(await limiterRowOf(at)).toMatchObject({ used: 0 });
+  expect(await limiterRowOf(db, at)).toMatchObject({ used: 0 });
 });
 
 describe("killed at each call, before and after it takes effect", () => {
@@ -152,10 +147,7 @@ describe("a sender that dies with its slot", () => {
 
   test("blocks the slot until its lease ends, so two dead senders block both slots and all deliveries until then", async () => {
     const at = await newPipeline(db);
-    const reads = batchReads(at.context);
-    for (let id = 1; id <= COUNT; id++) {
-      await publishChanges(at.context, reads, [{ before: undefined, after: createdItem(at.companyId, id) }]);
-    }
+    await publish(at);
     at.answers = (_, number) => {
       if (number <= 2) throw new Killed();
       return {};

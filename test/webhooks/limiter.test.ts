@@ -18,7 +18,7 @@ import {
 } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { calledBy } from "../harness/killable.ts";
-import { newPipeline } from "./delivery-pipeline.ts";
+import { limiterRowOf, newPipeline, putLimiter } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 const NOW = Date.UTC(2026, 5, 1);
@@ -30,11 +30,12 @@ const failed = { isSuccess: false, latencyMs: 1 };
 
 async function limiter(fields: object = {}) {
   const { context, companyId, webhookId } = await newPipeline(db);
-  const key = limiterKeys.limiter(companyId, webhookId);
-  await db.direct.batchPut([{ ...key, type: "limiter", companyId, webhookId, ...fields }]);
+  const hook = { companyId, webhookId };
+  await putLimiter(db, hook, fields);
   const own: EventContext = { ...context, table: db.direct, clock: { now: () => NOW }, senders: SENDERS };
-  const claim = (...ids: string[]): SlotClaim => ({ companyId, webhookId, ids });
-  return { key, context: own, claim, row: () => db.direct.get(key) };
+  const claim = (...ids: string[]): SlotClaim => ({ ...hook, ids });
+  const key = limiterKeys.limiter(companyId, webhookId);
+  return { key, context: own, claim, row: () => limiterRowOf(db, hook) };
 }
 
 const quick = { slow: false, fails: 0, used: 0 };

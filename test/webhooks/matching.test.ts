@@ -31,7 +31,7 @@ import {
   updateWebhook,
 } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { allowLoopback, automatic, createdItem, deliveriesOf } from "./delivery-pipeline.ts";
+import { allowLoopback, automatic, creation, deliveriesOf, publishIn } from "./delivery-pipeline.ts";
 import { newFanOutPipeline, territoryChange } from "./fan-out-pipeline.ts";
 
 const db = faultyDynamoDb();
@@ -317,11 +317,8 @@ describe("a warm function finds", () => {
     at.clock += limits.subscriptionsSettleMs;
     const context = { ...at.context, table: warmFunction() };
     const [webhookId = 0] = at.webhookIds;
-    const publish = (id: number) => {
-      const after = createdItem(at.companyId, id);
-      return publishChanges(context, batchReads(context), [{ before: undefined, after }]);
-    };
-    const api = contextOn(db.direct, { now: () => at.clock });
+    const publish = (id: number) => publishIn(context, creation(at.companyId, id));
+    const { api } = at;
     const { id } = await createRegistration(api, at.companyId, webhookId, input);
     at.clock += limits.subscriptionsSettleMs;
     await publish(1);

@@ -4,43 +4,38 @@
  */
 
 import { describe, expect, test } from "vitest";
-import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { prospectItem } from "#shared/prospects/stored.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { unlessKilled } from "../harness/killable.ts";
-import { killPointsOf } from "../harness/kills.ts";
 import { deleteWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import {
-  createdProspect,
+  creation,
   deliveries,
   drain,
+  killedAtEach,
   newPipeline,
   type Pipeline,
+  publishIn,
   publishUntilDone,
   START,
   settleFor,
+  statesOf,
 } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-/** Returns a context for API requests. The kills that the test plans for the pipeline do not affect it. */
-const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
-const pause = (at: Pipeline) => pauseWebhook(api(at), at.companyId, at.webhookId);
-const resume = (at: Pipeline) => resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+const pause = (at: Pipeline) => pauseWebhook(at.api, at.companyId, at.webhookId);
+const resume = (at: Pipeline) => resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
 const webhookRow = async ({ companyId, webhookId }: Pipeline) =>
   StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
 
 async function change(at: Pipeline, first: number, count: number): Promise<void> {
   const changes = range(first, count).map((id) => {
     at.clock += 1_000;
-    const createdAt = new Date(at.clock).toISOString();
-    const after = prospectItem({ ...createdProspect(at.companyId, id), createdAt, updatedAt: createdAt });
-    return { before: undefined, after };
+    return creation(at.companyId, id, at.clock);
   });
-  await publishChanges(at.context, batchReads(at.context), changes);
+  await publishIn(at.context, ...changes);
 }
 
 const sentIds = (at: Pipeline): number[] => at.posts.map(({ body }) => JSON.parse(body).data.prospect.id);
@@ -116,24 +111,16 @@ describe("killed at each call, before and after it takes effect", () => {
       await resume(at).catch(unlessKilled);
       await settle(at);
     };
-    const calm = await newPipeline(db);
-    await run(calm);
-    expect(calm.posts).toHaveLength(1);
-    for (const number of killPointsOf(calm.calls.length, turn)) {
-      const at = await newPipeline(db);
-      at.kill = { at: number, when };
-      await run(at);
-      const place = `${when} ${calm.calls[number - 1]} (${number})`;
-      expect(
-        (await deliveries(at)).map(({ state }) => state),
-        place,
-      ).toEqual(["delivered"]);
-      const afterPost = number >= calm.calls.indexOf("post") + 1;
+    const work = { when, turn, stage: () => newPipeline(db), run };
+    const calm = await killedAtEach(work, async (at, place, number, calls) => {
+      expect(await statesOf(at), place).toEqual(["delivered"]);
+      const afterPost = number >= calls.indexOf("post") + 1;
       expect(at.posts.length, place).toBeGreaterThanOrEqual(1);
       expect(at.posts.length, place).toBeLessThanOrEqual(afterPost ? 2 : 1);
       expect(new Set(at.posts.map(({ body }) => body)).size, place).toBe(1);
       await expectReconciled(at, place);
-    }
+    });
+    expect(calm.posts).toHaveLength(1);
   });
 });
 
@@ -172,9 +159,9 @@ test("a webhook that is deleted during its resumption is not found", async () =>
   const at = await newPipeline(db);
   await pause(at);
   const { table, queue } = at.context;
-  const context = { ...api(at), table };
+  const context = { ...at.api, table };
   // `meanwhile` deletes the webhook after the request has read it and before the request commits.
-  at.meanwhile = { at: at.calls.length + 2, work: () => deleteWebhook(api(at), at.companyId, at.webhookId) };
+  at.meanwhile = { at: at.calls.length + 2, work: () => deleteWebhook(at.api, at.companyId, at.webhookId) };
   const resumed = resumeWebhook(context, queue, at.companyId, at.webhookId);
   await expect(resumed).rejects.toMatchObject({ code: "not_found" });
 });

@@ -13,30 +13,20 @@ import { imageOf } from "../../infra/local/sources/stream-record.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { START } from "./delivery-pipeline.ts";
 import { territoryChange } from "./fan-out-pipeline.ts";
+import { quietContext } from "./quiet-context.ts";
 
 const { endpoint, companyId, batches, records, points } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), batches: z.int(), records: z.int(), points: z.int() }),
   workerData,
 );
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-const never = () => Promise.reject(new Error("the publisher must not call this"));
+const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient }));
 let messages = 0;
-const handler = publishStream(() => ({
-  table: openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient })),
-  clock: { now: () => START },
-  wait: never,
-  timeScale: 1,
-  senders: 10,
-  secrets: { open: never },
-  queue: {
-    returnIn: never,
-    send: async (entries) => {
-      messages += entries.length;
-    },
-  },
-  post: never,
-  savePoisonRecord: never,
-}));
+const handler = publishStream(() =>
+  quietContext(table, { now: () => START }, async (entries) => {
+    messages += entries.length;
+  }),
+);
 const asStreamed = (item: Record<string, unknown> = {}) => imageOf(marshall(item, { removeUndefinedValues: true }));
 let failed = 0;
 let bytes = 0;

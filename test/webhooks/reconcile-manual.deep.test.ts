@@ -5,15 +5,13 @@
 import { expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
-import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { limiterKeys, replayKeys } from "#shared/db/webhook-keys.ts";
+import { replayKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { StoredWindowEvent } from "#shared/webhooks/events/debounce.ts";
-import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
 import {
@@ -24,14 +22,23 @@ import {
   startReplay,
   triggerAction,
 } from "../harness/verbs.ts";
-import { createdProspect, deliveries, drain, newPipeline, type Pipeline, publish, START } from "./delivery-pipeline.ts";
+import {
+  createdProspect,
+  deliveries,
+  drain,
+  newPipeline,
+  type Pipeline,
+  publish,
+  publishIn,
+  putLimiter,
+  START,
+} from "./delivery-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const PROSPECT = 4_711;
-const api = (at: Pipeline) => contextOn(db.direct, { now: () => at.clock });
 async function callerOf({ companyId }: Pipeline): Promise<Caller> {
   const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
   return { companyId, userId, role: "owner", permissions: [] };
@@ -50,7 +57,7 @@ interface Staged {
 async function stage(): Promise<Staged> {
   const at = await newPipeline(db, "prospect.updated", 10);
   const { companyId, webhookId, context } = at;
-  const { id } = await createRegistration(api(at), companyId, webhookId, {
+  const { id } = await createRegistration(at.api, companyId, webhookId, {
     event: "prospect.updated",
     filter: null,
     delayMinutes: 0,
@@ -64,13 +71,11 @@ async function stage(): Promise<Staged> {
   }));
   const first = present(rows[0]);
   await db.direct.batchPut([{ ...keys.prospect(companyId, PROSPECT), ...prospectItem(first) }]);
-  const reads = batchReads(context);
   const items = rows.map(prospectItem);
-  for (const [i, after] of items.slice(1).entries())
-    await publishChanges(context, reads, [{ before: items[i], after }]);
+  for (const [i, after] of items.slice(1).entries()) await publishIn(context, { before: items[i], after });
   const caller = await callerOf(at);
-  const action = await triggerAction(api(at), context, caller, PROSPECT, id);
-  const test = await sendTestDelivery(api(at), context.queue, caller, webhookId, "webhook.test");
+  const action = await triggerAction(at.api, context, caller, PROSPECT, id);
+  const test = await sendTestDelivery(at.api, context.queue, caller, webhookId, "webhook.test");
   const found = await deliveries(at);
   const one = (wanted: (delivery: StoredDelivery) => boolean): StoredDelivery => {
     const [delivery, ...more] = found.filter(wanted);
@@ -119,21 +124,17 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
     return `${triggered.id} (waiting): its body describes another delivery`;
   },
   "the lease of a slot is too long": async ({ at, triggered }) => {
-    const { companyId, webhookId } = at;
-    const slot = { type: "limiter", companyId, webhookId, used: 1, [triggered.id]: `${iso(at.clock + 10 * MINUTE)} x` };
-    await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...slot }]);
-    return `webhook ${webhookId}: ${triggered.id} has a slot whose lease is too long`;
+    await putLimiter(db, at, { used: 1, [triggered.id]: `${iso(at.clock + 10 * MINUTE)} x` });
+    return `webhook ${at.webhookId}: ${triggered.id} has a slot whose lease is too long`;
   },
   "the drain of a throttled backlog has stopped": async ({ at }) => {
-    const { companyId, webhookId } = at;
-    const marks = { type: "limiter", companyId, webhookId, dueShard: "DUE#1", dueAt: iso(at.clock) };
-    await db.direct.batchPut([{ ...limiterKeys.limiter(companyId, webhookId), ...marks }]);
+    await putLimiter(db, at, { dueShard: "DUE#1", dueAt: iso(at.clock) });
     at.clock += 16 * MINUTE;
-    return `webhook ${webhookId}: its throttled backlog has not been drained for a quarter of an hour`;
+    return `webhook ${at.webhookId}: its throttled backlog has not been drained for a quarter of an hour`;
   },
   "the drain of a paused backlog has stopped": async ({ at }) => {
-    await pauseWebhook(api(at), at.companyId, at.webhookId);
-    await resumeWebhook(api(at), at.context.queue, at.companyId, at.webhookId);
+    await pauseWebhook(at.api, at.companyId, at.webhookId);
+    await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
     at.clock += 16 * MINUTE;
     return `webhook ${at.webhookId}: its paused backlog has not been drained for a quarter of an hour`;
   },
@@ -141,7 +142,7 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
     const { companyId, webhookId } = at;
     await drain(at);
     const range = { from: iso(0), to: undefined, deliveries: "all" } as const;
-    expect(await startReplay(api(at), at.context.queue, companyId, webhookId, range)).toEqual({ count: 3 });
+    expect(await startReplay(at.api, at.context.queue, companyId, webhookId, range)).toEqual({ count: 3 });
     expect(await db.direct.get(replayKeys.replay(companyId, webhookId))).toHaveProperty("dueAt");
     at.clock += 16 * MINUTE;
     return `webhook ${webhookId}: its replay has been due for a quarter of an hour`;

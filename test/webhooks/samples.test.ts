@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { expect, test } from "vitest";
-import { contextOn } from "#shared/context.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { EventName } from "#shared/webhooks/catalogue.ts";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
@@ -51,7 +50,7 @@ const URL = "http://127.0.0.1:2/";
  */
 async function newReceiver(event: string, events: readonly string[]) {
   const pipeline = await newPipeline(db, event);
-  const context = contextOn(db.direct, { now: () => pipeline.clock });
+  const context = pipeline.api;
   const registrations = events.map((name) => ({
     ...{ event: name, filter: { "prospect.name": "nobody" }, delayMinutes: 1_000 },
     ...{ triggerMode: "automatic" as const, manualTriggerButtonText: null },

@@ -5,14 +5,13 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { RECHECK_MS, RECHECKS } from "#shared/webhooks/deliver/deliver.ts";
 import { listDeliveries } from "#shared/webhooks/deliver/log.ts";
 import { BREAKER_FAILURES, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { retryGapsMs } from "#shared/webhooks/retry-plan.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { deleteWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
-import { deliveriesOf, START } from "./delivery-pipeline.ts";
+import { deliveriesOf, limiterRowOf, putLimiter, START } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 import { isolate } from "./measure-isolation.ts";
 import { expectReconciled } from "./reconciled.ts";
@@ -35,7 +34,7 @@ async function stage(timeScale = 1) {
   const simulation = new DeliverySimulation(db, 10, timeScale);
   staged.push(simulation);
   const hook = await simulation.hook();
-  const limiterRow = () => db.direct.get(limiterKeys.limiter(hook.companyId, hook.webhookId));
+  const limiterRow = () => limiterRowOf(db, hook);
   const api = contextOn(db.direct, { now: () => simulation.clock });
   const states = async () => (await deliveriesOf(db, hook)).map(({ state }) => state);
   const query = { limit: 100 };
@@ -103,13 +102,8 @@ describe("the slots of a webhook", () => {
 
   test("are free again when the lease of a dead sender ends", async () => {
     const { simulation, hook, states } = await stage();
-    const { companyId, webhookId } = hook;
     const lost = new Date(START + 18_000).toISOString();
-    const dead = { dlv_a: `${lost} 1`, dlv_b: `${lost} 2` };
-    await db.direct.write({
-      update: limiterKeys.limiter(companyId, webhookId),
-      change: { set: { type: "limiter", companyId, webhookId, ...dead }, add: { used: 2 } },
-    });
+    await putLimiter(db, hook, { used: 2, dlv_a: `${lost} 1`, dlv_b: `${lost} 2` });
     await simulation.publish(hook, 1, 3);
     await simulation.runUntil(START + 17_000);
     expect(simulation.sent).toEqual([]);

@@ -8,6 +8,7 @@ import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
 import { START } from "./delivery-pipeline.ts";
 import { withOverdue } from "./endless-due-index.ts";
+import { quietContext } from "./quiet-context.ts";
 
 const { endpoint, companyId, other, count } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), other: z.int(), count: z.int() }),
@@ -25,22 +26,10 @@ const write: Table["write"] = async (entry) => {
   return table.write(entry);
 };
 const found: number[] = [];
-const never = () => Promise.reject(new Error("not to be called"));
-const queued = await sweep(
-  {
-    table: { ...withOverdue(table, companyId, count), write },
-    clock: { now: () => START + 600_000 },
-    wait: never,
-    timeScale: 1,
-    senders: 10,
-    secrets: { open: never },
-    queue: {
-      returnIn: never,
-      send: async (entries) => void found.push(...entries.map(({ message }) => message.companyId)),
-    },
-    post: never,
-    savePoisonRecord: never,
-  },
-  { assume: "messages-kept" },
+const context = quietContext(
+  { ...withOverdue(table, companyId, count), write },
+  { now: () => START + 600_000 },
+  async (entries) => void found.push(...entries.map(({ message }) => message.companyId)),
 );
+const queued = await sweep(context, { assume: "messages-kept" });
 parentPort?.postMessage({ queued, writes, isFound: found.includes(other) });

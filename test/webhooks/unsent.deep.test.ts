@@ -5,7 +5,6 @@
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { createResolver } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { deliver } from "#shared/webhooks/deliver/deliver.ts";
@@ -15,7 +14,6 @@ import { messageFor } from "#shared/webhooks/messages.ts";
 import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
 import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { killPointsOf } from "../harness/kills.ts";
 import { closeAfterEach, http } from "../harness/listening.ts";
 import { present } from "../harness/shapes.ts";
 import { updateWebhook } from "../harness/verbs.ts";
@@ -23,6 +21,8 @@ import { startNameServer } from "../outbound/name-server.ts";
 import {
   deliveries,
   deliveriesOf,
+  killedAtEach,
+  limiterRowOf,
   newPipeline,
   type Pipeline,
   publish,
@@ -41,8 +41,6 @@ const HOUR = 60 * MINUTE;
 const REASON = "a.test could not be looked up";
 const unsent: Partial<Exchange> = { status: null, error: REASON, isUnsent: true };
 
-const limiterRowOf = ({ companyId, webhookId }: Pick<Pipeline, "companyId" | "webhookId">) =>
-  db.direct.get(limiterKeys.limiter(companyId, webhookId));
 const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
 /** Expects that the delivery, the circuit breaker and the webhook do not count the failures as failures of the receiver. */
@@ -51,8 +49,8 @@ async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clo
   expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
   const { attempts } = await readDelivery(api(at), at.companyId, at.webhookId, shown?.id ?? "");
   expect(attempts).toEqual([]);
-  expect(await limiterRowOf(at)).toMatchObject({ used: 0 });
-  expect(await limiterRowOf(at)).not.toHaveProperty("fails");
+  expect(await limiterRowOf(db, at)).toMatchObject({ used: 0 });
+  expect(await limiterRowOf(db, at)).not.toHaveProperty("fails");
   expect(await getWebhook(api(at), at.companyId, at.webhookId)).toMatchObject({ status: "active" });
   expect(await db.direct.get(keys.webhook(at.companyId, at.webhookId))).not.toHaveProperty("failingSince");
 }
@@ -71,7 +69,7 @@ test("a day without sending uses up no attempt, and the first attempt follows wh
   simulation.answers = () => ({ ms: 20 });
   await simulation.runUntil(START + 24 * HOUR + 10 * MINUTE);
   expect(await deliveriesOf(db, hook)).toMatchObject([{ state: "delivered", attempt: 1 }]);
-  const limiterRow = await limiterRowOf(hook);
+  const limiterRow = await limiterRowOf(db, hook);
   for (const field of ["openUntil", "unsent", "openings"]) expect(limiterRow).not.toHaveProperty(field);
   const kept = { db, companyId: hook.companyId, clock: simulation.clock };
   expect(await expectReconciled(kept)).toMatchObject({ delivered: 1, attempts: 1 });
@@ -116,13 +114,13 @@ test("only failures of the receiver open its breaker, not unsent requests betwee
   await simulation.publish(hook, 1, 3);
   let failures = 0;
   for (let minute = 1; failures < BREAKER_FAILURES && minute < 600; minute++) {
-    const limiterRow = await limiterRowOf(hook);
+    const limiterRow = await limiterRowOf(db, hook);
     failures = (await expectReconciled({ db, companyId: hook.companyId, clock: simulation.clock })).attempts;
     expect(limiterRow?.fails ?? 0).toBe(failures);
     if (failures < BREAKER_FAILURES) expect(limiterRow ?? {}).not.toHaveProperty("openings");
     await simulation.runUntil(START + minute * MINUTE);
   }
-  expect(await limiterRowOf(hook)).toMatchObject({ openings: expect.any(Number) });
+  expect(await limiterRowOf(db, hook)).toMatchObject({ openings: expect.any(Number) });
 });
 
 test("a delivery arrives when requests can be sent again, despite a kill at each call before and after it takes effect", {
@@ -133,17 +131,11 @@ test("a delivery arrives when requests can be sent again, despite a kill at each
     await publishUntilDone(at);
     await settleFor(at, 4);
   };
-  const calm = await newPipeline(db);
-  await run(calm);
   for (const [turn, when] of (["before", "after"] as const).entries()) {
-    for (const number of killPointsOf(calm.calls.length, turn)) {
-      const at = await newPipeline(db);
-      at.kill = { at: number, when };
-      await run(at);
-      const place = `${when} ${at.calls[number - 1]} (${number})`;
+    await killedAtEach({ when, turn, stage: () => newPipeline(db), run }, async (at, place) => {
       expect(await deliveries(at), place).toMatchObject([{ state: "delivered", attempt: 1 }]);
       expect(await expectReconciled(at, place), place).toMatchObject({ delivered: 1 });
-    }
+    });
   }
 });
 
@@ -157,7 +149,7 @@ describe("webhooks whose name server is silent", () => {
     const scenes: Pipeline[] = [];
     for (const name of ["silent1.test", "silent2.test", "good.test"]) {
       const at = await newPipeline(db);
-      await updateWebhook(contextOn(db.direct), at.companyId, at.webhookId, { url: `http://${name}:${port}/` });
+      await updateWebhook(at.api, at.companyId, at.webhookId, { url: `http://${name}:${port}/` });
       await publish(at);
       scenes.push(at);
     }
