@@ -5,7 +5,7 @@ import { type Ring, RingArea } from "#shared/geometry/ring.ts";
 
 export const emptyArea: Area = { box: null, contains: () => false };
 
-/** An area that caches the results for each tested segment. `bytes` is its size in memory, which therefore grows. */
+/** An area that caches, for each tested segment, which rows are inside. `bytes` is its size in memory, and grows with this cache. */
 export interface PolygonArea extends Area {
   readonly bytes: number;
   readonly rowsInside: (places: Places) => Uint32Array;
@@ -42,5 +42,5 @@ export function circleArea(center: LatLng, meters: number): Area {
   };
 }
 
-/** Returns a box with its edges. The box crosses the 180th meridian if minLng is greater than maxLng. */
+/** Returns the area of a box, including the edges. The box crosses the 180th meridian if minLng is greater than maxLng. */
 export const boxArea = (box: Box): Area => ({ box, contains: (lat, lng) => insideBox(box, lat, lng) });

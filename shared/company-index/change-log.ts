@@ -124,7 +124,7 @@ const withoutFalse = (_: string, value: unknown): unknown => (value === false ? 
 
 type LogOfHead = Pick<Head, "lastChunk">;
 
-/** Returns the attributes of the next version of the head. `hasChunk` is true if a chunk is written with this version. */
+/** Returns the `lastChunk` of the next version of the head. `hasChunk` is true if a chunk is written with this version. */
 export const logAfter = (from: Head, hasChunk = false): LogOfHead => ({
   lastChunk: hasChunk ? from.version + 1 : from.lastChunk,
 });

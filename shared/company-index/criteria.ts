@@ -86,7 +86,7 @@ const coversRange = (map: readonly [number, number], [first, last]: readonly [nu
 const coversSet = (map: readonly (number | null)[] | null, values: readonly (number | null)[] | null): boolean =>
   map === null || values?.every((value) => map.includes(value)) === true;
 
-/** A prospect matches if a text contains `text`, or `phoneDigits` contains one of `digits`. */
+/** A prospect matches if its text or one of its notes contains `text`, or its `phoneDigits` contain one of `digits`. */
 export interface SearchWord {
   /** In the form of `searchable`. It is not empty and contains no space. */
   readonly text: string;
@@ -129,7 +129,7 @@ export interface LatLng {
 export interface Criteria {
   /** The edges are part of the box. The box crosses the 180th meridian if minLng is greater than maxLng. */
   readonly box?: Box | undefined;
-  /** Both limits are included, in milliseconds since 1970. */
+  /** Milliseconds since 1970. `createdFrom` and `createdTo` are included in the range. */
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
   /** A row passes if its last change was at this time or later, in milliseconds since 1970. */

@@ -63,7 +63,7 @@ type Entries = Pick<Unflushed, "keys" | "withLongText">;
 /** Bytes of the fields and text of an entry that increase its weight by 1. */
 const ENTRY_BYTES = 1_024;
 
-/** Returns 1, plus 1 for each `ENTRY_BYTES` of fields and text. A flush starts at a sum of weights (`FLUSH_ENTRIES`). */
+/** Returns 1, plus 1 for each `ENTRY_BYTES` of fields and text. A flush starts when the sum of the weights reaches `FLUSH_ENTRIES`. */
 export function weightOf(item: Item): number {
   const { row = "", note = "", ahead = "", aside = 0 } = Weighed.parse(item);
   return 1 + Math.floor((row.length + note.length + ahead.length + aside) / ENTRY_BYTES);
@@ -232,8 +232,8 @@ function keepText(item: Item, into: Map<string, LongText>): void {
 }
 
 /**
- * Adds the long texts to the entries. The result omits an entry whose text is not found. If a part already contains this version of the
- * record, a flush has deleted the text, and readers do not need the entry. Otherwise, the entry is counted in `missing`.
+ * Adds the long texts to the entries. The result omits an entry whose text is not found. If a part already contains the entry's version of
+ * the record, a flush has deleted the text, and readers do not need the entry. Otherwise, the entry is counted in `missing`.
  */
 export async function withTexts(
   table: Reads,

@@ -22,7 +22,10 @@ export interface GeohashRange {
   readonly to: number;
 }
 
-/** Maximum number of cells that the outline of a box crosses. With this number, they reach beyond the box by a sixth of its area at most. */
+/**
+ * Maximum number of cells that the outline of a box crosses. With this number, the cells cover at most a sixth more than the area of the
+ * box.
+ */
 const EDGE_CELLS = 192;
 
 /** Returns sorted ranges that cover the box. The edges are part of the box, and the box may cross the 180th meridian. */

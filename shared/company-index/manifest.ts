@@ -98,7 +98,7 @@ export const Head = z.object({
   rebuildId: z._default(z.nullable(z.string()), null),
   /** The version of the newest chunk, or 0. */
   lastChunk: z._default(z.int(), 0),
-  /** Milliseconds since 1970. 0 if it is not known. */
+  /** The time of the last flush in milliseconds since 1970, or 0 if it is not known. */
   flushedAt: z._default(z.int(), 0),
   /** Identifies the change log. A restore from a backup sets a new id, because no chunk contains the changes of the restore. */
   logId: z._default(z.string(), ""),

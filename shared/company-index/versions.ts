@@ -24,7 +24,7 @@ export class NewestVersions {
     return this.#size;
   }
 
-  /** `age` is the position of the version's part in the list of parts. Of equal versions, the one with the higher age stays. */
+  /** `age` is the position of the version's part in the list of parts. If two versions are equal, the one with the higher age stays. */
   add(id: number, version: number, age: number): void {
     if (this.#size * 2 >= this.#ids.length) this.#grow();
     const slot = this.#slotOf(id);

@@ -17,7 +17,7 @@ export const factState = (companyId: number): Key => ({ pk: logPartition(company
 /** The sums and facts of all days. */
 export const allDays = (companyId: number): { pk: string } => ({ pk: dayPartition(companyId) });
 
-/** Both days are included, as `YYYY-MM-DD`, UTC. */
+/** The sums of the days from `first` to `last` (`YYYY-MM-DD`, UTC), both included. */
 export const daySums = (companyId: number, first: string, last: string) => ({
   pk: dayPartition(companyId),
   from: `S#${first}`,
@@ -28,7 +28,7 @@ export const daySum = (companyId: number, day: string, part: number): Key => ({
   pk: dayPartition(companyId),
   sk: `S#${day}#${String(part).padStart(3, "0")}`,
 });
-/** Both days are included. */
+/** The facts of the days from `first` to `last`, both included. */
 export const dayFacts = (companyId: number, first: string, last: string) => ({
   pk: dayPartition(companyId),
   from: `F#${first}`,

@@ -26,7 +26,7 @@ export const note = (companyId: number, prospectId: number, createdAt: string, i
   pk: partitionOf(companyId, prospectId),
   sk: `N#${padded(prospectId)}#${createdAt}#${padded(id)}`,
 });
-/** Both prospects are included, and must be in the same block. */
+/** The notes of the prospects from `first` to `last`, both included. They must be in the same block. */
 export const notes = (companyId: number, first: number, last = first) => ({
   pk: partitionOf(companyId, first),
   from: `N#${padded(first)}`,

@@ -1,6 +1,6 @@
 /**
- * The keys of the table, with one function for each access pattern. Import it as a namespace, so that bundles contain only the keys that
- * they use.
+ * The keys of the table, with one function for each access pattern. Import this file as a namespace, so that bundles contain only the keys
+ * that they use.
  */
 
 export interface Key {
@@ -74,7 +74,10 @@ export const uniqueValue = (companyId: number, kind: "STATUS" | "TAG", value: st
   sk: `UNIQUE#${kind}#${value}`,
 });
 
-/** The prospect that was last created with `matchBy`, by the key's hash. `userId` is undefined for all callers who see every prospect. */
+/**
+ * The prospect that was last created with `matchBy` for a key. `digest` is the hash of the key. `userId` is undefined for all callers who
+ * see every prospect.
+ */
 export const matchClaim = (companyId: number, userId: number | undefined, digest: string): Key => ({
   pk: `C#${companyId}#MC#${userId ?? "all"}`,
   sk: `M#${digest}`,
@@ -302,7 +305,7 @@ export const pausedBacklogShard = (companyId: number, webhookId: number, isBulk?
 /** The partition for the throttled backlog of a webhook. It is divided like the paused backlog. */
 export const throttledBacklogShard = (companyId: number, webhookId: number, isBulk?: true): string =>
   `DUE#GATED#${companyId}#${webhookId}${isBulk ? "#BULK" : ""}`;
-/** Both partitions, in the order in which their deliveries are sent. */
+/** Both partitions of the backlog, in the order in which their deliveries are sent. */
 export const pausedBacklogShards = (companyId: number, webhookId: number) =>
   [pausedBacklogShard(companyId, webhookId), pausedBacklogShard(companyId, webhookId, true)] as const;
 export const throttledBacklogShards = (companyId: number, webhookId: number) =>

@@ -20,7 +20,7 @@ export interface Plan<Answer> {
    * write or calls the verb again, as the comment of `carryOut` says. If `refused` throws ConditionFailed, the verb is called again.
    */
   readonly refused?: (failed: ConditionFailed) => Promise<Plan<Answer> | undefined> | undefined;
-  /** Called after the commit, and before the response. If the function is killed directly after the commit, the call is missing. */
+  /** Called after the commit, and before the response. If the function is killed directly after the commit, this is never called. */
   readonly after?: () => Promise<unknown>;
 }
 

@@ -27,7 +27,7 @@ const debounceKey = (kind: string, { companyId, webhookId, registrationId, recor
 export const debounceKeys = {
   /** The row contains the id of the window's delivery. If the row does not exist, the next event opens a window. */
   window: (record: RegisteredRecord): Key => debounceKey("W", record),
-  /** A repeated event has the same key, and is stored only once. `event` is the name of the event with the rest of its id. */
+  /** A repeated event has the same key, and is stored only once. `event` is the end of the event's id, from the event's name on. */
   event: (record: RegisteredRecord, version: number, event: string): Key => {
     const { pk, sk } = debounceKey("V", record);
     return { pk, sk: `${sk}#${padded(version)}#${event}` };
@@ -42,7 +42,7 @@ export const debounceKeys = {
   shard: (companyId: number, webhookId: number, shard: number): { pk: string } => ({
     pk: debouncePartition(companyId, webhookId, shard),
   }),
-  /** The time of the last trigger, and the id of its delivery. */
+  /** The row with the time of the last manual trigger, and the id of its delivery. */
   manualTrigger: (record: RegisteredRecord): Key => debounceKey("M", record),
 } as const;
 
@@ -65,7 +65,7 @@ export const fanOutKeys = {
     pk: fanOutPartition(lane),
     sk: `E#${createdAt}#${eventId}`,
   }),
-  /** Which function works on the lane, and how many deliveries of its oldest fan-out exist. */
+  /** The row that says which function works on the lane, and how many deliveries of its oldest fan-out exist. */
   progress: (lane: FanOutLane): Key => ({ pk: fanOutPartition(lane), sk: "PROGRESS" }),
   laneAt: ({ pk, sk }: Key): FanOutLane | undefined => {
     const [, companyId, bulk] = /^C#(\d+)#D#F(B?)$/.exec(pk) ?? [];
@@ -79,7 +79,7 @@ export const fanOutKeys = {
 const dayPartition = (companyId: number, day: string): string => `C#${companyId}#D#L#${day}`;
 
 export const expectedKeys = {
-  /** Each day (UTC) has a separate partition. */
+  /** The list of the expected deliveries of an event. Each day (UTC) has a separate partition. */
   entry: (companyId: number, day: string, eventId: string): Key => ({
     pk: dayPartition(companyId, day),
     sk: `E#${eventId}`,
@@ -95,7 +95,7 @@ export const replayKeys = {
     return companyId === undefined ? undefined : { companyId: Number(companyId), webhookId: Number(webhookId) };
   },
   /**
-   * The range from the first id that begins with `first` to the last one that begins with `last`. If `after` is set, the range starts
+   * The deliveries from the first id that begins with `first` to the last one that begins with `last`. If `after` is set, the range starts
    * behind this delivery and its attempts.
    */
   between: (after: string | undefined, first: string, last: string) => ({

@@ -220,7 +220,9 @@ function parse(contract: Contract, part: Part, value: unknown): unknown {
   return schema === undefined ? {} : validate(part, schema, value);
 }
 
-/** Joins the values of a repeated query parameter with commas. If only one is allowed, the parameter's schema refuses them. */
+/**
+ * Joins the values of a repeated query parameter with commas. If only one value is allowed, the parameter's schema refuses the joined text.
+ */
 function joinedValues(parameters: ReadonlyMap<string, readonly string[]>): Record<string, string> {
   const joined: Record<string, string> = Object.create(null);
   for (const [name, values] of parameters) joined[name] = values.join(",");

@@ -97,7 +97,7 @@ async function fileIn(body: Buffer, type: string, { bytes, otherwise }: Upload):
   const form = await response.formData().catch(() => {
     throw badForm("must be valid multipart/form-data with a final boundary");
   });
-  // A browser sends the other fields of its form too.
+  // Ignore all other fields, because a browser sends every field of its form.
   const file = form.getAll(FIELD).find((part) => typeof part !== "string");
   if (file === undefined) throw badForm(`must be a file, in a field called ${FIELD}`);
   if (file.size > bytes)

@@ -18,7 +18,7 @@ import { errorFields, log } from "#shared/log.ts";
 type StreamHandler = (event: APIGatewayProxyEvent, stream: Writable, context: Context) => Promise<void>;
 
 interface StreamedCall<C extends Contract> extends Call<C, ReadContext> {
-  /** The headers are sent with the first item. */
+  /** Sets a header of the response. Call it before the first item, because the headers are sent with this item. */
   readonly header: (name: "Link", value: string) => void;
   /** Checks and sets the response's ETag, for endpoints whose contract sets `revalidated`. */
   readonly validator: Validator;
@@ -63,7 +63,7 @@ export const streamText = <C extends Contract>(
   work: (call: StreamedCall<C>) => Promise<Pieces | NotModified>,
 ): StreamEndpoint => streaming<C, Pieces>(contract, work, (pieces) => pieces);
 
-/** Streams the bytes that `work` returns. Answers 204 if they are undefined. */
+/** Streams the bytes that `work` returns. Answers 204 if `work` returns undefined. */
 export const streamBytes = <C extends Contract & Required<Pick<Contract, "mediaType" | "mayBeEmpty">>>(
   contract: Known<C>,
   work: (call: StreamedCall<C>) => Promise<Uint8Array | NotModified | undefined>,

@@ -27,13 +27,13 @@ export type NewAddress = z.infer<typeof NewAddress>;
   example: { address1: "1437 Bannock St", city: "Denver", state: "CO", zip: "80202" },
 }));
 
-/** An address of which all parts are blank counts as null. */
+/** An address whose fields are all blank counts as null. */
 export const AddressOrNull = z.pipe(
   z.transform((value: z.input<typeof NewAddress> | null) => (isBlankAddress(value) ? null : value)),
   z.nullable(NewAddress),
 );
 
-/** False for an address without any part, which is more likely a mistake. */
+/** False for an address without any field, which is more likely a mistake. */
 function isBlankAddress(value: unknown): boolean {
   if (!isObject(value)) return false;
   const parts = Object.keys(NewAddress.shape).flatMap((part) => value[part] ?? []);

@@ -114,7 +114,10 @@ export async function findVisibleAddress(
 
 type Held = Pick<StoredAddress, "companyId" | "id" | "prospectIds">;
 
-/** The holders of a missing address are read like those of a hidden one. Otherwise, the reads would show which of the two it is. */
+/**
+ * Gives a missing address the holder 0, which does not exist, so that the service reads a holder as for a hidden address. Otherwise, the
+ * number of reads would show whether the address exists.
+ */
 const nobodys = (companyId: number, id: number): Held => ({ companyId, id, prospectIds: new Set([0]) });
 
 export async function createAddress(context: ApiContext, companyId: number, input: NewAddress): Promise<Plan<Address>> {
@@ -147,8 +150,9 @@ async function holdersOf(table: Table, { companyId, id, prospectIds = new Set() 
 
 /**
  * Changes an address and all its copies. Throws `not_found` if the address does not exist, or if the caller may not see it or one of its
- * holders that are not deleted. More than `limits.prospectsChangedAtOnce` copies change in later transactions, and the row has the mark
- * `isSpreading` until then. After an interruption, the next PATCH, even an empty one, changes the remaining copies.
+ * holders that are not deleted. If there are more than `limits.prospectsChangedAtOnce` copies, all of them change in later transactions,
+ * and the row has the mark `isSpreading` until then. After an interruption, the next PATCH, even an empty one, changes the remaining
+ * copies.
  */
 export async function updateAddress(
   context: ApiContext,

@@ -56,8 +56,8 @@ function encoded(entries: readonly AgendaEntry[]): Uint8Array {
 }
 
 /**
- * Returns the entries of all agendas of an assignee, or of the unassigned prospects if `userId` is null. An agenda may be left out if it
- * ends before the time `from`.
+ * Returns the entries of all agendas of an assignee, or of the unassigned prospects if `userId` is null. The result may lack an agenda
+ * whose last appointment starts before the time `from`.
  */
 export async function agendaEntries(
   table: Reads,
@@ -146,7 +146,10 @@ export async function agendaMoves(table: Reads, current: StoredProspect, next: S
   return entries === undefined ? [] : agendaWrites(current, next, entries);
 }
 
-/** Maximum number of copies of appointments. A single copy would be outdated from the appointment's start until the row's next write. */
+/**
+ * Maximum number of appointments copied to a prospect's row. A single copy would be outdated from the appointment's start until the row's
+ * next write.
+ */
 const COPIES = 3;
 /** Maximum bytes of all copies. One appointment alone may have 10 000 characters of notes. */
 const COPIES_BYTES = 2_000;

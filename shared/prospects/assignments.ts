@@ -14,7 +14,7 @@ const NOBODY = 0;
 /** The id for an assignee that the row no longer names, because the prospect had too many assignments. */
 const FORGOTTEN = -1;
 
-/** Milliseconds since 1970. */
+/** A past assignment. Its times are in milliseconds since 1970. */
 interface Past {
   readonly user: number;
   readonly from: number;

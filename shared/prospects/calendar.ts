@@ -188,7 +188,7 @@ export function monthOf(epochMs: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** Returns the first millisecond of a month, since 1970. `month` is a number of `monthOf`. */
+/** Returns the begin of a month in milliseconds since 1970. `month` is a result of `monthOf`. */
 export const monthBegin = (month: number): number => new Date(0).setUTCFullYear(0, month, 1);
 
 /** Returns the begin of the next month, in milliseconds since 1970. */

@@ -44,8 +44,8 @@ export function prospectInTheWay({ failed }: ConditionFailed): number | undefine
 }
 
 /**
- * Returns the ids of the caller's prospects by client id in lower case. The row of a client id never changes, so only missing rows are read
- * again with strong consistency.
+ * Returns the ids of the caller's prospects by client id in lower case. The row of a client id never changes, so the function reads only
+ * missing rows again, with strong consistency.
  */
 export async function findClientRecords(
   { table }: Pick<ReadContext, "table">,

@@ -316,7 +316,7 @@ export function criteriaOf(
   };
 }
 
-/** If `searches` is true, the index is read with its long texts, with which only words and source ids are compared. */
+/** If `searches` is true, the read of the index includes its long texts. Only filters for words and source ids need them. */
 export const searching = ({ search = [], sourceId = [] }: ProspectFilter): FindOptions => ({
   searches: search.length + sourceId.length > 0,
 });
@@ -328,7 +328,7 @@ function representatives(filter: ProspectFilter, dictionary: Dictionary): Set<nu
   return named === undefined ? byId : [...byId, new Set<number | null>(named)];
 }
 
-/** Returns the values that are in both sets. Undefined stands for all values. */
+/** Returns the values that are in both sets. Undefined means all values. */
 export const inBoth = <T>(some: ReadonlySet<T> | undefined, others: ReadonlySet<T>): ReadonlySet<T> =>
   some === undefined ? others : new Set([...some].filter((value) => others.has(value)));
 

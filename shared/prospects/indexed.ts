@@ -53,7 +53,7 @@ const lines = (texts: readonly string[]): string => texts.filter((text) => text 
 
 const form = (value: string | null, limit: number): string => searchable(value ?? "", limit);
 
-/** The signs around the digits let a search compare a part of a number or the whole. Undefined without digits. */
+/** Puts `=` before and after the digits, so that a search can compare a part of a number or the whole number. Undefined without digits. */
 export const wholeNumber = (digits: string): string | undefined => (digits === "" ? undefined : `=${digits}=`);
 
 export const digitsOf = (value: string): string => value.replace(/[^0-9]/g, "");

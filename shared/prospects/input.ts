@@ -23,7 +23,7 @@ import {
 } from "#shared/schema.ts";
 import { Uuid } from "#shared/uuid.ts";
 
-/** Left out, or null to clear the field. */
+/** A field that the client may omit, or clear with null. */
 const clearable = <S extends z.ZodMiniType>(schema: S) => z.optional(z.nullable(schema));
 
 const NoteBody = requiredText(limits.note);
@@ -40,7 +40,7 @@ export type NotePatch = z.infer<typeof NotePatch>;
 
 const AppointmentTitle = requiredText(limits.appointmentTitle);
 
-/** A patch may contain only one of start and end, so the write compares them. */
+/** A patch may contain only one of `startAt` and `endAt`, so the verb compares them, and not the schema. */
 const appointmentInput = {
   endAt: clearable(InstantInput),
   allDay: z.optional(z.boolean()),

@@ -97,8 +97,9 @@ export async function isPublished(table: Reads, companyId: number, importId: str
 const IdRange = z.object({ from: z.int(), to: z.int(), importId: z.optional(z.string()) });
 
 /**
- * Returns the blocks of 128 ids that a company has reserved in these ranges, in ascending order. Blocks of unfinished imports are left out,
- * because nobody sees their rows yet. The row of a range is written before its first record, so no record that exists now is missed.
+ * Returns the blocks of 128 ids that a company has reserved in these ranges, in ascending order. The result lacks blocks of unfinished
+ * imports, because nobody sees their rows yet. The row of a range is written before its first record, so no record that exists now is
+ * missed.
  */
 export async function publishedBlocks(table: Reads, ranges: QuerySpec): Promise<number[]> {
   const blocks: number[] = [];
@@ -112,7 +113,9 @@ export async function publishedBlocks(table: Reads, ranges: QuerySpec): Promise<
 const isOfImport = (importId: string | undefined): importId is string =>
   importId !== undefined && /^\d+$/.test(importId);
 
-/** No import has created the prospect, or this process knew that the import is completed before `learned` had the value `before`. */
+/**
+ * True if no import has created the prospect, or if this process knew that the import is completed before `learned` had the value `before`.
+ */
 const wasPublished = (table: Reads, { companyId, importId }: StoredProspect, before: number): boolean =>
   !isOfImport(importId) || (completedImports(table).get(`${companyId}#${importId}`)?.value ?? before) < before;
 
@@ -242,8 +245,8 @@ const contentOf = (detail: ProspectDetail): string => fingerprint("detail conten
 
 /**
  * A write that has begun is certainly committed or has failed after this time. `readProspect` reads rows at slightly different times, so a
- * note may be missing although the prospect's row records it. An answer therefore gets the ETag of the row's state only if the row was also
- * read before the others, or has not changed for this time. Any other answer gets the ETag of its content.
+ * note may be missing although the prospect's row records it. An answer therefore gets the ETag of the row's state only if the prospect's
+ * row was also read before the other rows, or has not changed for this time. Any other answer gets the ETag of its content.
  */
 const SETTLED_MS = 60_000;
 

@@ -14,7 +14,10 @@ export const shownVersion = (rowVersion: number, low = 0): number => rowVersion 
 /** Returns the version of the row. */
 export const rowVersionOf = (version: number): number => Math.floor(version / LOW);
 
-/** A deleted tag counts more than any number of its renames, because these vanish with it. `LOW` has room for `limits.tagsPerProspect`. */
+/**
+ * A deleted tag counts more than any number of its renames, because these vanish with it. `LOW` has room for `limits.tagsPerProspect`
+ * deleted tags.
+ */
 const DELETED_TAG = 2 ** 18;
 
 /**

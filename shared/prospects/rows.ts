@@ -196,7 +196,10 @@ export async function findNoteLocators(
   return locators;
 }
 
-/** A missing note or appointment takes the same reads as a hidden one. Otherwise, the reads would show which of the two it is. */
+/**
+ * With these values, the service makes the same reads for a missing note or appointment as for a hidden one. Otherwise, the reads would
+ * show whether it exists.
+ */
 export const NOWHERE = { prospectId: 0, createdAt: "" } as const;
 
 /**

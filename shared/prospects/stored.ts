@@ -202,7 +202,10 @@ const columns = {
 /** `fields` contains all other fields as JSON text. */
 const Columns = z.extend(z.pick(StoredProspect, columns), { fields: z.string() });
 
-/** Each change of a note increases this count and sets this time (in milliseconds since 1970). A new version of the row has neither. */
+/**
+ * Each change of a note increases `notesVersion` by 1 and sets `notesChangedAt` (in milliseconds since 1970). A new version of the row has
+ * neither.
+ */
 export const notesAttributes = ["notesVersion", "notesChangedAt"] as const;
 
 /**
@@ -244,8 +247,8 @@ export function pageProspect(item: Item): StoredProspect {
 }
 
 /**
- * True for a row that is not marked as deleted and fits the schema `Columns`. This check is much faster than the schema, which parses only the
- * few rows that do not pass.
+ * True for a row that is not marked as deleted and fits the schema `Columns`. This check is much faster than the schema, which parses only
+ * the few rows that do not pass.
  */
 const isUsual = (item: Item): item is Item & z.infer<typeof Columns> =>
   item.type === "prospect" &&

@@ -128,7 +128,7 @@ export async function updateProspect(
   return shown(context, await change(context, caller, current, { patch }, origin), dictionary);
 }
 
-/** Changes a prospect that was read before. The plan fails if it has changed since. */
+/** Changes a prospect that was read before. The transaction of the plan fails if the prospect has changed since. */
 export async function updateRead(
   context: ApiContext,
   caller: Caller,

@@ -13,7 +13,10 @@ import type { Item, Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 
-/** Maximum facts in a row of the log, and maximum days of these facts. One transaction, whose size is limited, sums up the whole row. */
+/**
+ * Limits of a row of the log: the number of its facts, and the number of days on which they happened. One transaction of limited size adds
+ * the whole row to the sums.
+ */
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
@@ -89,7 +92,10 @@ export async function readState(table: Reads, companyId: number): Promise<FactSt
   return item === undefined ? undefined : factState(item);
 }
 
-/** Returns the time since which every fact is counted, or null for all facts. Without a state row, this is `nowMs`. */
+/**
+ * Returns the time since which every fact is counted, or null if all facts of the company are counted. Without a state row, this is
+ * `nowMs`.
+ */
 export const countedSince = (state: FactState | undefined, nowMs: number): number | null =>
   state === undefined ? nowMs : state.since;
 
@@ -97,7 +103,10 @@ export interface LogWrite {
   readonly put: Key & Item;
 }
 
-/** Returns the rows that log `facts`. `firstPart` is the number of the first one. `version` is that of the head after their transaction. */
+/**
+ * Returns the rows that log `facts`, numbered from `firstPart`. `version` is the version of the head after the transaction that writes
+ * them.
+ */
 export function logWrites(companyId: number, version: number, facts: readonly Fact[], firstPart = 0): LogWrite[] {
   const rows: Fact[][] = [];
   let days = new Set<string>();

@@ -93,7 +93,7 @@ async function tryToCount(
   const { rows, state } = await readLog(table, companyId);
   const { version = 0, upTo = "" } = state ?? {};
   if (version > head.version) return undefined;
-  // A row with a higher version than `head` is skipped, because each of its facts is either in `unflushed` or newer than this read.
+  // Skip rows with a higher version than `head`, because each of their facts is either in `unflushed` or newer than this read.
   const waiting = rows.filter((row) => row.sk > upTo && row.version <= head.version);
   countNewest(unflushed, waiting, wanted.range, counting);
   const isComplete = await countOlder(table, companyId, { version, days: [], ...state }, wanted, counting);
@@ -221,7 +221,10 @@ function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {
 /** Number of the first row from `unloggedFacts`. A flush numbers its rows from 0 and writes fewer than 900, so the numbers differ. */
 const FIRST_PART = 900;
 
-/** Returns rows with the unflushed facts that the log lacks, for exports and restores. These copy the log, but not the company index. */
+/**
+ * Returns rows with the unflushed facts that the log lacks. Exports and restores need them, because they copy the log, but not the company
+ * index.
+ */
 export async function unloggedFacts(table: Reads, companyId: number): Promise<LogWrite[]> {
   const { head, facts } = await readUnflushed(table, companyId);
   const { rows } = await readLog(table, companyId);

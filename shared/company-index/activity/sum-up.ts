@@ -1,4 +1,7 @@
-/** Adds facts of the log to the daily sums in a flush's transaction, which fails if another flush was first. No row is added twice. */
+/**
+ * Adds facts of the log to the daily sums in the transaction of a flush. It fails if another flush was first, so no row of the log is added
+ * twice.
+ */
 
 import {
   ActivityUnreadable,
@@ -121,8 +124,8 @@ interface FlushedRows {
 
 /**
  * Omits a fact if the next flush has logged it again. This happens if a flush is killed after it has logged the fact and before it deletes
- * the delta entry. Copies of a fact are therefore in successive flushes. The flush after the last row is the present one, with the facts
- * `unflushed`.
+ * the delta entry. Copies of a fact are therefore in the rows of successive flushes. The present flush, which logs the facts `unflushed`,
+ * comes after the last row.
  */
 async function* withoutRepeated(
   rows: AsyncIterable<LogRow>,

@@ -88,7 +88,7 @@ async function firstRows(table: Reads, companyId: number, after: number, limit: 
 interface LogRange {
   readonly after: number;
   readonly head: Head;
-  /** The first rows after this version, which have already been read. */
+  /** The first rows after the version `after`, which have already been read. */
   readonly first: readonly Item[];
   readonly rowsAtOnce: number;
 }

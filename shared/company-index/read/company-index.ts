@@ -16,12 +16,17 @@ import { TableBusy } from "#shared/errors.ts";
 /** The assumed memory in MB of a process that is no Lambda function. */
 const USUAL_MB = 1_024;
 
-/** Maximum attempts. A missing item may belong to a part that was replaced during the read, and the next attempt reads the new part. */
+/**
+ * Maximum attempts if data is unreadable. A missing item may belong to a part that was replaced during the read, and the next attempt reads
+ * the new part.
+ */
 const UNREADABLE_TRIES = 3;
-/** Maximum number of stale snapshots of one `find`. During a search, a flush may delete texts that the search still needs. */
+/**
+ * Maximum number of reads that return StaleSnapshot, for one `find`. During a search, a flush may delete texts that the search still needs.
+ */
 const SNAPSHOT_TRIES = 10;
 
-/** Data of the snapshot was deleted during the read, so the caller must read a newer snapshot. */
+/** Data that the read needs was deleted meanwhile, so the caller must read the current state of the index. */
 export interface StaleSnapshot {
   readonly staleBecause: string;
 }
@@ -91,7 +96,9 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
     reduce: (loaded) => loaded.dropTexts(),
   });
 
-  /** The companies whose last snapshot had long texts. For them, a search reads the long texts at the same time as the index. */
+  /**
+   * The companies that had unflushed long texts at their last read. For them, a search reads the long texts at the same time as the index.
+   */
   const haveLongTexts = new Set<number>();
 
   async function snapshotOf(
@@ -169,7 +176,10 @@ export function openCompanyIndex(table: Reads, cacheBytes = ownCacheBytes()): Co
 const MB = 2 ** 20;
 /** Memory for Node.js, for the code, and for one read of a company with a million prospects. */
 const RESERVED_MB = 460;
-/** The share of the other memory for the cache. The rest is a reserve for fragmentation and for garbage that is not collected yet. */
+/**
+ * The share of the memory beyond `RESERVED_MB` that the cache may use. The rest is a reserve for fragmentation and for garbage that is not
+ * collected yet.
+ */
 const SHARE = 0.85;
 /** Minimum size of the cache: the index of 100 000 prospects with texts. With a smaller cache, each search would load all texts again. */
 const LEAST_BYTES = 20 * MB;

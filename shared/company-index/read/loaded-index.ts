@@ -93,7 +93,7 @@ export class LoadedIndex {
     return before - this.bytes;
   }
 
-  /** Discards the cached size `bytes` if word indexes, which change it, may have been built or may be built now. */
+  /** Discards the cached size `bytes` if the last search may have built word indexes, or if this one may, because they change the size. */
   #countWords(): void {
     const grew = this.#makesWords;
     this.#makesWords = [...this.#segments.values()].some(({ text }) => text !== undefined && text.unindexedBytes > 0);

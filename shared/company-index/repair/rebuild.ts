@@ -61,7 +61,7 @@ export interface Rebuilt {
   readonly staying: number;
 }
 
-/** The process may stop at any point: the index is either unchanged or completely replaced. Throws RebuildRefused. */
+/** The process may stop at any point: the index is then either unchanged or completely replaced. Throws RebuildRefused. */
 export async function rebuild(
   context: IndexContext,
   records: Records,
@@ -173,7 +173,7 @@ interface Job {
   readonly context: IndexContext;
   readonly records: Records;
   readonly companyId: number;
-  /** Sorted from the oldest to the newest. */
+  /** The ids of the parts that the rebuild replaces, from the oldest to the newest. */
   readonly replaced: readonly string[];
   readonly known: KnownVersions;
   readonly before: Unflushed;
@@ -183,8 +183,8 @@ interface Job {
 }
 
 /**
- * Returns the number of parts that flushes have added since the rebuild began; these parts stay. If the rebuild is refused, its new segments
- * are deleted. After any other error, they remain, because the update of the head may have succeeded.
+ * Returns the number of parts that flushes have added since the rebuild began; these parts stay. If the rebuild is refused, its new
+ * segments are deleted. After any other error, they remain, because the update of the head may have succeeded.
  */
 async function replaceParts(job: Job): Promise<number> {
   try {
@@ -324,8 +324,8 @@ const noteClaims = ({ unflushed, partOverrides }: OtherSources): NoteEntry[] => 
 ];
 
 /**
- * Returns the notes in `others` that have no row, because they were deleted before the rebuild read the table. A missing row is read again
- * after a pause: the entry of a new note can become visible before the note's row.
+ * Returns the notes in `others` that have no row, because they were deleted before the rebuild read the table. Reads a missing row again
+ * after a pause, because the entry of a new note can become visible before the note's row.
  */
 async function deletedNotesIn(
   { records, companyId, known, settleMs }: Job,

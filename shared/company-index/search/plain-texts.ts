@@ -1,6 +1,6 @@
 /**
- * Finds the texts that contain a word, or some of several words. The file also has the letter sequences and trigram filters by which a word
- * index (words.ts) compares fewer bytes.
+ * Finds the texts that contain a word, or some of several words. The file also has the letter sequences and trigram filters with which a
+ * word index (words.ts) compares fewer bytes.
  */
 import { byteAt, uint32At } from "#shared/at.ts";
 
@@ -55,7 +55,10 @@ export class Patterns {
     }
   }
 
-  /** Visits the pieces with a word. A piece is the bytes between two `starts`. A line break ends it. `found` is a bit mask of its words. */
+  /**
+   * Visits the pieces that contain a word. A piece is the bytes between two `starts`, with a line break at its end. `found` is a bit mask
+   * of the words in the piece.
+   */
   visit(bytes: Uint8Array, starts: Uint32Array, visit: (piece: number, found: number) => void): void {
     const begun = this.#begun;
     for (let piece = 0; piece + 1 < starts.length; piece++) {

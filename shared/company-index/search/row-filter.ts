@@ -32,7 +32,7 @@ export function keepRows(rows: Uint16Array, isKept: (row: number) => boolean): U
   return kept.subarray(0, size);
 }
 
-/** A set of at most this many rows has no marks, because a search in the list is fast. Rare words match only few rows. */
+/** A `RowSet` of at most this many rows has no `#marks`, because a search in such a short list is fast. Rare words match only few rows. */
 const FEW = 8;
 
 export class RowSet implements RowFilter {
@@ -157,7 +157,7 @@ export class BboxFilter implements RowFilter {
   readonly #geo: GeoColumns;
   readonly #box: Box;
   readonly #spans: readonly Span[];
-  /** Some of these rows may be outside the box, because the geohash ranges cover a little more than the box. */
+  /** Number of rows in the geohash ranges, which cover a little more than the box. */
   readonly size: number;
   #compared = 0;
 
@@ -212,7 +212,7 @@ export class AreaFilter implements RowFilter {
   }
 }
 
-/** The rows of a geohash range. */
+/** The rows of a geohash range, from `first` up to the row before `end`. */
 type Span = readonly [first: number, end: number];
 
 function spansOf({ lat, lng }: GeoColumns, ranges: readonly GeohashRange[]): Span[] {

@@ -34,8 +34,8 @@ export function buildSomeWords({ segments }: IndexView): void {
 }
 
 /**
- * Up to this number of words, a search looks for one word after the other. It looks for more words together. Compared with a read of all
- * texts, a rare word that is searched alone needs a hundredth of the time, and a frequent word the same time.
+ * A search looks for up to this number of words one after the other, and for more words in one pass. Compared with a read of all texts, a
+ * rare word that is searched alone needs a hundredth of the time, and a frequent word the same time.
  */
 const FEW_WORDS = 6;
 

@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 
 /** Maximum bytes of text, phone digits and source id inside an entry. Longer texts are in separate rows, because lists read all entries. */
 const TEXT_BYTES = 256;
-/** What only the change log and activity reports need. */
+/** The data that only the change log and activity reports need. */
 export interface ProspectDeltaOptions {
   readonly fact?: FactFields | undefined;
   /** True if the change restores a deleted prospect. */
@@ -62,7 +62,7 @@ const loggedAppointment = ({ id, version, isDeleted, holders }: WrittenAppointme
   ...{ id, version, isDeleted, holders },
 });
 
-/** What only the change log and activity reports need. */
+/** The data that only the change log and activity reports need. */
 export interface NoteDeltaOptions {
   /** Who has added the note, and when. Undefined if an existing note was changed. */
   readonly fact?: FactFields | undefined;

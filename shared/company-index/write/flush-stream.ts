@@ -20,8 +20,8 @@ const FLUSH_REQUEST_TYPE = "flushRequest";
 export const flushTypes = [DELTA_TYPE, FLUSH_REQUEST_TYPE] as const;
 
 /**
- * Flushes the companies with enough new entries or a released request. If entries are left, requests a later flush. A cold function does
- * not know the weight of the unflushed entries, so it tries a flush at a company's first record. After a failure, it flushes the other
+ * Flushes the companies with enough new entries or a released flush request. If entries are left, requests a later flush. A cold function
+ * does not know the weight of the unflushed entries, so it tries a flush at a company's first record. After a failure, it flushes the other
  * companies, and reports the failed records at the end. Lambda repeats them.
  */
 export function flushStream(
@@ -63,7 +63,7 @@ export function flushStream(
 
 interface Known {
   readonly weight: number;
-  /** Milliseconds since 1970. */
+  /** The due time of the newest known flush request in milliseconds since 1970, or 0. */
   readonly requestedAt: number;
 }
 
@@ -84,7 +84,9 @@ function companyOf({ dynamodb }: DynamoDBRecord): number {
   return Number(companyId);
 }
 
-/** Returns the time of the existing or new request. Without a request, the entries of a company that stops writing would stay unflushed. */
+/**
+ * Returns the due time of the existing or new request. Without a request, the entries of a company that stops writing would stay unflushed.
+ */
 async function requestFlush(table: Table, companyId: number, at: number): Promise<number> {
   const row = { ...keys.flushRequest(companyId), type: FLUSH_REQUEST_TYPE, dueShard: keys.flushShard, dueAt: iso(at) };
   try {

@@ -76,7 +76,7 @@ export async function flush(
   await sleep(settleMs);
   await Promise.all([removeUnflushed(table, companyId, unflushed), table.batchRemove(activity.done)]);
   await collectGarbage(table, companyId, head.manifest, partManifests, clock.now());
-  // The flushed entries are deleted before the merge, which may drop the deletions of records. Nothing would then hide an older entry of a
+  // Delete the flushed entries before the merge, which may drop the deletions of records. Otherwise, nothing would hide an older entry of a
   // deleted record, and the record would become visible again.
   const merges = after.merges + (await mergeAll(place, after.state));
   return { entries, left: 0, merges, youngUntil: flushedAt + OLD_MS };
@@ -119,7 +119,10 @@ async function putEntries(
   return state === undefined ? undefined : { state, merges: isMerge ? 1 : 0 };
 }
 
-/** True during a rebuild. It replaces older parts and keeps newer ones. A part merged from both could be neither replaced nor kept. */
+/**
+ * True during a rebuild. The rebuild replaces the parts from before its beginning and keeps newer ones. A part merged from older and newer
+ * ones could be neither replaced nor kept.
+ */
 const isCompactionLocked = ({ clock }: IndexContext, { lockedUntil }: Head): boolean => lockedUntil > clock.now();
 
 async function mergeAll(place: Place, before: IndexState): Promise<number> {

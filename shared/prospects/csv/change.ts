@@ -17,7 +17,7 @@ import type { Dictionary } from "#shared/reference/dictionary.ts";
 export interface RowChange {
   readonly id: number;
   readonly filled: FilledCells;
-  /** Columns that the file names by synonyms. Their values are left out if the prospect cannot take them. */
+  /** Columns that the file names by synonyms. The import ignores a value in such a column if the prospect cannot take it. */
   readonly lenient: ReadonlySet<Field>;
 }
 
@@ -32,7 +32,7 @@ export interface ImportOfChanges {
 interface Outcome {
   /** Undefined, or why the prospect was not changed, for example because it was deleted during the import. */
   readonly message?: string;
-  /** The number of values in `lenient` columns that were left out, because the prospect cannot take them. */
+  /** The number of values in `lenient` columns that the import has ignored, because the prospect cannot take them. */
   readonly warnings: number;
 }
 
@@ -120,7 +120,10 @@ function addressOf(
   return { address1, address2, city, state, zip };
 }
 
-/** Returns the number of parts of an incomplete address, if the prospect has no address and the file names all of them by synonyms. */
+/**
+ * Returns how many cells of an incomplete address the import ignores: all of them if the prospect has no address and the file names all
+ * their columns by synonyms, otherwise 0.
+ */
 function leftOut({ address }: StoredProspect, filled: FilledCells, lenient: RowChange["lenient"]): number {
   const { address1, city, state, zip } = { ...address, ...filled.address };
   const parts = addressColumns.filter((part) => filled.address[part] !== undefined);

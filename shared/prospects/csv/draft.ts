@@ -74,8 +74,8 @@ interface Fault {
 }
 
 /**
- * `warnings` is the number of faulty values in columns whose header is only a synonym of the column's name, such as `Telephone` for `phone`.
- * These values are left empty.
+ * `warnings` is the number of faulty values in columns whose header is only a synonym of the column's name, such as `Telephone` for
+ * `phone`. These values are left empty.
  */
 type Read<T> = T & { readonly warnings: number };
 
@@ -107,7 +107,8 @@ function lacking(cell: Cell, { positions }: Header): string {
 
 /**
  * Returns the cells of a row that changes a prospect, or the faults of the row as `draftOf` does. `all` also has the names of inactive
- * statuses and users, which the prospect may already have. A synonym never names one, because the change could fail.
+ * statuses and users, which the prospect may already have. A column that the file names by a synonym accepts only active ones, because a
+ * change to an inactive one fails.
  */
 export const filledCellsOf = (
   cells: readonly string[],
@@ -141,7 +142,7 @@ interface CellFault {
 
 type Report = (fault: CellFault) => void;
 
-/** A faulty value below a synonym is left empty, and the row is read again without it. */
+/** If a column that the file names by a synonym has a faulty value, reads the row again with this cell empty. */
 function read<S extends z.ZodMiniType<object>>(
   cells: readonly string[],
   header: Header,
@@ -170,7 +171,8 @@ function read<S extends z.ZodMiniType<object>>(
     ofPlace.push(...faults.filter(({ column }) => placeColumns.some((part) => part === column)));
     const isLeft = (column: Column) => header.lenient.has(column) && !left.has(column);
     const own = faults.flatMap(({ column }) => column ?? []).filter(isLeft);
-    // If a part of the address is faulty, the parts below synonyms are left empty too. The address is then incomplete, and left out.
+    // If all faulty cells belong to the address and none is in a `lenient` column, the address cells in `lenient` columns are left empty.
+    // The address is then incomplete, so the row has no address.
     const isOfAddress = faults.every(({ column }) => addressColumns.some((part) => part === column));
     const columns = own.length > 0 || !isOfAddress ? own : addressColumns.filter((it) => isLeft(it) && cell(it) !== "");
     if (columns.length === 0) {
@@ -304,8 +306,8 @@ function addressOf(cell: Cell): NewAddress | null {
 }
 
 /**
- * An export writes the assignee's name into `assignedTo` and the address into `assignedToEmail`. Without the latter, `assignedTo` must
- * contain an e-mail address.
+ * An export writes the assignee's name into `assignedTo` and the e-mail address into `assignedToEmail`. If `assignedToEmail` is empty,
+ * `assignedTo` must contain an e-mail address.
  */
 const assigneeColumn = (cell: Cell): Column => (cell("assignedToEmail") === "" ? "assignedTo" : "assignedToEmail");
 

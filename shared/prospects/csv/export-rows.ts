@@ -40,9 +40,9 @@ type Rows = Map<number, ExportRow>;
 export type Wanted = Pick<ProspectRef, "id" | "version">;
 
 /**
- * Returns a function that reads the next batch of prospects. Its result has undefined for a prospect without a row. `counts` is the number
- * of the export's prospects by block. If `isWhole` is true, the rows keep their custom fields, which may be large. The function first reads
- * with eventual consistency. It then reads rows that are missing or older than the index again, with strong consistency.
+ * Returns a function that reads the next batch of prospects. Its result has undefined for a prospect without a row. `counts` has the number
+ * of the export's prospects in each block. If `isWhole` is true, the rows keep their custom fields, which may be large. The function first
+ * reads with eventual consistency. It then reads rows that are missing or older than the index again, with strong consistency.
  */
 export function exportRows(
   table: Reads,
@@ -50,7 +50,7 @@ export function exportRows(
   counts: ReadonlyMap<number, number>,
   isWhole = false,
 ): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
-  /** The remaining prospects of each block. */
+  /** Number of prospects in each block that the export has not read yet. */
   const left = new Map(counts);
   const cache = new Map<number, Rows>();
   let cachedBytes = 0;

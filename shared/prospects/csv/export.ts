@@ -73,7 +73,7 @@ export function decodeOrder(bytes: Uint8Array): Order {
   return { ids, versions };
 }
 
-/** A prospect appears as it is when its batch is read. Prospects that were deleted, or that the caller may no longer see, are left out. */
+/** A prospect appears as it is when its batch is read. The file lacks prospects that were deleted, or that the caller may no longer see. */
 export async function exportProspects(
   context: ReadContext,
   caller: Caller,
@@ -89,11 +89,14 @@ async function* texts(pieces: AsyncIterable<Piece>): AsyncGenerator<string> {
 
 export interface Piece {
   readonly text: string;
-  /** Number of prospects in this piece, with those that were left out. A resumed export begins after them. */
+  /** Number of prospects of this piece, including those that `text` lacks. A resumed export begins after them. */
   readonly prospects: number;
 }
 
-/** Yields the text from the position `from`, with the header if `from` is 0. The next batch is read while the caller writes this one. */
+/**
+ * Yields the text of the prospects from the position `from` on, with the header if `from` is 0. Reads the next batch while the caller
+ * writes this one.
+ */
 export async function* exportPieces(
   context: ReadContext,
   caller: Caller,

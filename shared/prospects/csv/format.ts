@@ -57,9 +57,9 @@ export const TAG_SEPARATOR = ";";
 /** Characters with which a formula may begin. Spreadsheet programs drop line breaks and NUL, and read full-width signs like ASCII signs. */
 const FORMULA = "[=+\\-@\\t\\r\\n\\0＝＋－＠]";
 const beginsFormula = new RegExp(`^${FORMULA}`);
-/** A cell that looks as if it already had a guard gets another one, so that an import restores it exactly. */
+/** A cell that already begins with quotes and a formula gets another quote, so that an import restores it exactly. */
 const isGuarded = new RegExp(`^'+${FORMULA}`);
-/** A plain number or phone number is no formula for a spreadsheet. A guard would turn a number into text. */
+/** A plain number or phone number is no formula for a spreadsheet. A quote before it would turn a number into text. */
 const isPlain = /^(?=.*\d)[\d +\-().]+$/;
 
 /** Puts a quote (the guard) before a cell that a spreadsheet would run as a formula. */

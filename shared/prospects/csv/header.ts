@@ -208,7 +208,7 @@ function synonymsIn(cells: readonly string[], exact: Positions, mapped: Readonly
 /** The columns whose exact headers have precedence over a synonym of the field. */
 function winnersOver(field: Field): readonly Field[] {
   if (isPartOfName(field)) return ["name"];
-  // Both columns name the same user.
+  // `assignedTo` and `assignedToEmail` name the same user.
   return field === "assignedToEmail" ? ["assignedTo", "assignedToEmail"] : [field];
 }
 

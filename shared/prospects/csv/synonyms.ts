@@ -6,8 +6,8 @@ import type { Column } from "#shared/prospects/csv/format.ts";
 export type Field = Column | "firstName" | "lastName";
 
 /**
- * `Owner` is no synonym, because it means the owner of the home. Tags and notes have no synonyms, because a new tag or note could exceed a
- * limit. The row would then fail, although it would be imported if the header were ignored.
+ * `Owner` is no synonym of `assignedTo`, because it means the owner of the home. Tags and notes have no synonyms, because a new tag or note
+ * could exceed a limit. The row would then fail, although it would be imported if the header were ignored.
  */
 export const synonyms: readonly (readonly [Field, readonly string[]])[] = [
   ["name", ["Full Name", "Contact Name", "Customer Name", "Lead Name", "Prospect Name"]],

@@ -94,7 +94,7 @@ async function compareAll(
   return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
 }
 
-/** Removes a record with the expected fingerprint from `seen`. Those that remain at the end differ from their rows or have none. */
+/** Removes a record with the expected fingerprint from `seen`. The records that remain at the end differ from their rows or have no row. */
 function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
   const entry = seen.get(id);
   const isEqual = entry !== undefined && entry.hash === expected.hash && isDatedAs(entry, expected);

@@ -61,7 +61,7 @@ const lastOf = (block: number | undefined): number | undefined =>
   block === undefined ? undefined : (block + 1) * IDS_PER_PARTITION - 1;
 
 /**
- * The index has the assignees of most holders, so their rows need not be read. A holder that is missing there is deleted or still being
+ * The index has the assignees of most holders, so their rows need not be read. A holder that the index lacks is deleted or still being
  * written, so its row is read.
  */
 async function visibleOf(
@@ -86,7 +86,7 @@ async function visibleOf(
   return found.filter((address) => allowsAddress(caller, holdersOf(address)));
 }
 
-/** An imported address may be in the packed row and in a separate row, which is newer. */
+/** If an imported address is in the packed row and in a separate row, the separate row is newer. */
 async function readBlock(table: Reads, companyId: number, block: number): Promise<StoredAddress[]> {
   const addresses = new Map<number, StoredAddress>();
   const packs: Item[] = [];

@@ -186,7 +186,7 @@ async function matchesOf(context: ApiContext, caller: Caller, { by, key }: Wante
   return [...matches.values()].slice(0, limits.conflictingIds);
 }
 
-/** The last creation for a key by callers who see the same prospects. DynamoDB's TTL deletes the row. */
+/** The row of the last creation for a key by callers who see the same prospects. DynamoDB's TTL deletes the row. */
 export const StoredMatchClaim = z.object({ type: z.literal("matchClaim"), prospectId: Id, expiresAt: z.int() });
 
 interface Claim {

@@ -72,8 +72,8 @@ export type ProspectPage = z.infer<typeof ProspectPage>;
 const SNAPSHOTS = 10;
 
 /**
- * Makes two round trips, for the index and for the rows of the page. Both are repeated if a row is newer than the index. Throws TableBusy
- * after `SNAPSHOTS` times.
+ * Makes two round trips, for the index and for the rows of the page. Repeats them if a row is newer than the index. Throws TableBusy after
+ * `SNAPSHOTS` times.
  */
 export async function listProspects<Current = never>(
   context: ReadContext,

@@ -37,7 +37,7 @@ export type PageRows = (
 
 /**
  * If the returned function returns StaleSnapshot, a row is newer than the index or not visible yet. In this case, read the index again and
- * call the function again. Rows that are older than the index are read again with strong consistency.
+ * call the function again. The function itself reads rows that are older than the index again, with strong consistency.
  */
 export function pageRows(table: Reads, companyId: number): PageRows {
   const found = new Map<number, ListedRow>();
@@ -76,7 +76,7 @@ const isOlderIn =
 interface WantedRows {
   /** Rows of at least these versions. */
   readonly refs?: readonly RowRef[];
-  /** Ids of further prospects, whose rows must be current. A prospect without a row is left out. */
+  /** Ids of further prospects, whose rows must be current. The result lacks a prospect without a row. */
   readonly current?: ReadonlySet<number>;
   /** Ids of further prospects, whose rows may be outdated by less than a second. */
   readonly recent?: ReadonlySet<number>;

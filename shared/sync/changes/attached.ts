@@ -113,9 +113,10 @@ const QUERIES_AT_ONCE = 25;
 export type Months = readonly (readonly [month: number, count: number])[];
 
 /**
- * Returns the months of all appointments of the company, which the agendas contain. `userIds` must contain all users of the company, because an agenda is stored under the prospect's assignee. If the assignee changes
- * during the reads, the appointments are read from their own rows. The change log after `headVersion`, a version of the index's head from
- * before this call, shows such prospects. Prospects that are not `visible` are skipped: a deleted one has appointments, but no agenda.
+ * Returns the months of all appointments of the company, from the agendas. `userIds` must contain all users of the company, because an
+ * agenda is stored under the prospect's assignee. If the assignee changes during the reads, the function may miss the agenda. It then reads
+ * the rows of the prospect's appointments. It finds such prospects in the change log after `headVersion`, a version of the index's head
+ * from before this call. It skips those that are not `visible`: a deleted prospect has appointments, but no agenda.
  */
 export async function appointmentMonths(
   table: Reads,
@@ -172,9 +173,9 @@ export async function appointmentsOfUser(
 }
 
 /**
- * Reads all appointments of the company, sorted by start and then by id. `months` says which months have appointments. A later page that
- * ends within its first month does not read them. The three numbers of an `Order` are the start of the appointment, its id, and the last
- * month that had an appointment when the first page was read. No page reads beyond this month.
+ * Reads a page of the company's appointments, sorted by start and then by id. `months` returns the months that have appointments. A later
+ * page that ends within its first month does not call it. The three numbers of an `Order` are the start of the appointment, its id, and the
+ * last month that had an appointment when the first page was read. No page reads beyond this month.
  */
 export async function appointmentsOfCompany(
   table: Reads,

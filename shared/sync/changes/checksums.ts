@@ -102,7 +102,7 @@ interface Halves {
 }
 
 const OFFSET_BASIS: Halves = { high: 0xcbf29ce4 | 0, low: 0x84222325 | 0 };
-/** The lower half of the prime, which is 2^40 + 0x1b3. */
+/** The lower half of the FNV prime, which is 2^40 + 0x1b3. */
 const PRIME_LOW = 0x1b3;
 
 /** The text must be ASCII. */

@@ -220,7 +220,10 @@ function decoded(text: string): Cursor | undefined {
 
 const PURPOSE: Purpose = "sync-cursors";
 
-/** Binds the cursor to its user: it can be decrypted only with the same key. No stored row has this key. */
+/**
+ * Binds the cursor to its user: the service encrypts it for a row with this key, and can decrypt it only for the same key. No such row
+ * exists.
+ */
 const boundTo = ({ companyId, userId }: Caller): Key => ({ pk: `C#${companyId}#CURSOR`, sk: `U#${userId}` });
 
 export async function sealCursor(secrets: Secrets, caller: Caller, cursor: Cursor): Promise<string> {

@@ -41,7 +41,7 @@ interface Taken {
   readonly partial: PartialChange | undefined;
 }
 
-/** What is known after a read that has reached the end of the change log. */
+/** Known only after a read that has reached the end of the change log. */
 interface EndOfLog {
   /**
    * All changes that the client has were made before this time, in milliseconds since 1970. A change from before this time may still be
@@ -98,7 +98,7 @@ export async function addRecords(
 /** These types are the stages 1 and 2. Stage 0 is the record itself. Cursors contain the number of a stage. */
 const attachedTypes = ["notes", "appointments"] as const;
 
-/** Reads the prospect's notes and appointments after the place, if the client wants them. */
+/** Reads the prospect's notes and appointments after the place `from`, if the client wants them. */
 async function readAttached(
   { context, caller, types }: Making,
   { id: prospectId }: Selected,
@@ -238,8 +238,8 @@ async function namesWith(
     const isBehind = records.some(({ id, version, change: { kind, isDeleted } }) => {
       if (isDeleted || !(kind === "status" || kind === "tag" || kind === "user")) return false;
       const found = statuses.get(id) ?? tags.get(id) ?? users.get(id);
-      // A tag may be missing because the dictionary is old, so the dictionary is read once more. If the tag is still missing, it was deleted
-      // after this change, and the client gets its deletion from the log.
+      // A tag may be missing because the dictionary is old, so the dictionary is read once more. If the tag is still missing, it was
+      // deleted after this change, and the client gets its deletion from the log.
       return found === undefined ? kind !== "tag" || tries === 1 : found.version < version;
     });
     if (!isBehind) break;
@@ -265,7 +265,7 @@ function keyOf(companyId: number, change: Change): keys.Key | undefined {
 
 const TRIES = 5;
 
-/** Reads with eventual consistency. Rows that are missing or too old are read again with strong consistency, at most `TRIES` times. */
+/** Reads with eventual consistency. Then reads rows that are missing or too old again, with strong consistency, at most `TRIES` times. */
 async function rowsAt(table: Reads, wanted: ReadonlyMap<number, WantedRow>): Promise<ReadonlyMap<number, OtherRow>> {
   const found = new Map<number, OtherRow>();
   const read = async (rows: Iterable<readonly [number, WantedRow]>, consistency: Consistency): Promise<void> => {

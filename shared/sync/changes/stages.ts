@@ -121,7 +121,9 @@ export class StageReads {
   }
 }
 
-/** Adds `where` to the criteria. An assignee must satisfy both, so that users see only prospects that they may see. */
+/**
+ * Adds `where` to the criteria. An assignee must be in `wanted` and in the criteria, so that users see only prospects that they may see.
+ */
 const narrowed = (criteria: Criteria, { assigneeIds: wanted, ...where }: Where): Criteria => ({
   ...criteria,
   ...where,
@@ -132,8 +134,8 @@ const narrowed = (criteria: Criteria, { assigneeIds: wanted, ...where }: Where):
 export const MOST_READS = 8;
 
 /**
- * Adds the records of the stages. Returns the place after the last one, or undefined if all stages have ended. The page may have room
- * before they have ended, because a request reads a limited number of rows.
+ * Adds the records of the stages. Returns the place after the last added record, or undefined if all stages have ended. The function may
+ * stop while the page has room, because a request reads a limited number of rows.
  */
 export async function readStages(
   reads: StageReads,

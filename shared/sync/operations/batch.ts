@@ -130,7 +130,8 @@ async function applyChain(
     // An operation without a result gets the outcome `retry`: this one, and all later ones on the record.
     if (isStopped()) return;
     const result = await applyStep(batch, chain, step, isBlocked);
-    // Only a `conflict`, which writes nothing, has a record. If the response has no room for the record, the outcome is `retry`.
+    // Only a result with the outcome `conflict` has a record, and a conflict writes nothing. If the response has no room for the record,
+    // the outcome is `retry`.
     if (result.record !== undefined) room.bytes -= answerBytes(JSON.stringify(result.record));
     if (result.record !== undefined && room.bytes < 0) return;
     results.set(step.at, result);

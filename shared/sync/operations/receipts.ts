@@ -1,4 +1,7 @@
-/** Receipts of operations. A transaction writes its receipt if there is none yet, so a repeated operation is applied only once. */
+/**
+ * Receipts of operations. The transaction of an operation writes its receipt, and fails if there is one, so a repeated operation is applied
+ * only once.
+ */
 import { createHash } from "node:crypto";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
