@@ -60,7 +60,9 @@ const Outputs = z.object({
 
 interface Context extends ErasureContext {
   readonly retention: DeployedRetention;
-  /** Finds tables that a restore made, directly or through another table, from the service's table or `others`. Leaves out `others`. */
+  /**
+   * Finds tables that a restore made, directly or through another table, from the service's table or `others`. The result lacks `others`.
+   */
   readonly findRestored: () => Promise<readonly RowStore[]>;
 }
 
@@ -176,7 +178,7 @@ function identitiesOf({ isLocal, userPoolId, dynamoDb }: TableInUse): IdentityPr
 async function create(args: readonly string[]): Promise<number> {
   const input = inputOf(NewCompany, args, usage);
   const { name, owner: email, sub } = input;
-  // `--sub` names the owner's subject at an external identity provider, which the local service never uses.
+  // `--sub` names the owner's subject at an external identity provider. The local service never uses such a provider.
   const target = await (sub === undefined ? tableInUse : deployedTable)(chosenStack(input));
   const identity = sub === undefined ? await identitiesOf(target).invite(email) : { sub };
   const owner = { email, firstName: input["first-name"], lastName: input["last-name"], ...identity };

@@ -108,7 +108,7 @@ async function company({ used, storeOf }: Deployment, input: Input<"company">): 
   return faults.length === 0 ? 0 : 1;
 }
 
-/** The options of all commands. The schema of a command refuses those of the others with a sentence. */
+/** The options of all commands. The schema of each command refuses the options of the other commands with a sentence. */
 const options = Object.fromEntries(Object.values(inputs).flatMap(({ shape }) => Object.entries(optionsIn(shape))));
 
 /** Reads the arguments of a command before it looks for the table, so that wrong usage is reported even without a running service. */

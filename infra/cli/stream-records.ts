@@ -32,7 +32,7 @@ const Body = z.union([PoisonRecord, Positions]);
  */
 const EMPTY_ANSWERS = 100;
 
-/** Returns undefined if the stream, which stores records for 24 hours, has already deleted one of them. */
+/** Returns the records, or undefined if the stream, which stores records for 24 hours, has already deleted one of them. */
 export async function streamRecords(
   streams: DynamoDBStreamsClient,
   tableName: string,

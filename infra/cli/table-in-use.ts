@@ -34,7 +34,10 @@ const StackOutputs = z.looseObject({ TableName: z.string(), UserPoolId: z.option
 /** The time-outs are long, because a command sends many concurrent requests and no user waits for it. */
 const patient = { attempts: 6, connectMs: 5_000, answerMs: 30_000 };
 
-/** Returns the table of the named stack. Without a name, returns that of the running local service, or else that of the default stack. */
+/**
+ * Returns the table of the named stack. Without a name, returns the table of the running local service or, if none runs, of the default
+ * stack.
+ */
 export async function tableInUse(stackName: string | undefined): Promise<TableInUse> {
   const local = stackName === undefined ? await localTable() : undefined;
   try {

@@ -1,4 +1,4 @@
-/** Gets access tokens at the path `/local/token`, which only the local service has. It asks for no password. */
+/** Gets access tokens at the path `/local/token`, which only the local service has. This path asks for no password. */
 
 /** No local service answers yet. The same call may succeed later. */
 export class NoLocalService extends Error {}

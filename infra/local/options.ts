@@ -28,7 +28,7 @@ export interface LocalOptions {
   readonly synthesize?: (config: DeployConfig, outDir: string) => Promise<readonly unknown[]>;
   /** If true, the service runs the bundles of a deployment. Otherwise it runs those of `bundleShared`, which are built faster. */
   readonly asDeployed?: boolean;
-  /** Is called with what was done, when a step of the start has ended. */
+  /** Is called at the end of each step of the start. `step` says what the step did. */
   readonly onStep?: (step: string) => void;
   /** The port of the API. 0 means any free port. */
   readonly port: number;

@@ -24,8 +24,8 @@ const jobContext = /* @__PURE__ */ oncePerInstance(
 );
 
 /**
- * Returns the handler for the queue of one kind of job. Its messages come from API requests, from invocations that run out of time, from
- * the job that ended before, and from the sweeper. `messages` parses a message into the keys of its jobs.
+ * Returns the handler for the queue of one kind of job. Its messages come from API requests, from invocations that run out of time, from a
+ * bulk job that ends and lets the next one run, and from the sweeper. `messages` parses a message into the keys of its jobs.
  */
 export const jobConsumer = <Row extends JobRow>(
   kind: JobKind<Row>,

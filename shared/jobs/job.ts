@@ -53,8 +53,8 @@ export function newJobRow(caller: Caller, id: number, nowMs: number): JobRow {
 }
 
 /**
- * Returns the user who began the job. `user` has the user's current rights, and a key may have fewer. Undefined if the user is disabled or
- * the key is revoked.
+ * Returns the user who began the job, with the rights in the user's row. If an API key began the job, returns only those of the rights that
+ * the key has, too. Returns undefined if the user is disabled or the key is revoked.
  */
 export async function jobCaller(
   { table }: Pick<ReadContext, "table">,
@@ -69,13 +69,16 @@ export async function jobCaller(
   return key && { ...caller, ...common(caller, key.creatorRights) };
 }
 
-/** Returns the user who began the job, with current rights. Undefined if the user is disabled. */
+/** Returns the user who began the job, with current rights. Undefined if the user is disabled or the API key of the job is revoked. */
 export async function currentCaller({ table }: Pick<JobContext, "table">, job: JobRow): Promise<Caller | undefined> {
   const user = StoredUser.parse(await table.get(keys.user(job.companyId, job.createdBy)));
   return jobCaller({ table }, job, user);
 }
 
-/** The attributes with which the sweep finds a job whose message was lost, at the given time. */
+/**
+ * The attributes by which the sweep finds the job at the given time. The sweep assumes that the job's message was lost, and sends a new
+ * one.
+ */
 export const due = (ms: number) => ({ dueShard: keys.jobShard, dueAt: iso(ms) });
 export const notDue: readonly string[] = ["dueShard", "dueAt"];
 
@@ -161,7 +164,10 @@ export interface JobKind<Row extends JobRow> {
   readonly name: JobMessage["kind"];
   readonly schema: z.ZodMiniType<Row>;
   readonly keyOf: (id: JobId) => Key;
-  /** An invocation leaves the rest to another one after this time. SQS is fair between companies, so other companies get their turn. */
+  /**
+   * After this time, an invocation stops, and another one continues the job. SQS is fair between companies, so other companies get their
+   * turn.
+   */
   readonly turnMs?: number;
   /** Returns undefined if the job needs no work now. */
   readonly begin: (context: JobContext, stored: Row) => Promise<Begun<Row> | undefined>;

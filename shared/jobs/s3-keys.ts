@@ -9,7 +9,7 @@ export const importKeys = {
   sent: ({ companyId, id }: JobId): string => `imports/${companyId}/${id}.csv`,
   /** S3 sends a message to the import queue for each new key with this prefix. */
   uploaded: ({ companyId, id }: JobId): string => `uploads/${companyId}/${id}.csv`,
-  /** Returns undefined for any other key. */
+  /** Returns the import whose uploaded file has this key, or undefined for any other key. */
   uploadAt: (key: string): JobId | undefined => {
     const [, companyId, id] = /^uploads\/([1-9]\d{0,15})\/([1-9]\d{0,15})\.csv$/.exec(key) ?? [];
     return id === undefined ? undefined : { companyId: Number(companyId), id: Number(id) };

@@ -266,7 +266,7 @@ test("the five counts always sum to the total, however a job is killed, paused, 
     }
     await resumeJob(context, silent, stage.caller, job.id).catch(() => undefined);
     const ended = await untilEnded(stage, job);
-    // The records that the job counts as changed, and no others, must have the mark of the job in their rows.
+    // The rows of the records that the job counts as changed, and no other rows, must contain the id of the job.
     const marked = (await rowsOf(harness, stage)).filter(({ bulk }) => bulk?.jobId === job.id);
     expect(marked).toHaveLength(ended.changed);
     expect((await queueOf(harness, stage)).running).toBe(null);

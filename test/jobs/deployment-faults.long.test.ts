@@ -26,8 +26,8 @@ afterEach(() => {
 });
 
 /**
- * Number of executions that fail because of a fault of the deployment. It is larger than `MAX_FRUITLESS_RUNS`, the number of failed
- * executions in a row after which any other fault ends a job.
+ * Number of executions that fail because of a fault of the deployment. It is larger than `MAX_FRUITLESS_RUNS`, the number of consecutive
+ * failed executions after which any other fault ends a job.
  */
 const RUNS = MAX_FRUITLESS_RUNS + 3;
 const FILE = Buffer.from("name,lat,lng\nn0,39.7,-104.9\nn1,39.7,-104.8\n");

@@ -124,7 +124,10 @@ export interface FaultyJobs {
   uploaded(caller: Caller, bytes: Uint8Array, input?: NewImport): Promise<JobMessage>;
   /** Executes the job once. If the execution fails, it returns false and puts the message back into the queue. */
   run(context: JobContext, job: JobMessage, remainingMs?: () => number): Promise<boolean>;
-  /** Executes `work` and kills it at call number `last`, or by default at none. Returns how many calls it has made to the service. */
+  /**
+   * Executes `work` and kills it at call number `last` to the service of `death`, or by default at none. Returns the number of calls to
+   * this service.
+   */
   killed(death: JobDeath, work: () => Promise<unknown>, last?: number): Promise<number>;
   /** Removes all faults. */
   heal(): void;

@@ -112,7 +112,8 @@ test("the maker of an import and the admins see it and may undo it; the answer d
 });
 
 test("the later import is first, also if it has the lower id, and each import says who began it", async () => {
-  // Each function reserves a block of ids, so the second import of the first function has a lower id than that of the second function.
+  // Each function reserves a block of ids, so the second import of the first function has a lower id than the import of the second
+  // function.
   const [first, second] = [harness.sound(), harness.sound()];
   const { caller, repId } = await newCompany(first);
   const rep = { ...caller, userId: repId };

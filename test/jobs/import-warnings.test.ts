@@ -54,7 +54,7 @@ test("a job that is killed and continues counts each warning once", async () => 
   }
 });
 
-/** Gives the company all tags but one that it may have. */
+/** Gives the company one tag fewer than the maximum. */
 async function fillTags({ table }: ApiContext, { companyId }: Caller): Promise<void> {
   const dates = { createdAt: iso(0), updatedAt: iso(0) };
   await table.batchPut(

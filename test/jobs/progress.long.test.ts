@@ -75,8 +75,8 @@ test("an import reports checked batches and every written batch", async () => {
   expect(isRising(seen.map(({ processed }) => processed))).toBe(true);
   expect(new Set(seen.map(({ written }) => written))).toEqual(new Set([0, 2_048, 4_096, 6_144, 7_000]));
   expect(isRising(seen.map(({ written }) => written))).toBe(true);
-  // The import writes its row at the beginning, after each batch of rows, at the beginning of each step (check, update, write, publish) and
-  // at the end. For 7 000 rows, these are fewer than 18 writes. More writes would waste write units.
+  // The import writes its row at the beginning, after each batch of rows, at the beginning of each step (check, write, publish) and at the
+  // end. For 7 000 rows, these are fewer than 18 writes. More writes would waste write units.
   expect(seen.length).toBeLessThan(18);
 });
 

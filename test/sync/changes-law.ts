@@ -47,8 +47,8 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Writes of names, and writes that remove the event that an appointment begins. If they are made during a request, its checksums may
- * already include them.
+ * Writes that change a name or delete a tag, and writes after which a prospect may no longer change when its appointment begins. If such a
+ * write is made during a request, the checksums of the page may already include the write.
  */
 const disturbing: ReadonlySet<Step["kind"]> = new Set<WriteKind>([
   ...(["renameStatus", "renameTag", "dropTag", "renameUser"] as const),

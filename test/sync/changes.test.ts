@@ -36,7 +36,7 @@ const later = (context: ApiContext, days: number): ApiContext => ({
 
 test("clients hold what the lists show, after any sequence of writes, flushes, imports and rebuilds", {
   tags: ["sized"],
-  // At the wide size on a busy machine, the test takes longer than the time-out of other tests.
+  // With the size `wide`, the test takes longer on a busy machine than the time-out of other tests.
   timeout: 3_600_000,
 }, async () => {
   const play = fc.asyncProperty(longScripts, async (groups) => new Run(await newTimedStage(db)).play(groups));

@@ -92,7 +92,7 @@ export class CompanyWrites {
 
   #name = (prefix: string): string => `${prefix}${this.#names++}`;
 
-  /** Returns the user who makes a write: the owner, or the prospect's assignee if it has one. */
+  /** Returns the user who makes a write. `choice` selects the owner, or the prospect's assignee if it has one. */
   #writerOf(prospect: number, choice: Choice): Caller {
     const assignee = this.#model.prospects.get(prospect)?.assignee ?? this.#owner.userId;
     const userId = choice % 2 === 0 ? this.#owner.userId : assignee;

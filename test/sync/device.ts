@@ -22,7 +22,7 @@ export class Device {
   #applied = 0;
   #copies = new Map<string, Copy>();
 
-  /** @param limits the values of the parameter `limit`: one for each request in turn, and again from the first one after the last */
+  /** @param limits the values of the parameter `limit`, which the requests use in turn */
   constructor(userId: number, types: readonly ChangeType[], limits: readonly number[]) {
     this.userId = userId;
     this.types = types;
@@ -49,7 +49,7 @@ export class Device {
     }
   }
 
-  /** Computes the checksums of the copies from all records with BigInt. */
+  /** Computes the checksum of all copies of each type. */
   checksums(): Record<string, string> {
     const checked = CheckedType.options.filter((type) => this.types.includes(type));
     return Object.fromEntries(checked.map((type) => [type, this.#checksum(type)]));

@@ -3,7 +3,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import * as z from "zod/mini";
 import { messageOf } from "./error.ts";
 
-/** Arguments that a command does not accept. */
+/** The error for arguments that a command does not accept. */
 export class WrongUsage extends Error {}
 
 /**
@@ -25,7 +25,7 @@ export function argumentsOf<const T extends ParseArgsOptionsConfig>(
   }
 }
 
-/** Does the same for a command that accepts no positional arguments. */
+/** Parses the arguments like `argumentsOf`, for a command that accepts no positional arguments. */
 export function optionsOf<const T extends ParseArgsOptionsConfig>(args: readonly string[], options: T, usage: string) {
   const { values, positionals } = argumentsOf(options, usage, args);
   const [unexpected] = positionals;
@@ -115,7 +115,10 @@ export function commandNamed<T>(words: readonly string[], commands: Readonly<Rec
 export const unknownCommand = (name: string, usage: string): WrongUsage =>
   new WrongUsage(`${name === "" ? "" : `${name}: unknown command\n`}usage: ${usage}`);
 
-/** Returns the options of a schema for `parseArgs`. One that accepts `true` takes no value, and one that accepts a list may be repeated. */
+/**
+ * Returns the options of a schema for `parseArgs`. An option that accepts `true` takes no value, and one that accepts a list may be
+ * repeated.
+ */
 export function optionsIn(shape: Readonly<Record<string, z.ZodMiniType>>): ParseArgsOptionsConfig {
   const optionOf = (schema: z.ZodMiniType) => {
     const accepts = (value: unknown): boolean => z.safeParse(schema, value).success;

@@ -53,7 +53,7 @@ export type Erasure = z.infer<typeof Erasure>;
 /**
  * Erases a company and returns the record of the erasure. If the service's table has lost the company in an earlier erasure, only the other
  * tables are erased. Throws if the company is unknown, if it is not suspended, if requests or jobs may still write its rows, or if
- * `confirmed`, which the operator has typed, is not its name.
+ * `confirmed`, which the operator has typed, is not the name of the company.
  */
 export async function eraseCompany(context: ErasureContext, companyId: number, confirmed: string): Promise<Erasure> {
   const company = await markedCompany(context.rows.table, companyId);
@@ -183,7 +183,10 @@ async function unfinishedJobs(table: Table, companyId: number, nowMs: number): P
   return jobs;
 }
 
-/** Marks the company, so that it cannot be resumed, and counts its rows for the later report. Returns the stored mark if there is one. */
+/**
+ * Stores `erasingAt`, so that the company cannot be resumed, and the counts of its rows for the later report. Returns the stored values, if
+ * there are any.
+ */
 async function markErasing({ rows, clock }: ErasureContext, { id, erasingAt, rowsBefore }: MarkedCompany) {
   if (erasingAt !== undefined && rowsBefore !== undefined) return { erasingAt, rowsBefore };
   const mark = { erasingAt: iso(clock.now()), rowsBefore: await countRows(rows, id) };

@@ -173,7 +173,9 @@ class CompanyExport {
     await this.#save();
   }
 
-  /** Stores the next part. The number in its key counts the recorded parts: a repeated command overwrites a part that is not recorded. */
+  /**
+   * Stores the next part. The key has the number of recorded parts plus one, so a repeated command overwrites a part that was not recorded.
+   */
   async #addPart(kind: "rows" | "files", lines: readonly string[]): Promise<void> {
     if (lines.length === 0) return;
     const { parts } = this.#progress;

@@ -95,8 +95,8 @@ const ofCompany = (companyId: number) => ({
 });
 
 /**
- * Each page is from at most one megabyte of the table. The next page is read before the current one is yielded, because the local DynamoDB
- * server cannot continue a scan after a row that the caller has removed.
+ * Yields the rows of a company in pages, each from at most one megabyte of the table. The next page is read before the current one is
+ * yielded, because the local DynamoDB server cannot continue a scan after a row that the caller has removed.
  */
 export async function* companyPages(
   store: RowStore,

@@ -37,7 +37,10 @@ interface Context {
   readonly clock: Clock;
 }
 
-/** Marks the company and then its users. A repeated call marks users that were created during the first. Returns the number of users. */
+/**
+ * Sets `suspendedAt` for the company and then for its users. A repeated call includes users that were created during the first one. Returns
+ * the number of users.
+ */
 export async function suspend({ table, clock }: Context, companyId: number): Promise<number> {
   await known(table, companyId);
   const suspendedAt = iso(clock.now());
@@ -51,7 +54,10 @@ export async function suspend({ table, clock }: Context, companyId: number): Pro
   return markUsers(table, companyId, { set: { suspendedAt } });
 }
 
-/** Removes the users' marks before the company's, so an interrupted call leaves the company marked. Returns the number of users. */
+/**
+ * Removes `suspendedAt` from the users before the company, so an interrupted call leaves the company suspended. Returns the number of
+ * users.
+ */
 export async function resume({ table }: Context, companyId: number): Promise<number> {
   const { erasingAt } = await known(table, companyId);
   if (erasingAt !== undefined) {

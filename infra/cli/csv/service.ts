@@ -9,10 +9,10 @@ import { localToken } from "../../local/local-token.ts";
 import { codeOf, messageOf, pathOf } from "../command/error.ts";
 import type { Options } from "./options.ts";
 
-/** The command would fail again. */
+/** An error after which the same command would fail again. */
 export class Failed extends Error {}
 
-/** The same request may succeed later. */
+/** An error after which the same request may succeed later. */
 export class Busy extends Failed {
   readonly waitMs: number;
   /** @param retryAfter the header `Retry-After` of the answer, in seconds. A minute is the longest wait. */
@@ -43,7 +43,7 @@ export async function openService({ base, token, email }: Options, run: Run) {
   let tries = 1;
   const fetchAgain = (request: Request) => retried(run, "the service", () => send(request.clone()), tries);
   const client = apiClient({ baseUrl: base, accessToken: () => accessToken, fetch: fetchAgain });
-  // The first request is tried once, so that the user learns at once if no service runs there.
+  // The first request is tried once, so that the user learns at once if no service runs at `base`.
   await dataOf(client.GET("/api/me"));
   tries = TRIES;
   return { ...run, client };
@@ -76,7 +76,7 @@ function textOf({ detail, errors, status, requestId }: Problem): string {
 const TRIES = 48;
 
 /**
- * Repeats `work` with growing waits while the server is busy. After the last try, throws this failure: the same command can resume the
+ * Repeats `work` with growing waits while the server is busy. Throws the failure of the last try. A repeated command can then resume the
  * transfer.
  */
 export async function retried<T>({ signal }: Run, server: string, work: () => Promise<T>, tries = TRIES): Promise<T> {

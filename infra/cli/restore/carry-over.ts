@@ -55,14 +55,14 @@ export async function raiseIds(context: CarryContext): Promise<void> {
   const nextBlock = Math.max(...counters.map((counter) => Counter.parse(counter).nextBlock));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
   try {
-    // After an earlier call, the counter is already about `SPARE_BLOCKS` above, and the condition fails.
+    // After an earlier call, the restored counter is already about `SPARE_BLOCKS` above `nextBlock`, and the condition fails.
     await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
   }
 }
 
-/** Erases companies that were erased after the restore point. Returns their ids. */
+/** Erases from the restored table the companies that were erased after the restore point. Returns their ids. */
 export async function carryErasures(context: CarryContext): Promise<number[]> {
   const again: number[] = [];
   for (const { table } of writtenTables(context)) {
@@ -153,8 +153,8 @@ async function carryTogether(
   for (const key of waiting) {
     const [current, old] = [now.get(textOf(key)), then.get(textOf(key))];
     if (old === undefined) continue;
-    // The row has not expired, so `written` never had it: for example, the delivery was created in the old table after the restore, and the
-    // operator is switching back. It still waits, and is sent after the switch.
+    // The restored row has not expired, so `written` never had this delivery. For example, it was created in the old table after the
+    // restore, and the operator is switching back. It still waits, and the service sends it after the switch.
     if (current === undefined && State.parse(old).expiresAt * 1_000 > clock.now()) continue;
     const hasEnded = current === undefined || State.parse(current).state !== "waiting";
     // Close the window first: if the command is interrupted between the two writes, the delivery still waits, so a repeated command

@@ -11,7 +11,7 @@ export interface VerifyContext {
   readonly rows: RowStore;
   readonly clock: Clock;
   readonly wait: (ms: number) => Promise<unknown>;
-  /** Rebuilds an index that has faults or could not be checked completely. */
+  /** If true, an index that has faults or could not be checked completely is rebuilt. */
   readonly isRepairing: boolean;
   readonly report: (line: string) => void;
 }

@@ -15,7 +15,7 @@ import { linkFault } from "./presigned.ts";
 
 export type App = ReturnType<typeof buildApp>;
 
-/** The parts of Fastify's request and reply that the rules need. fauxqs runs on Fastify. */
+/** The parts of Fastify's request and reply that `BucketRules` needs. fauxqs runs on Fastify. */
 interface Request {
   readonly method: string;
   readonly url: string;
@@ -95,7 +95,7 @@ export class BucketRules {
       if (isNewObject(call) && reply.statusCode === 200) await this.#notify(call, request, reply);
       return this.#isHidden(request, call, reply) ? refusal(reply, 403, "AccessDenied") : payload;
     });
-    // A preflight has no signature, because that of a presigned URL is for the method of the later request.
+    // A preflight is not signed: the signature of a presigned URL is for the method of the later request.
     app.options("/*", async (request, reply) => {
       const answer = preflight(this.#bucketOf(callOf(request)), request.headers);
       if (typeof answer === "string") return refuse(reply, answer === "BadRequest" ? 400 : 403, answer);

@@ -26,7 +26,7 @@ export interface Engines {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** Where the servers store their data. If a place is undefined, the data is in memory only. */
+/** The files and directories in which the servers store their data. If one is undefined, the data of its server is in memory only. */
 export interface Places {
   readonly database?: string;
   readonly queues?: string;

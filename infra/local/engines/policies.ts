@@ -1,4 +1,6 @@
-/** Reads the functions' IAM policies from the templates. The local servers of S3 and KMS check requests with the code of this file. */
+/**
+ * Reads the functions' IAM policies from the templates. The local servers check requests to DynamoDB, S3 and KMS against these policies.
+ */
 import * as z from "zod/mini";
 import { OneOrMany, Policies, type Statement } from "../../release/rights.ts";
 import { Template } from "../template/resources.ts";

@@ -37,7 +37,7 @@ const ACCESS_SECONDS = 3_600;
 /** Maximum number of codes and refresh tokens in memory. At this number, a new one replaces the one whose last use is the oldest. */
 const KEPT = 1_000;
 
-/** What a code or a refresh token stands for. */
+/** The user to whom a code or a refresh token belongs, and the life of the access tokens that it gives. */
 interface Grant {
   readonly sub: string;
   readonly accessSeconds: number;
@@ -59,7 +59,7 @@ const Chosen = z.object({
 });
 
 const TokenRequest = z.union([
-  // The package checks PKCE only if a request has a verifier.
+  // `code_verifier` is required here, because the package checks PKCE only if a request has one.
   z.object({ grant_type: z.literal("authorization_code"), code: z.string(), code_verifier: z.string() }),
   z.object({ grant_type: z.literal("refresh_token"), refresh_token: z.string() }),
 ]);

@@ -78,7 +78,7 @@ export function createGateway(
   };
 }
 
-/** Returns what the steps of a request use. */
+/** Returns the router, throttles, authorizers and integrations through which requests pass. */
 function stepsOf({ api, stages: [stage], usagePlans }: Stack, functions: ReadonlyMap<string, LocalFunction>) {
   return {
     router: createRouter(api),

@@ -24,10 +24,10 @@ export function createRouter({ methods }: Api) {
 
 const partsOf = (path: string): string[] => (path === "/" ? [] : path.split("/").slice(1));
 const isParameter = (part: string): boolean => part.startsWith("{");
-/** A parameter of this form matches all further segments. */
+/** A path parameter such as `{path+}` matches all further segments. */
 const isGreedy = (part: string): boolean => part.endsWith("+}");
 
-/** Returns a text by which a path with a literal segment comes before a path with a parameter at the same position. */
+/** Returns a sort key. A path with a literal segment comes before a path with a parameter at the same position. */
 const kindsOf = (parts: readonly string[]): string =>
   parts.map((part) => (isGreedy(part) ? "2" : isParameter(part) ? "1" : "0")).join("");
 

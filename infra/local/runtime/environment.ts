@@ -169,7 +169,7 @@ export class Environment {
     this.ready = this.#run(undefined, Date.now() + initMs, initMs).then(() => undefined);
     this.#thread.on("message", (message: FromWorker) => this.#onMessage(message));
     this.#thread.on("error", (error) => {
-      // A crash between two invocations fails none of them, so this line is its only trace.
+      // A crash between two invocations makes no invocation fail, so this line is its only trace.
       onLine(logLine("ERROR", undefined, [UNCAUGHT, error]));
       this.#die("Runtime.ExitError", messageOf(error));
     });

@@ -43,7 +43,7 @@ class ResponseStream extends Writable {
   override _write(chunk: unknown, _encoding: BufferEncoding, done: () => void): void {
     this.#sendHead();
     this.#pulled = done;
-    // A copy, because a message contains the whole memory of which a chunk is a part.
+    // Copies the chunk, because the message would otherwise contain the whole buffer of which the chunk is a part.
     this.#send({
       type: "chunk",
       data: new Uint8Array(chunk instanceof Uint8Array ? chunk : Buffer.from(String(chunk))),

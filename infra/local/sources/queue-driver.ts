@@ -110,7 +110,7 @@ const eventRecord = (message: Message, eventSourceARN: string): object => ({
   receiptHandle: message.ReceiptHandle,
   body: message.Body,
   attributes: { ...message.Attributes, MessageGroupId: groupOf(message) },
-  // The service sends messages without attributes of its own.
+  // The service sends its messages without attributes. `GROUP_ATTRIBUTE` exists only in the local service.
   messageAttributes: {},
   md5OfBody: message.MD5OfBody,
   eventSource: "aws:sqs",

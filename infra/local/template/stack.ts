@@ -53,7 +53,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     const scope = { template: parseTemplate(source), sqsEndpoint, exported };
     for (const resource of resolvedIn(scope)) {
       const { id } = resource;
-      // AWS allows this in different templates. The local service does not, because it uses logical ids as names.
+      // AWS allows the same logical id in different templates. The local service does not, because it uses logical ids as names.
       if (resources.has(id)) throw new LocalError(`${id}: two templates have a resource of this logical id`);
       resources.set(id, resource);
     }
@@ -100,7 +100,7 @@ interface Resolved {
   readonly id: string;
   readonly name: string;
   readonly schema: z.ZodMiniType | undefined;
-  /** The properties without intrinsic functions. */
+  /** The properties, in which all intrinsic functions are resolved. */
   readonly properties: unknown;
   readonly metadata: TemplateResource["Metadata"];
 }

@@ -18,8 +18,8 @@ type Jobs = Pick<JobQueue, "send">;
 const PATIENCE: Patience = { tries: 25, ms: 200 };
 
 /**
- * Pauses a job. The request waits up to five seconds until a running job has finished its chunk, and then returns the job as it is. Throws
- * `conflict` if the job has ended.
+ * Pauses a job. The request waits up to five seconds until a running job has finished its chunk. It then returns the job in its current
+ * state, which may still be `running`. Throws `conflict` if the job has ended.
  */
 export const pauseJob = /* @__PURE__ */ stopper("paused");
 

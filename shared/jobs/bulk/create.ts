@@ -93,7 +93,7 @@ export async function beginBulk(
     const faults = [{ pointer: "/expectedCount", code: "count_mismatch", message }];
     throw new ApiError("count_mismatch", `expectedCount ${message}.`, { faults, members: { actualCount: count } });
   }
-  // Checks the maximum number of waiting and paused jobs before it stores the ids. `startJob` checks the maximum again.
+  // Refuses the job before the ids are stored if too many jobs wait or are paused. `startJob` checks this again.
   const queue = await readQueue(context.table, companyId);
   requireRoom(queue);
   await guard?.(queue);
@@ -121,7 +121,7 @@ async function choose(context: ApiContext, caller: Caller, { ids, filter }: NewB
     const names = await currentDictionary(context, companyId);
     return { names, count: own.length, ids: () => own, first: (count) => own.slice(0, count) };
   }
-  // Lists ignore these filters if the user may not use them. A job would then change prospects that the user does not mean.
+  // Lists ignore these filters if the user may not use them. A job that ignored them would change prospects that the user does not mean.
   if (!isAdmin(caller) && (filter.assignedToUserId ?? filter.rep) !== undefined) {
     throw new ApiError("permission_denied", "Only admins and owners may choose prospects by their representative.");
   }

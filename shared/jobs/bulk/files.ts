@@ -21,7 +21,7 @@ const PARALLEL = 8;
 
 export const chunksOf = (records: number): number => Math.ceil(records / CHUNK);
 
-/** Returns the number of ids. */
+/** Stores the ids of a job's records. Returns the number of ids. */
 export async function storeMembers(objects: Objects, job: JobId, ids: Iterable<number>): Promise<number> {
   let total = 0;
   let pieces: { readonly number: number; readonly ids: number[] }[] = [];
@@ -44,7 +44,7 @@ export async function storeMembers(objects: Objects, job: JobId, ids: Iterable<n
   return total;
 }
 
-/** Reads the records of a chunk. It always returns the same records for the same chunk, `total` in all chunks together. */
+/** Reads the records of a chunk. It always returns the same records for the same chunk. All chunks together have `total` records. */
 export type MemberReader = (chunk: number) => Promise<Member[]>;
 
 type Job = Pick<StoredBulk, "companyId" | "id" | "kind" | "undoes" | "firstId" | "total">;

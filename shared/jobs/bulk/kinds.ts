@@ -11,7 +11,7 @@ import { type BulkFields, notesAttributes, type StoredProspect } from "#shared/p
 import type { Dictionary } from "#shared/reference/dictionary.ts";
 
 interface Candidate {
-  /** The prospect, which may be deleted. The caller may see the prospects of its assignee. */
+  /** The prospect, which may be deleted. The caller may see all prospects of its assignee. */
   readonly current: StoredProspect;
   /** The row of `current`. It also has `notesAttributes`, which show whether the notes of the prospect have changed. */
   readonly item: Item;
@@ -83,7 +83,7 @@ function tagsOf({ addTagIds = [], removeTagIds = [] }: StoredAction, { current, 
 
 /** Restores what another job has changed, unless somebody has changed it since. */
 const restore: Decide = (_job, { current, member: { before = {}, after = {} } }) => {
-  // A prospect that was deleted after the job's change stays deleted.
+  // A prospect that was deleted after the undone job had changed it stays deleted.
   if (current.deletedAt !== undefined && after.deletedAt === undefined) return { skipped: "not_found" };
   const { assignedByUserId: _assigner, ...compared } = after;
   const left = equalling(current, compared);

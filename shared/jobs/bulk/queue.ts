@@ -1,6 +1,6 @@
 /**
- * The queue of a company's bulk jobs, in one row. Each change of a job's state, and its creation, is one transaction with this row, so at
- * most one job of a company runs.
+ * The queue of a company's bulk jobs, in one row. The transaction that creates a job or changes its state also writes this row, so at most
+ * one job of a company runs.
  */
 
 import type { Caller } from "#shared/auth/caller.ts";
@@ -38,7 +38,7 @@ export async function jobsIn(
   return ids.flatMap((id) => jobs.get(id) ?? []).filter((job) => !hasEnded(job));
 }
 
-/** Takes the job from its place in the queue, and puts it at the end of the list `to`. Without `to`, it leaves the queue. */
+/** Returns the queue with the job at the end of the list `to`, or without the job if `to` is undefined. */
 function moved(queue: StoredQueue, id: number, to?: "waiting" | "paused"): StoredQueue {
   const isOther = (one: number): boolean => one !== id;
   const waiting = queue.waiting.filter(isOther);
@@ -48,8 +48,8 @@ function moved(queue: StoredQueue, id: number, to?: "waiting" | "paused"): Store
 }
 
 /**
- * Returns the writes that replace the queue. If no job runs, the first waiting job is admitted: `admitted` is its id. The caller writes the
- * row of `ownId`.
+ * Returns the writes that replace the queue. If no job runs, they also admit the first waiting job, and `admitted` is its id. The row of
+ * the job `ownId` is not among the writes: the caller writes it.
  */
 function queueChange(companyId: number, before: StoredQueue, after: StoredQueue, nowMs: number, ownId: number) {
   const [first, ...waiting] = after.waiting;
@@ -66,8 +66,8 @@ function queueChange(companyId: number, before: StoredQueue, after: StoredQueue,
 }
 
 /**
- * Moves a job in the queue, like `moved`. The same transaction makes the writes of `own`, which change the row of the job. Then sends the
- * message of the job that may run now. If only the row of the queue has changed meanwhile, repeats the transaction.
+ * Moves a job in the queue, like `moved`. The same transaction makes the writes of `own`, which change the row of the job. If only the row
+ * of the queue has changed meanwhile, repeats the transaction. Then sends the message of the job that was admitted.
  */
 async function moveJob(
   { table, clock, jobs }: BulkContext,
@@ -141,8 +141,8 @@ interface StartOptions {
 }
 
 /**
- * Writes the job and its place in the queue in one transaction with `writes`. The ids of its records must already be stored. If only the
- * queue changes meanwhile, it makes a new plan. Throws `conflict` if too many jobs wait or are paused.
+ * Returns the plan that writes the job, its place in the queue and `writes` in one transaction. The ids of its records must already be
+ * stored. If only the queue changes meanwhile, the function makes a new plan. Throws `conflict` if too many jobs wait or are paused.
  */
 export async function startJob(
   context: BulkContext,

@@ -15,7 +15,7 @@ import { Id } from "#shared/schema.ts";
 const mayRead = (caller: Caller, { createdBy }: Pick<StoredBulk, "createdBy">): boolean =>
   isAdmin(caller) || createdBy === caller.userId;
 
-/** Returns the error of a request that must wait for another job. The error names this job only to users who may see it. */
+/** Returns the error of a request that the API refuses because of another job. The error names this job only to users who may see it. */
 export const excludedBy = (caller: Caller, job: StoredBulk, reason: string): ApiError =>
   mayRead(caller, job)
     ? new ApiError("conflict", `The job ${job.id} ${reason}.`, { location: `/api/jobs/${job.id}` })
@@ -53,7 +53,10 @@ export const readJob = async (context: ReadContext, caller: Caller, id: number):
   present(context, await findJob(context, caller, id));
 
 const Entry = z.object({ sk: z.string(), id: Id, createdBy: Id });
-/** Maximum number of jobs whose entries one request reads. A user who is no admin sees only some, so a page may be short or empty. */
+/**
+ * Maximum number of jobs whose entries one request reads. A user who is no admin sees only some of these jobs, so a page may be short or
+ * empty.
+ */
 const ENTRIES = 1_000;
 
 export async function listJobs(context: ReadContext, caller: Caller, { cursor, limit }: JobQuery): Promise<JobPage> {

@@ -101,7 +101,8 @@ async function handleOnce(
 ): Promise<StoredResult> {
   const { id } = member;
   const nowMs = context.clock.now();
-  // After the lease, the next invocation may have ended the job, and a request that changes the user's rights no longer waits.
+  // Nothing may be written after the end of the lease. The next invocation may then have ended the job, and a request that changes the
+  // user's rights no longer waits for the job.
   if (nowMs + CALLS_MS >= heldUntil()) throw new LeaseLost("the lease of the job has expired");
   if (item === undefined) return { id, outcome: "skipped", code: "not_found" };
   const current = storedProspect(item);

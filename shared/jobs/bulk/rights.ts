@@ -1,6 +1,6 @@
 /**
- * The rights with which a bulk job writes: the current rights of the user who began it. A request that changes them waits until the running
- * job has read them. After the response, no job writes with the old rights.
+ * The rights with which a bulk job writes: the current rights of the user who began it. A request that changes these rights waits until the
+ * running job has read the new ones. After its response, no job writes with the old rights.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { iso } from "#shared/clock.ts";

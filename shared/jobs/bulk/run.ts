@@ -125,7 +125,7 @@ async function handleChunk(context: JobContext, job: BulkJob, members: Member[])
     const progress = progressAfter(job.stored, results);
     if (version !== job.stored.authorVersion) await job.save({ ...progress, authorVersion: version });
     else await job.heartbeat(progress);
-    // If the user loses the right and gets it back within the chunk, the rest of the chunk still changes nothing.
+    // If the user loses the right and gets it back within the chunk, the remaining records of the chunk still do not change.
     isAllowed &&= caller !== undefined && mayRun(caller, job.stored);
     const allowed = isAllowed ? caller : undefined;
     const some = members.slice(at, at + TOGETHER);
@@ -142,7 +142,7 @@ const countsOf = (results: readonly StoredResult[]) =>
 
 /**
  * Returns `inChunk`: the counts of the current chunk. They are separate, because the next invocation handles and counts these records again
- * if this one is killed. Returns nothing if the saved counts are as high, so that the counts that clients see never decrease.
+ * if this one is killed. Returns nothing if the saved counts are not lower, so that the counts that clients see never decrease.
  */
 function progressAfter(stored: StoredBulk, results: readonly StoredResult[]): Pick<StoredBulk, "inChunk"> {
   const counts = countsOf(results);

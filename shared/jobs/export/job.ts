@@ -53,14 +53,14 @@ export const exportJob = (partBytes = PART_BYTES): JobKind<StoredExport> => ({
   giveUp: (context, job) => fail(context, job, "The export could not be completed."),
 });
 
-/** Returns the user who began the export, with current rights, or undefined if the user may no longer see all prospects of it. */
+/** Returns the user who began the export, with current rights, or undefined if the user may no longer see all exported prospects. */
 async function callerOf(context: JobContext, stored: StoredExport): Promise<Caller | undefined> {
   const { assignee } = stored;
   const caller = await currentCaller(context, stored);
   const visible = caller && visibleAssignee(caller);
   if (caller === undefined || (visible !== undefined && visible !== assignee)) return undefined;
-  // If `assignee` is set, the user could see only assigned prospects when the export was requested. The file contains only these, even if
-  // the user may see more now.
+  // If `assignee` is set, the user could see only prospects assigned to them when the export was requested. The file contains only these,
+  // even if the user may see more now.
   return assignee === null ? caller : { ...caller, role: "sales", permissions: [] };
 }
 
@@ -94,7 +94,7 @@ interface Writing {
   readonly partBytes: number;
 }
 
-/** Returns false if the invocation has too little time for the rest. */
+/** Returns false if the invocation has too little time for the remaining prospects. */
 async function writeParts(
   context: JobContext,
   job: ExportJob,
@@ -133,7 +133,7 @@ async function putPart(
   return { upload, tags: [...tags, tag], ...part.state, fileBytes: fileBytes + bytes.length };
 }
 
-/** Ends the job and then deletes the ids. If the deletion fails, the bucket's lifecycle rule deletes the file later. */
+/** Ends the job and then deletes the file of ids. If the deletion fails, the bucket's lifecycle rule deletes the file later. */
 async function end({ objects }: JobContext, job: ExportJob, set: Partial<StoredExport>): Promise<void> {
   await job.end(set);
   await objects.remove(exportKeys.order(job.stored)).catch((error: unknown) => {

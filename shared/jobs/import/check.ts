@@ -1,4 +1,6 @@
-/** Reads and checks the file of an import before any row is written, with the statuses, tags and users as they were at its beginning. */
+/**
+ * Reads and checks the file of an import before any row is written, with the statuses, tags and users as they were when the import began.
+ */
 import { gunzipSync, gzipSync } from "node:zlib";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
@@ -151,8 +153,8 @@ const added = ({ done, updated, warnings }: Found, batch: Batch): Found => ({
 });
 
 /**
- * Returns false if the time is too short for the rest. Throws BadFile or ApiError if the file cannot be imported, and ReportLost if the
- * check must be repeated from the beginning.
+ * Returns false if the time is too short for the remaining rows. Throws BadFile or ApiError if the file cannot be imported, and ReportLost
+ * if the check must be repeated from the beginning.
  */
 export async function checkFile(context: ImportContext, job: ImportWork, file: FileReading): Promise<boolean> {
   const { stored } = job;
@@ -291,7 +293,9 @@ export async function jobNames(context: ImportContext, job: JobId): Promise<Impo
   return storeNames(context, job, await freshDictionary(context, job.companyId), []);
 }
 
-/** Creates missing tags, and stores their ids in the bucket for later invocations. Throws BadFile if the company would have too many. */
+/**
+ * Creates missing tags, and stores their ids in the bucket for later invocations. Throws BadFile if the company would have too many tags.
+ */
 export async function addTags(
   context: ImportContext,
   job: JobId,

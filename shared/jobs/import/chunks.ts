@@ -45,7 +45,7 @@ export class Chunk {
   }
 }
 
-/** Returns compressed segments, sorted by geohash. A segment consists of three groups of columns, each after its length. */
+/** Returns compressed segments, sorted by geohash. A segment consists of three groups of columns. The length of each group precedes it. */
 function encoded(rows: readonly RowWithNotes[]): Uint8Array {
   const into = new ByteWriter();
   for (const segment of cutIntoSegments(sortedByGeohash(rows))) {

@@ -1,4 +1,4 @@
-/** The errors in the rows of a file. */
+/** Collects the errors in the rows of an imported file. */
 import type { Objects } from "#shared/aws/s3.ts";
 import type { JobId } from "#shared/aws/sqs.ts";
 import { packed, unpacked } from "#shared/db/packed.ts";
@@ -15,7 +15,7 @@ type ReportState = NonNullable<Progress["report"]>;
 
 /**
  * Thrown if the parts of the report are gone: the bucket's lifecycle rule deletes an incomplete upload after a day, or an interrupted
- * invocation has completed the report without storing it.
+ * invocation has completed the upload without saving this in the row of the import.
  */
 export class ReportLost extends Error {
   override readonly name = "ReportLost";
@@ -36,7 +36,10 @@ const headers = {
   contentDisposition: 'attachment; filename="errors.csv"',
 };
 
-/** Maximum bytes of the different messages in the row of the import that quote faulty values. Different values compress badly. */
+/**
+ * In the row of the import, the different messages that quote faulty values may have this many bytes together. Different values compress
+ * badly.
+ */
 const VALUES_BYTES = 100_000;
 
 /**
@@ -49,7 +52,7 @@ export class ErrorReport {
   readonly #key: string;
   readonly #most: number;
   readonly #shown: RowFault[];
-  /** Different messages with values in `#shown`. */
+  /** The different messages in `#shown` that quote faulty values. */
   readonly #messages = new Set<string>();
   #valueBytes = 0;
   #count: number;
@@ -121,7 +124,9 @@ export class ErrorReport {
     return true;
   }
 
-  /** Shows faulty values until different messages with values have `VALUES_BYTES` together. */
+  /**
+   * Returns the message with the faulty values, or without them if the different messages that quote values would exceed `VALUES_BYTES`.
+   */
   #messageOf({ fault, plain = fault }: FaultyRow): string {
     if (this.#messages.has(fault) || fault === plain) return fault;
     this.#valueBytes += Buffer.byteLength(fault);

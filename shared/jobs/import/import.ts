@@ -42,13 +42,13 @@ export type RequestContext = ApiContext & { readonly objects: Pick<AppContext["o
 
 /** An import stops this long before the deadline, to mark the import as failed and to send the response. */
 const FAIL_RESERVE_MS = 3_000;
-/** A failed import stops deleting its rows this long before the deadline. The company's next import deletes the rest. */
+/** A failed import stops deleting its rows this long before the deadline. The company's next import deletes the remaining rows. */
 const CLEAR_RESERVE_MS = 1_000;
 
 /**
  * Imports the file before the deadline of the request. After `payload_too_large` or `validation_failed`, nothing was written. After another
  * error, existing prospects may have changed, but no new prospect becomes visible, except perhaps if the outcome is unknown. Commits the
- * last transaction by `commit`, again if the parts of the company index have changed meanwhile.
+ * last transaction with `commit`, which is called again if the parts of the company index have changed meanwhile.
  */
 export async function importFile(
   context: RequestContext,
@@ -121,8 +121,8 @@ async function finish(
     });
     // The last transaction succeeded although it seemed to fail.
     if (isCompleted) return resultOf(job.stored);
-    // If the deadline has passed, a write of this import may still reach the table after a deletion. Its rows are then not deleted here.
-    // They stay invisible until the company's next import or the sweeper deletes them.
+    // After the deadline, a write of this import may reach the table even after its rows were deleted. So this request does not delete
+    // them. They stay invisible until the company's next import or the sweeper deletes them.
     if (!(error instanceof DeadlinePassed)) {
       await stoppedBefore(CLEAR_RESERVE_MS, () => clearFailed(context, job.stored)).catch(() => undefined);
     }

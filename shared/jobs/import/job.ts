@@ -74,7 +74,7 @@ async function beginningFrom(
   if (state !== "awaiting_upload") return state === "running" && upload === undefined ? { state: "failed" } : {};
   const file = await objects.info(importKeys.uploaded(stored));
   if (file === undefined) {
-    // The file may still be uploaded.
+    // The client may still upload the file.
     if (upload === undefined || clock.now() < upload.untilMs + limits.uploadMs) return undefined;
     return { state: "failed", failure: "The file was not uploaded in time." };
   }
@@ -101,7 +101,7 @@ async function run(context: JobContext, job: ImportJob): Promise<"done" | "late"
   }
 }
 
-/** Returns false if the time is too short for the rest. */
+/** Returns false if the time is too short for the remaining steps. */
 async function runSteps(context: JobContext, job: ImportJob, caller: Caller): Promise<boolean> {
   const commit = (moves: readonly Write[]) =>
     context.table.transact([...moves, ...completion(job, context.clock.now())]);
@@ -123,8 +123,8 @@ async function runSteps(context: JobContext, job: ImportJob, caller: Caller): Pr
 }
 
 /**
- * Deletes the job's files. The bucket's lifecycle rule deletes the rest after 30 days by default: checkpoints of the error report, and
- * files whose deletion fails here.
+ * Deletes the job's files, except the checkpoints of the error report. The bucket's lifecycle rule deletes these, and files whose deletion
+ * fails here, after 30 days by default.
  */
 async function removeWorkFiles({ objects }: JobContext, stored: StoredImport): Promise<void> {
   const chunks = Array.from({ length: stored.progress.chunks }, (_, n) => importKeys.chunk(stored, n));

@@ -62,8 +62,8 @@ type Source = Pick<ApiContext, "table" | "clock">;
 const OpenEntry = z.object({ id: Id });
 
 /**
- * Marks interrupted imports as failed, and deletes their rows. Each new import within one request calls this first. After an interruption,
- * the other rows are invisible until a later call deletes them.
+ * Marks interrupted imports as failed, and deletes their rows. Each new import within one request calls this first. If this call is
+ * interrupted, the remaining rows stay invisible until a later call deletes them.
  */
 export async function clearAbandoned(source: Source, companyId: number): Promise<void> {
   for await (const item of source.table.query(keys.openImports(companyId))) {
@@ -79,7 +79,8 @@ export async function clearAbandoned(source: Source, companyId: number): Promise
 
 /**
  * Marks the import as failed. It can then no longer complete, even by a transaction that was sent before. Returns true and changes nothing
- * if it is already completed. Each later change of the state of a running import changes or removes its lease.
+ * if it is already completed. The condition on the lease is enough, because each other change of the state of a running import also changes
+ * or removes its lease.
  */
 export const failUnlessCompleted = ({ table, clock }: Source, stored: StoredImport): Promise<boolean> =>
   optimistic(async () => {

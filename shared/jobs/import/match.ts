@@ -84,7 +84,7 @@ export class FileKeys {
     if (this.by === "id") this.#ids.push(Number(key));
   }
 
-  /** Notes that the prospect `id` has the key. Does nothing if no row of the file has this key. */
+  /** Stores that the prospect `id` has the key. Does nothing if no row of the file has this key. */
   meet(id: number, key: string): void {
     const row = this.#rows.get(digestOf(key));
     if (row !== undefined) this.#codes[row] = this.#codes[row] === 0 ? id : SEVERAL;

@@ -61,7 +61,7 @@ export interface Reading extends FileReading {
   readonly tags: NewTags;
   /** Rows up to this number are skipped, because an earlier invocation has handled them. */
   readonly after: number;
-  /** Rows whose errors are already reported. They are not read again, because a row with many errors takes long. */
+  /** Rows whose errors are already reported. They are not parsed again, because a row with many errors takes long to parse. */
   readonly known?: ReadonlySet<number>;
 }
 
@@ -103,7 +103,7 @@ async function* readRows(
 
 type Target = number | { readonly fault: string };
 
-/** Undefined if the row creates a prospect. */
+/** Returns the id of the prospect that the row changes, or its fault, or undefined if the row creates a prospect. */
 function targetOf(
   row: number,
   cells: readonly string[],
@@ -152,7 +152,7 @@ function withTags(read: ReadRow, tags: NewTags): ReadRow {
   return { row: read.row, fault: `${plain}, and ${quoted(refused)} would be one more`, plain };
 }
 
-/** Throws BadFile if the file is not CSV, or lacks the column with these keys. */
+/** Returns the keys by which the rows are matched. Throws BadFile if the file is not CSV, or lacks the column with the keys. */
 export async function keysOfFile(
   bytes: Bytes,
   { encoding, mapping, by, rowLimit }: Pick<FileReading, "encoding" | "mapping"> & { by: MatchBy; rowLimit: number },
@@ -164,7 +164,7 @@ export async function keysOfFile(
   let count = 0;
   for await (const { row, cells } of rows) {
     if (header === undefined) header = readHeader(cells, { mapping, delimiter, keyColumn });
-    // The check of the rows reports this fault later.
+    // `checkFile` later reports that the file has too many rows.
     else if (++count > rowLimit) break;
     else if (!isTooLong(cells, header)) {
       const key = keyIn(by, cellsOf(cells, header)(keyColumn));
@@ -277,8 +277,8 @@ function textOf(read: ReadRow): number {
 }
 
 /**
- * Returns `done` with the ids that the batch needs. The numbers of addresses and notes are rounded up to a multiple of 128, because an item
- * holds 128 of their ids. A batch that is written twice then overwrites only its own items.
+ * Returns `done` plus the number of ids that the batch needs. The numbers of addresses and notes are rounded up to a multiple of 128,
+ * because an item holds 128 of their ids. A batch that is written twice then overwrites only its own items.
  */
 export function plus(done: Counts, { drafts }: Pick<Batch, "drafts">): Counts {
   const count = (has: (draft: Draft) => boolean): number => drafts.filter(has).length;

@@ -26,7 +26,7 @@ export interface ImportPlan {
   readonly total: Counts;
 }
 
-/** Reserves the ids of an import. Returns the attributes of its row that name them. */
+/** Reserves the ids of an import. Returns the attributes with these ids for the row of the import. */
 export async function leaseImportIds(ids: Ids, companyId: number, importId: number, total: Counts) {
   const mark = String(importId);
   const [prospect, address, note, change] = await Promise.all([

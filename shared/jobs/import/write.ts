@@ -37,10 +37,12 @@ import { BadFile } from "#shared/prospects/csv/format.ts";
 const ITEMS_PER_RENEWAL = 200;
 /** Changed prospects between two reports of the progress. */
 const ROWS_TOGETHER = 96;
-/** Rows between two checkpoints. After a crash, these are handled again within some seconds. */
+/** Rows between two checkpoints. After a crash, at most this number of rows is handled again, within some seconds. */
 const CHECKPOINT_ROWS = 16_384;
 
-/** The first invocation of the step reserves ids, sets the creation time and creates tags. Later ones use the stored values. */
+/**
+ * The first invocation of the step `write` reserves ids, sets the creation time and creates tags. Later invocations use the stored values.
+ */
 async function planRows(context: ImportContext, job: ImportWork, names: ImportNames): Promise<ImportPlan> {
   const { companyId, id: importId, total, first, startedAt, progress } = job.stored;
   if (total === undefined) throw new Error("rows cannot be written before they are counted");
@@ -54,8 +56,8 @@ async function planRows(context: ImportContext, job: ImportWork, names: ImportNa
 }
 
 /**
- * Writes the new prospects of each batch while the next one is being read. Returns false if the time is too short for the rest. The next
- * invocation begins at the last checkpoint, and changes no prospect a second time.
+ * Writes the new prospects of each batch while the next one is being read. Returns false if the time is too short for the remaining rows.
+ * The next invocation begins at the last checkpoint, and changes no prospect a second time.
  */
 export async function writeRows(
   context: ImportContext,
@@ -105,7 +107,10 @@ class RowWriter {
   #checkpointRow: number;
   /** The writes of the new prospects of one batch, while the next batch is being read. */
   #running: Promise<void> = Promise.resolve();
-  /** Milliseconds of the slowest of these writes. The invocation stops if another one would not end in time. */
+  /**
+   * The longest time of the writes of one batch, in milliseconds. The invocation stops if the writes of another batch would not end in
+   * time.
+   */
   #longestMs = 0;
 
   constructor(of: Writing) {
