@@ -71,8 +71,9 @@ test("the fixed prices are those of the templates, and with the alarms of the ba
 });
 
 test("with the defaults of the preset, a deployment also pays for the web ACL, the smoke test and the backups", () => {
-  // The default parts cost this much in a month: 0.60 dollars for each million of the 15 million requests (web ACL), 10 dollars for the web
-  // ACL with its rules, 2.05 for the smoke test, 0.50 for the alarms and the metric of the backups, and 1.13 for the copies of each GB.
+  // The defaults of the preset cost this much in a month: 0.60 dollars for each million of the 15 million requests (web ACL), 10 dollars
+  // for the web ACL with its rules, 2.05 for the smoke test, 0.50 for the alarms and the metric of the backups, and 1.13 for the copies of
+  // each GB.
   const requests = 0.6 * ((1_000 * 6 * 21 * 119) / 1_000_000);
   const copies = 1.13 * ((100_000 * measured.storedBytes) / 2 ** 30);
   expect(oneCompany.withDefaults - oneCompany.total).toBeCloseTo(requests + 10 + 2.05 + 0.5 + copies);

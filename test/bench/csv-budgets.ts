@@ -51,7 +51,7 @@ const Ratios = z.object({
 });
 export type Ratios = z.infer<typeof Ratios>;
 
-/** The process fails if its heap exceeds this number of megabytes. */
+/** Returns options for a process, which fails if its heap exceeds this number of megabytes. */
 const heapOf = (mb: number) => ({ flags: [`--max-heap-size=${mb}`, `--max-semi-space-size=${YOUNG_MB}`] });
 
 /**

@@ -39,8 +39,8 @@ const NO_COMPANY = 500_000;
 
 /**
  * Measures the processor time of a list in a warm function, and of a plain Query. The Query reads the same prospects from rows that have
- * one attribute for each field. Both write their results as JSON. Milliseconds depend on the machine and its
- * other load. The budget therefore limits a converted value: the milliseconds of the list on a machine where the Query takes `PLAIN_MS`.
+ * one attribute for each field. The list and the Query write their results as JSON. Milliseconds depend on the machine and its other load.
+ * The budget therefore limits a converted value: the milliseconds of the list on a machine where the Query takes `PLAIN_MS`.
  */
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
   const { context, caller, company } = stage;
@@ -143,8 +143,7 @@ const LIST_MS = 6.67;
 
 /**
  * Measures lists of 50 prospects through the whole local service: gateway, authorizer, function and table. The service and the clients
- * share one machine. For the first half of the results, the clients list one page again and again. For the other half, they list many pages
- * in turn.
+ * share one machine. The clients first list one page again and again, and then many pages in turn.
  */
 export async function listRate(): Promise<Budget[]> {
   const service = await startService(["--seed", "10000"], UNTHROTTLED);

@@ -40,7 +40,7 @@ const rings = {
   }),
 };
 
-/** Maximum number of comparisons of an edge for each prospect. A plain test compares all 5 000 edges. */
+/** Maximum number of edges that the service compares with each prospect. A plain test compares all 5 000 edges. */
 const MOST_COMPARISONS = 500;
 
 export async function polygonBudgets(stage: Stage): Promise<Budget[]> {

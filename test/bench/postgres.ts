@@ -1,6 +1,6 @@
 /**
- * Compares the times of this service with the times of a Postgres database that has the same rows and suitable indexes. For each query,
- * both return the exact number of matches and one page of ids. In addition, both write all map pins as text.
+ * Compares the times of this service with the times of a Postgres database that has the same rows and suitable indexes. For each query, the
+ * service and Postgres return the exact number of matches and one page of ids. In addition, they write all map pins as text.
  */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";

@@ -20,9 +20,7 @@ import type { Stage } from "./stage.ts";
 
 /** Number of prospects in one page of a snapshot, with which a client without a cursor begins. */
 const PAGE = 500;
-/**
- * Number of prospects that each of two measurements creates.
- */
+/** Number of prospects that are created for the write units of the change log, and again for a request that must read unflushed entries. */
 const CREATIONS = 63;
 const CHANGED = 60;
 /**
@@ -198,9 +196,9 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
 }
 
 /**
- * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. The change log adds
- * a part of each transaction, because a transaction writes a row (chunk) of the log together with the head row of the index. One unit of
- * each transaction is not counted: a flush without a change log needs it for the head row.
+ * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. Each transaction of
+ * the flush writes a chunk of the change log together with the head. One unit of each transaction is not counted, because a flush without a
+ * change log would need it for the head.
  */
 async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
   let units = 0;

@@ -45,8 +45,8 @@ const first = newReader();
 await read(first);
 const before = liveBytes();
 const [restingBytes, peakBytes] = [process.memoryUsage.rss(), peakKilobytes() * 1_024];
-// The first reader has also loaded code and data that do not belong to an index. The index of the second reader is measured therefore. It
-// builds its sort orders and word indexes only when it is read again.
+// The first reader has also loaded code and data that belong to no index, so the index of a second reader is measured. An index builds its
+// sort orders and word indexes only when it is read again, so the second reader reads several times.
 const second = newReader();
 for (let i = 0; i < 4; i++) await read(second);
 const indexBytes = liveBytes() - before;
@@ -56,6 +56,6 @@ const memory: ReaderMemory = {
   indexBytes,
   estimatedBytes: companyIndex(second.table).cachedBytes,
 };
-// The use after the measurement keeps the first index in memory until then.
+// This check comes after the measurement, so that the first index stays in memory until then.
 if (companyIndex(first.table).cachedBytes === 0) throw new Error("the first index is no longer in memory");
 process.stdout.write(JSON.stringify(memory));

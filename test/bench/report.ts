@@ -80,7 +80,7 @@ const budgetTable = (budgets: readonly Budget[]): string =>
       .map((one) => [one.number === 0 ? "" : String(one.number), one.text, one.size, ...figuresOf(one)]),
   );
 
-/** Returns the table of budgets without a number that concern no company. */
+/** Returns the table of the budgets that have no number and concern no company. */
 const plainBudgetTable = (budgets: readonly Budget[]): string =>
   table(
     ["budget", "limit", "measured", ""],

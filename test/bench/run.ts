@@ -1,7 +1,7 @@
 /**
  * `npm run bench` measures the budgets of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds a
- * comparison with Postgres, and `--write` writes the tables into docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it measures
- * only the parts with these names. The exit code is 1 if a measurement exceeds its budget.
+ * comparison with Postgres, and `--write` writes the tables into docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it runs only
+ * the benches with these names. The exit code is 1 if a measurement exceeds its budget.
  */
 import { optionsOrExit } from "../../infra/cli/command/options.ts";
 import { authorizerBudgets } from "./authorizer.ts";

@@ -90,8 +90,8 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
     await context.table.transact(newValueWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
-  // `spare` ids are skipped, so that the last prospect always has the last id of its partition (128 ids). In companies of any size, the
-  // newest prospects then have the same positions in their partitions.
+  // No prospect gets the first `spare` ids, so that the last prospect always has the last id of its partition (128 ids). In companies of
+  // any size, the newest prospects then have the same positions in their partitions.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
   const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {
@@ -105,7 +105,9 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/** Imports the prospects into the company's search index in several portions. A flush then merges the parts that this has created. */
+/**
+ * Imports the prospects into the company's search index in several portions. A flush then merges the parts that the imports have created.
+ */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);
@@ -130,7 +132,7 @@ export async function searchInMemory(
   return { criteria, find };
 }
 
-/** Returns the ids of the prospects of a page, and of those between them in the same partition. */
+/** Returns the ids of the prospects of a page, and of the prospects between them in the same partition. */
 async function idsOfPage(
   context: ApiContext,
   caller: Caller,

@@ -13,7 +13,9 @@ export interface BenchTable {
   stop(): Promise<void>;
 }
 
-/** Number of blocks of 128 ids that are skipped. All prospect ids are then above one million and have the same number of digits. */
+/**
+ * Number of blocks of 128 ids that count as already used. All prospect ids are then above one million and have the same number of digits.
+ */
 const BLOCKS_IN_USE = 8_000;
 
 export async function startBenchTable(): Promise<BenchTable> {

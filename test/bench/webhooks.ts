@@ -12,7 +12,7 @@ export interface WebhookFigures {
 }
 
 export async function measureWebhooks(): Promise<WebhookFigures> {
-  // The service writes log lines for every event. The log level hides them, because they would hide the results.
+  // The service writes log lines for every event. The log level suppresses them, so that the terminal shows the results.
   process.env.LOG_LEVEL ??= "error";
   process.env.WEBHOOK_URL_POLICY = "local";
   await useTestKms();

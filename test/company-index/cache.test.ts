@@ -16,7 +16,7 @@ const ROWS = 3_000;
 const COMPANIES = [31, 32, 33];
 const clock = { now: () => 1_760_000_000_000 };
 /**
- * The ids of the companies whose stored index was read from the table, and not from the cache. An id is in the list once for each part that
+ * The ids of the companies whose stored index was read from the table, and not from the cache. An id is in the list once for each row that
  * was read. Tests empty the list before the reads that they check.
  */
 let asked: string[] = [];

@@ -61,10 +61,7 @@ export async function corrupt({ table }: IndexInHand, key: Key, field = "bytes")
   await table.batchPut([{ ...item, ...key, [field]: bytes }]);
 }
 
-/**
- * Replaces the rows of the oldest part, which the first flush wrote. The part must fit into one segment, the
- * unit in which rows are stored.
- */
+/** Replaces the rows of the oldest part, which the first flush wrote. The part must fit into one segment. */
 export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNotes[]) => RowWithNotes[]): Promise<void> {
   const { table, companyId, manifest, oldest } = index;
   const rows = (await readSegments(table, companyId, oldest)).flatMap((decode) => [...rowsOf(decode())]);
@@ -74,8 +71,8 @@ export async function rewriteRows(index: IndexInHand, change: (rows: RowWithNote
 }
 
 /**
- * Replaces two pieces of the newest part, which the last flush wrote: its overrides and its loose notes.
- * Overrides name the records whose versions in older parts are outdated. A loose note belongs to a prospect in another part.
+ * Replaces the overrides and the loose notes of the newest part, which the last flush wrote. Overrides name the records whose versions in
+ * older parts are outdated. A loose note belongs to a prospect in another part.
  */
 export async function rewriteOverrides(
   index: IndexInHand,

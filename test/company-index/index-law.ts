@@ -285,7 +285,7 @@ const words = [
   { text: "CAT", digits: [] },
   { text: "BELL", digits: [] },
 ];
-/** Short parts of words that are in many texts. The index searches up to six words one by one, and more words together. */
+/** Short pieces of words that are in many texts. The index searches up to six words one by one, and more words together. */
 const parts = [..."MAIN0DOG", "MA", "AI", "AIN", "30"].map((text) => ({ text, digits: /\d/.test(text) ? [text] : [] }));
 const everyWord: Criteria[] = [{ words: [] }, ...words.map((word) => ({ words: [word] }))];
 

@@ -248,7 +248,10 @@ describe("of two rebuilds", () => {
 });
 
 describe("a renewal of the lock during a rebuild", () => {
-  /** Runs a rebuild. After call 5, `meanwhile` runs and the time of a renewal comes. `fault` is the fault of the renewal. */
+  /**
+   * Runs a rebuild. After call 5 to the table, runs `meanwhile` and then the timer of the renewal. `fault` is the fault of the renewal's
+   * write.
+   */
   async function renewing(company: IndexedCompany, meanwhile: () => Promise<unknown>, fault: Fault) {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());

@@ -2,8 +2,8 @@
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 
 /**
- * Returns a function that gives the company the rows that it has now. Only rows in partitions of the company are restored, so ids are never
- * given twice.
+ * Returns a function that gives the company the rows that it has now. The function does not restore the counter of ids, which belongs to no
+ * company, so no id is given twice.
  */
 export async function savepoint(db: FaultyDynamoDb, companyId: number): Promise<() => Promise<void>> {
   const rowsNow = () => db.keysOf(`C#${companyId}#`);

@@ -24,7 +24,10 @@ export interface AccountEndpoint {
   readonly calls: string[];
   /** The IAM actions that the requests so far need, for example `dynamodb:GetItem`. */
   readonly actions: Set<string>;
-  /** Answers the next `count` requests as usual, and never answers any request after them. Calls `held` when such a request arrives. */
+  /**
+   * Answers the next `count` requests as usual, and never answers any request after them. Calls `held` for each of these unanswered
+   * requests.
+   */
   holdAfter(count: number, held: () => void): void;
   stop(): void;
 }

@@ -23,8 +23,8 @@ export const noBrowser: string | undefined =
   isPackaged || INSTALLED.some((path) => existsSync(path)) ? undefined : "this machine has no Chrome";
 
 /**
- * The arguments that the packaged Chromium needs in a container. The package also recommends a list of arguments. It is not used, because
- * it disables checks that these tests need.
+ * The arguments that the packaged Chromium needs in a container. The tests do not use the longer list that the package recommends, because
+ * that list disables checks of the browser that they need.
  */
 const IN_A_CONTAINER = [
   "--no-sandbox",

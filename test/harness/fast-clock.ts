@@ -9,8 +9,8 @@ const [since, scale] = [Number(process.env.FAST_CLOCK_SINCE), Number(process.env
 const [realNow, realWait] = [Date.now, timers.setTimeout];
 
 /**
- * A timer of at least this many milliseconds is divided by the time scale. A shorter timer keeps its real duration. Retries and time-outs
- * of requests use shorter timers, and the servers do not respond faster than usual.
+ * A timer of at least this many milliseconds is divided by the time scale. A shorter timer keeps its real duration, because retries and
+ * time-outs of requests use such timers, and the servers do not respond faster than usual.
  */
 const LONG_MS = 60_000;
 

@@ -1,5 +1,5 @@
 /**
- * A real DynamoDB server behind planned faults. A fault can refuse requests with an error, delay them, change them, lose their replies, and
+ * A local DynamoDB server with planned faults. A fault can refuse requests with an error, delay them, change them, lose their replies, and
  * forward only a part of a batch. Two kinds of clients get the faults: the small client of plain-dynamodb.ts in the process of the test,
  * and every client that sends its requests to a proxy in front of the server.
  */
@@ -35,8 +35,8 @@ export type Fault =
   /** The proxy changes the request before DynamoDB gets it. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
   /**
-   * DynamoDB gets only this share of a batch. It is a number from 0 to 1. Unless it is 0, DynamoDB gets at least one entry. The reply lists
-   * the other entries as not processed.
+   * DynamoDB gets only this share of a batch, a number from 0 to 1. Unless the share is 0, DynamoDB gets at least one entry. The reply
+   * lists the other entries as not processed.
    */
   | { readonly kind: "part"; readonly share: number };
 
@@ -51,13 +51,13 @@ export interface FaultyDynamoDb {
   /** The proxy, for a client that sends HTTP requests. */
   readonly endpoint: string;
   /**
-   * The table behind the faults. Its client is the small one (`plainClient`), and the faults are applied in the process of the test,
-   * without the proxy. The client repeats a failed request as often as the SDK, but does not wait between the attempts.
+   * The table behind the faults. Its client is `plainClient`, and the faults are applied in the process of the test, without the proxy. The
+   * client repeats a failed request as often as the SDK, but does not wait between the attempts.
    */
   readonly table: Table;
   /** The same table with the client of the SDK, which waits between attempts and has time-outs. */
   readonly sdk: Table;
-  /** The same table without faults. Its client is the small one, too. */
+  /** The same table without faults. Its client is `plainClient` too. */
   readonly direct: Table;
   readonly directEndpoint: string;
   /** The operation of each request since `plan` was last called, in order. */

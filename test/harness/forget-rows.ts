@@ -1,6 +1,6 @@
 /**
- * A Lambda function keeps the prospects of recent pages in memory. This module removes them, so that a test can measure a list that must
- * read its prospects from the table.
+ * Removes the prospects of recent pages from the memory of a function, so that a test can measure a list that must read its prospects from
+ * the table.
  */
 import type { Reads } from "#shared/db/reads.ts";
 import { recentRows } from "#shared/prospects/list/page-rows.ts";

@@ -11,8 +11,8 @@ const prefixes: Readonly<Record<string, string>> = {
 };
 
 /**
- * IAM has no actions for a transaction and for a batch of PartiQL statements. Each part of them needs the action of the corresponding
- * single call.
+ * IAM has no actions for a transaction and for a batch of PartiQL statements. Each operation or statement in them needs the action of the
+ * corresponding single call.
  */
 const transactional: Readonly<Record<string, string>> = {
   Put: "PutItem",

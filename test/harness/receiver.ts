@@ -39,8 +39,8 @@ export interface Receiver {
   /** Resolves when the list `receipts` has an entry that `isWanted` accepts. Rejects after WAIT_MS. */
   untilSome(isWanted: (receipt: Receipt) => boolean): Promise<void>;
   /**
-   * Ignores the events from before this time. The service may publish a change only after a webhook was created, and a test does not expect
-   * the events of the tests before it.
+   * Ignores the events of changes before this time. The service may publish a change after a later webhook was created, and a test does not
+   * expect the events of the tests before it.
    */
   ignoreBefore(time: string): void;
   close(): Promise<void>;

@@ -9,8 +9,8 @@ const SHOWN = 10;
 const LONG_MS = 20_000;
 
 /**
- * The reasons why tests of the gate need more than 20 seconds. Each key is a part of the full name of a test. A full name consists of the
- * file, the names of the suites and the name of the test.
+ * The reasons why tests of the gate need more than 20 seconds. The full name of a test contains its key. A full name consists of the file,
+ * the names of the suites and the name of the test.
  */
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
@@ -27,7 +27,7 @@ function line(name: string, ms: number): string {
 }
 
 export class Summary implements Reporter {
-  /** Vitest shows errors at the end of a run. A run of hours may be stopped before. */
+  /** Prints each error at once, because vitest shows errors only at the end of a run, and a run of hours may be stopped before its end. */
   onTestCaseResult(test: TestCase): void {
     for (const { message } of test.result().errors ?? []) console.log(`FAILED ${test.fullName}: ${message}`);
   }

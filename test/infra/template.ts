@@ -39,7 +39,10 @@ export const withBackups: DeployConfig = { ...ownIdentity, backup: { dailyDays: 
  * second of processor time.
  */
 
-/** No page of another origin may use the API, another issuer signs the tokens, and the account has the least quota for the preset. */
+/**
+ * No page of another origin may use the API, another issuer signs the tokens, and the quota of the account is just above the minimum of the
+ * preset.
+ */
 export const closed: DeployConfig = {
   ...ownIdentity,
   allowedOrigins: [],

@@ -51,7 +51,7 @@ const Options = z.object({
 export type Options = z.infer<typeof Options>;
 
 /**
- * Returns the options. An option that would have no effect beside the others is refused.
+ * Returns the options. Refuses an option that would have no effect together with the other options.
  *
  * @throws WrongUsage with a line for each wrong option
  */

@@ -210,7 +210,7 @@ const jobs: Group<Jobs> = {
     await table.write({ update: keys.import(companyId, upload.id), change: { set: { state: "running", runsUntil } } });
     return { ...company, ended, running, queued, paused, upload: upload.id };
   },
-  // The version of the queue counts its changes. A pause that is refused because the job was cancelled meanwhile may have changed it.
+  // `version` counts the changes of the queue. A pause that is refused because the job was cancelled meanwhile may have counted a change.
   ignored: ["version"],
   pairs: {
     "pause the running": ["heartbeat", "end", "pause of itself"],

@@ -1,6 +1,6 @@
 /**
- * Tests the tests: it removes the condition of a conditional write, and expects that a test fails. A condition is a property `when`, or a
- * part of `all(…)`. A removed condition becomes one that always holds. All replacements are in one copy of the service, where an
+ * Tests the tests: it removes the condition of a conditional write, and expects that a test fails. A condition is a property `when`, or an
+ * argument of `all(…)`. A removed condition becomes one that always holds. All replacements are in one copy of the service, where an
  * environment variable chooses one of them.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -154,8 +154,8 @@ const chosenOf = (tests: readonly Reached[]): Tests => ({
 
 /**
  * Replaces each condition in turn, and runs tests until one fails: first the laws that evaluate the condition, then the other unit tests
- * that evaluate it, and then all tests of the code. The last step is needed, because a test may use what an earlier test has evaluated.
- * Returns the number of conditions without which all tests pass.
+ * that evaluate it, and then all tests that can notice a fault in its file. The last group is needed, because a condition that an earlier
+ * test has evaluated may make a later test fail. Returns the number of conditions without which all tests pass.
  */
 export async function missedConditions(dropped: readonly Condition[]): Promise<number> {
   const directory = copyWithChoices();

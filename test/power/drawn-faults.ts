@@ -45,7 +45,7 @@ export function storedFaults(): { readonly faults: readonly Fault[]; readonly lo
   };
 }
 
-/** Number of test files that run first: those that import the changed file in the fewest steps. */
+/** Number of test files that run first: those that import the changed file through the fewest other files. */
 const NEAREST = 15;
 
 /** Applies each fault in turn, and runs the tests that can notice it. Returns the number of faults that no test notices. */

@@ -284,7 +284,7 @@ export async function startInterleaving() {
             throw new Error(`"${name}" after "${otherName}": expected done,${expected}, is ${answers}`);
           return { own: answers[1], other: answers[0], rows };
         });
-        // Checks the refusal first: a verb that only writes has no table call before which the competing call could run.
+        // Checks the refusal before the loop below, because the loop may do nothing for a verb with a single table call.
         await otherFirst();
         const allowed = [
           otherFirst,

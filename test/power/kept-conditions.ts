@@ -1,6 +1,6 @@
 /**
  * Conditions of writes that the service keeps although no test fails without one of them, each with the reason. A key consists of the file,
- * the write or the line, and the removed part, as `npm run power -- conditions` prints them.
+ * the beginning of the write or the line, and the removed condition, as `npm run power -- conditions` prints them.
  */
 const QUEUE = "The condition on the version of the company's queue is in the same transaction.";
 const PROSPECT = "The condition on the version of the prospect is in the same transaction.";

@@ -105,7 +105,7 @@ const settings: Group<Webhook> = {
       updateRegistration(context, companyId, webhookId, registrationId, { filter: { name: "a" } }),
     "deleted registration": (context, { companyId, webhookId, registrationId }) =>
       deleteRegistration(context, companyId, webhookId, registrationId),
-    // Replaces the registration by another one, so that their number stays the same.
+    // Replaces the registration by another one, so that the number of registrations stays the same.
     "other registration": async (context, { companyId, webhookId, registrationId }) => {
       await deleteRegistration(context, companyId, webhookId, registrationId);
       await createRegistration(context, companyId, webhookId, automatic);
@@ -229,7 +229,7 @@ const replays: Group<Webhook & { readonly deliveryId: string }> = {
   repeats: ["replay"],
   stage: async (context) => {
     const at = await backlogs.stage(context);
-    // A replay contains only deliveries that were created before it, so it starts later.
+    // A replay contains only deliveries that were created before its start, so this one starts later than the stage.
     const later = { ...context, clock: { now: () => START + 30_000 } };
     await startReplay(later, context.queue, at.companyId, at.webhookId, RANGE);
     return at;

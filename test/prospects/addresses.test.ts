@@ -103,7 +103,10 @@ interface CityChange {
   readonly killedAt?: number;
 }
 
-/** Changes the city of an address with 35 copies. Returns the cities of the address and of its copies. */
+/**
+ * Changes the city of an address with 35 copies (`slow`). Just before transaction number `number` of this change, makes the change `other`.
+ * Returns the cities of the address and of its copies.
+ */
 async function citiesAfter(slow: CityChange, number: number, other: CityChange) {
   const { context, caller } = await company();
   const { id } = await createAddress(context, caller.companyId, home);

@@ -1,6 +1,6 @@
 /**
- * Tests the notes, appointments and status changes of a prospect. A list of prospects must not read them. A prospect may have only a
- * limited number of them. Deleted ones must not be read.
+ * Tests the notes, appointments and status changes of a prospect. A list of prospects must not read these records. A prospect may have only
+ * a limited number of them. No request may read deleted ones.
  */
 import { expect, test } from "vitest";
 import { type ApiContext, contextOn } from "#shared/context.ts";

@@ -1,4 +1,4 @@
-/** Tests which encoding a CSV file has, and that an invalid byte of UTF-8 is refused with its place. */
+/** Tests which encoding a CSV file has, and that an error names the row and the column of an invalid byte. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { decoded, encodingOf } from "#shared/prospects/csv/encoding.ts";
@@ -8,7 +8,7 @@ import { sized } from "../harness/tier.ts";
 const rowsOf = async (bytes: readonly Uint8Array[]): Promise<CsvRow[]> =>
   Array.fromAsync((await openCsv(decoded(bytes, await encodingOf(bytes)))).rows);
 
-/** Counts the characters of several bytes and the invalid bytes with the decoder of Node.js, which decodes each character alone here. */
+/** Counts the characters that have several bytes, and the invalid bytes. It calls the decoder of Node.js for one character at a time. */
 function utf8Of(bytes: Uint8Array): { characters: number; invalid: number } {
   let [characters, invalid] = [0, 0];
   for (let at = 0; at < bytes.length; ) {

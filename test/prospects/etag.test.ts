@@ -110,7 +110,7 @@ describe("a 304", () => {
         const callers = [one, two].flatMap((company) => company.callers());
         const copies: Copy[] = [];
         for (const { write, seed, reader, question, minutes } of steps) {
-          // A third of the steps write nothing, so that some answers which clients have are still current.
+          // A third of the steps write nothing, so that some of the clients' copies are still current.
           if (write % 3 > 0) await (seed % 4 === 0 ? two : one).write(write, seed);
           clock.ms += minutes * MINUTE_MS;
           const caller = of(callers, reader);

@@ -24,7 +24,7 @@ const db = faultyDynamoDb();
 const clock = { now: () => Date.parse("2030-01-01T00:00:00.000Z") };
 const newFunction = (): ApiContext => warmFunction(db, clock);
 
-/** Exports the prospects and returns the rows as objects. Calls `meanwhile` after the first part of the text. */
+/** Exports the prospects and returns the rows as objects. Calls `meanwhile` after the first piece of the text. */
 async function exported(
   context: ApiContext,
   { caller }: Pick<Company, "caller">,

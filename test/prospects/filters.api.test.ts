@@ -1,6 +1,6 @@
 /**
  * Tests the filters of prospects over HTTP. Lists, searches, pins, clusters, tiles, exports, bulk jobs and runs of territories take the
- * same filters, for rows in a part of the index and for unflushed ones.
+ * same filters. With each filter, they must find prospects in a part of the index and unflushed ones.
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -57,7 +57,10 @@ const bulkOf = async (body: object): Promise<number> => {
   return bodyOf(await as.owner("POST", "/api/prospects/bulk", bulk), 200, Count).count;
 };
 
-/** Expects that everything that takes the filter finds these prospects. All of them are in the square around (1.5, 1.5). */
+/**
+ * Expects that everything that takes the filter finds these prospects. All of them must be in the territory `whole`, because the run and
+ * the clusters search only its area.
+ */
 async function expectEverywhere(texts: Readonly<Record<string, string>>, expected: readonly number[]): Promise<void> {
   const { territoryId } = texts;
   const filter = territoryId === undefined ? texts : { ...texts, territoryId: Number(territoryId) };
@@ -120,7 +123,8 @@ describe("a territory", () => {
 
 test("the time of the last change filters everything, at once", async () => {
   const name = uniqueName();
-  // A run that assigns prospects does not count those of the same user.
+  // The run in `expectEverywhere` assigns prospects to the rep, and does not count those that the rep already has. The owner therefore
+  // creates these prospects.
   const changed = await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await create({ name, lat: 1.5, lng: 0.5 }, as.owner);
   await new Promise((resolve) => setTimeout(resolve, 5));

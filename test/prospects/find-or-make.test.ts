@@ -1,4 +1,7 @@
-/** Tests that a prospect is found by a key or created: against a simple model, concurrently, after kills, and with unseen prospects. */
+/**
+ * Tests that a prospect is found by a key or created: against a simple model, concurrently, after kills, and with prospects that the caller
+ * may not see.
+ */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";

@@ -25,7 +25,7 @@ test("the text is right for any ids and coordinates, for one pin and for many pi
       const end = pinEnd('"#9CA3AF"');
       const text = new PinText().begin("[");
       for (const { id, lat, lng } of pins) text.add(id, lat, lng, end);
-      // JSON.stringify writes negative zero as 0. Adding 0 removes negative zeros from the expected pins.
+      // Adding 0 turns negative zeros of the expected pins into 0, because the service writes 0 for them, as JSON.stringify does.
       const expected = pins.map(({ id, lat, lng }) => ({ id, lat: lat + 0, lng: lng + 0, statusColor: "#9CA3AF" }));
       expect(JSON.parse(`${Buffer.from(text.finish()).toString()}]`)).toEqual(expected);
     }),

@@ -59,8 +59,8 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       const undisturbed = await killedAtEach(work, async (at, place) => {
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // The deliveries of a batch are sent concurrently. When a call for one delivery is killed, another delivery may already be posted
-        // but not recorded. It is posted again later.
+        // The deliveries of a batch are sent concurrently. When the process is killed at a call for one delivery, it may already have
+        // posted another delivery without recording the result. The service later posts this delivery again.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       });

@@ -242,7 +242,8 @@ describe("beside the events of a bulk job", () => {
       }
     }
     expect(behind).toEqual(behind.map(() => 0));
-    // The receiver has got only a part of the job's 75 events. The events of the users' changes have therefore really overtaken the rest.
+    // The receiver has got only some of the job's 75 events, so the events of the users' changes have overtaken the other events of the
+    // job.
     expect(simulation.sent.length).toBeLessThan(75 + behind.length);
   });
 

@@ -84,7 +84,7 @@ export const automatic = (event: string, delayMinutes = 0) => ({
   manualTriggerButtonText: null,
 });
 
-/** The receivers of these tests have loopback addresses. */
+/** Allows webhook URLs with loopback addresses, because the receivers of these tests have such addresses. */
 export function allowLoopback(): void {
   process.env.WEBHOOK_URL_POLICY = "local";
 }
@@ -299,7 +299,7 @@ export function sweepOwn({ context, companyId }: Pick<Pipeline, "context" | "com
 
 /**
  * Lets `minutes` minutes pass. In each minute it processes the queue and runs the sweeper once. Without a kill, no message is lost, so the
- * sweeper must find no delivery without a message. Otherwise it would hide that the service does not send a message itself.
+ * sweeper must send no message for a delivery. Such a message would hide that the service has failed to send one itself.
  */
 export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {

@@ -36,7 +36,7 @@ async function send(at: Pipeline): Promise<void> {
   await drain(at);
 }
 
-/** Expects that one delivery has arrived after this number of posts, and that nothing waits. */
+/** Expects that one delivery has arrived after this number of posts, and that no delivery waits. */
 async function expectDelivered(at: Pipeline, attempts: number): Promise<void> {
   expect(at.posts).toHaveLength(attempts);
   const rows = await deliveries(at);

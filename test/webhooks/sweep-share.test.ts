@@ -1,4 +1,7 @@
-/** Tests how much one run of the sweeper handles. The work must be bounded and fair to each company. Later runs must do the rest. */
+/**
+ * Tests how much one run of the sweeper handles. The work must be bounded and fair to each company. Later runs must handle the remaining
+ * entries.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";

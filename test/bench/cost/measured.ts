@@ -23,9 +23,9 @@ export const functionOf: Record<Operation, string> = {
 };
 
 /**
- * What one operation uses in a warm function: the mean of several requests to the local service. A round is one request to the table, or
- * several concurrent ones. There are two exceptions. `cpuMs` is measured in a separate process that runs only the bundled function. The
- * units and rounds of `authorize` are constants. A list or search reads all prospects of its page from the table.
+ * What one operation uses in a warm function: the mean of several requests to the local service. Two values have another source: `cpuMs` is
+ * measured in a separate process that runs only the bundled function, and the units and rounds of `authorize` are constants. A list or
+ * search reads all prospects of its page from the table.
  */
 const Usage = z.object({
   readUnits: z.number(),
@@ -47,7 +47,10 @@ export type Load = z.infer<typeof Load>;
 export const Measured = z.object({
   date: z.string(),
   operations: z.record(z.enum(operations), Usage),
-  /** Processor milliseconds in which a new process loads a function and answers first, minus a warm call, by the file of the function. */
+  /**
+   * Processor milliseconds in which a new process loads a function and answers its first request, minus those of a warm call. The keys are
+   * the files of the functions.
+   */
   starts: z.record(z.string(), z.number()),
   /**
    * The cost of loading an index, for each kind of read: `list` loads the columns for lists, `pins` also loads the coordinates, and

@@ -32,7 +32,7 @@ export interface Cost {
   readonly preset: Deployment["preset"];
   readonly lines: Readonly<Record<CostLine, number>>;
   readonly total: number;
-  /** The sum of `total` and the costs of the parts that the preset adds by default: backups, the web ACL and the scheduled smoke test. */
+  /** The sum of `total` and the costs of the preset's defaults: backups, the web ACL and the scheduled smoke test. */
   readonly withDefaults: number;
 }
 
@@ -78,8 +78,8 @@ export function costOf(scenario: Scenario, deployment: Deployment, measured: Mea
 }
 
 /**
- * Returns the share of map views that are answered with 304: the rep views the same area as before, and since then nobody
- * has changed a prospect in it. Views and changes arrive independently of each other.
+ * Returns the share of map views that are answered with 304: the rep views the same area as before, and since then nobody has changed a
+ * prospect in it. Views and changes arrive independently of each other.
  */
 function unchangedShare({ reps, companies, prospects }: Scenario, { pinsInView }: Measured): number {
   const writes = mix.patch + mix.create;
@@ -87,7 +87,10 @@ function unchangedShare({ reps, companies, prospects }: Scenario, { pinsInView }
   return (SAME_VIEW * mix.pins) / (mix.pins + writes + ofOthers);
 }
 
-/** The table's stream starts `events/publish` for each write. It starts `index/flush` after a window, so writes share an invocation. */
+/**
+ * Returns the dollars per month of all Lambda functions. The table's stream starts `events/publish` for each write, but `index/flush` at
+ * most once in each batching window (`FLUSH_WINDOW_SECONDS`), so several writes share an invocation.
+ */
 function lambdaDollars({ functions }: Day, { memoryMb }: Deployment, writes: number): number {
   const { lambda } = prices;
   const run = (file: string, count: number, ms: number): number =>
@@ -108,7 +111,7 @@ const fixedDollars = ({ alarms, metrics, dashboards, keys, queues }: Measured["r
   keys * prices.kms.keyMonth +
   queues * IDLE_POLLS_A_MONTH * prices.sqs.request;
 
-/** Returns the dollars per month of the parts that a preset has by default and that `costLines` does not contain. */
+/** Returns the dollars per month of the preset's defaults that `costLines` does not contain. */
 function defaultDollars(preset: Deployment["preset"], requests: number, storedGb: number): number {
   if (preset === "small") return 0;
   const { waf, cloudWatch } = prices;

@@ -21,7 +21,7 @@ const SEVERAL: readonly Scenario[] = [
 
 const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
 
-/** The preset `small` would be enough for this scenario. `costsOf` computes its costs with the preset `production`. */
+/** The scenario whose costs `costsOf` computes with both presets. The preset `small` would be enough for it. */
 const SMALL_PRODUCTION: Scenario = { reps: 50, companies: 1, prospects: 100_000 };
 
 /** Simulates the scenarios of docs/cost.md with these numbers of reps, and returns their costs. This takes seconds for a thousand reps. */

@@ -1,5 +1,5 @@
 /**
- * Simulates a working day: the requests of reps, the environments that Lambda starts for them, and the parts of search indexes that each
+ * Simulates a working day: the requests of reps, the environments that Lambda starts for them, and the pieces of search indexes that each
  * environment has in memory. The random numbers depend on a seed, so two runs with the same seed have the same result.
  */
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
@@ -53,7 +53,10 @@ interface Environment {
   freeAt: number;
   readonly endsAt: number;
   readonly isProvisioned: boolean;
-  /** The bytes of the index parts in memory, by company and part. The part that was used least recently comes first. */
+  /**
+   * The bytes of each loaded piece of an index: the columns for lists, the texts, or an area of the map. The keys contain the company and
+   * the piece. The piece that was used least recently comes first.
+   */
   readonly parts: Map<string, number>;
 }
 
@@ -171,7 +174,10 @@ class WorkingDay implements Day {
     return median * Math.exp((Math.log(p99 / median) / 2.326) * normal);
   }
 
-  /** Loads the parts of the index that the environment lacks, and drops others if it has too many. Returns what the load needs. */
+  /**
+   * Loads the pieces of the index that the environment lacks, and drops others if it has too many. Returns the processor time and the bytes
+   * of the loading.
+   */
   #load({ parts }: Environment, operation: Operation, arrival: Arrival): { cpuMs: number; bytes: number } {
     const { deployment } = this.#simulation;
     let [cpuMs, units] = [0, 0];

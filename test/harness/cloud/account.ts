@@ -98,7 +98,7 @@ export function find(account: Account, type: string, id: string): Made | undefin
 const arn = (service: string, resource: string): string =>
   `arn:${PARTITION}:${service}:${REGION}:${ACCOUNT}:${resource}`;
 
-/** The values of `Ref`, for resource types where it is not the resource's id. */
+/** The values of `Ref`, for resource types whose `Ref` is not the resource's id. */
 const references: Readonly<Record<string, (made: Made) => string>> = {
   "AWS::SQS::Queue": ({ id }) => `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/${id}`,
   "AWS::SNS::Topic": ({ id }) => arn("sns", id),

@@ -20,7 +20,10 @@ export function importable({ account }: Cloud, plan: Plan, id: string): Made | u
   return found;
 }
 
-/** Executes a plan. If a step fails, it undoes all steps, as CloudFormation does. The stack's status shows the result. */
+/**
+ * Executes a plan. If the change of one resource fails, undoes the changes of all resources, as CloudFormation does. The stack's status
+ * shows the result.
+ */
 export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
   const isNew = stack.template === undefined;
   const verb = isNew ? "CREATE" : "UPDATE";
@@ -77,7 +80,7 @@ interface Place {
 
 interface Placed {
   readonly deployed: Deployed;
-  /** Undoes the step. Throws if AWS refuses it. */
+  /** Undoes what `place` has done to the resource. Throws if AWS would refuse this. */
   readonly revert: () => void;
 }
 
@@ -123,7 +126,7 @@ function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
     const made = create(cloud.account, { type: resource.Type, properties, stackName: stack.name, ...owner });
     log(made, "CREATE_COMPLETE");
     const revert = () => {
-      // Unlike `RetainExceptOnCreate`, this policy retains a resource that a failed deployment has created.
+      // Unlike `RetainExceptOnCreate`, the policy `Retain` also keeps a resource that a failed deployment has created.
       if (!discard(cloud, stack, id, made, resource.DeletionPolicy === "Retain")) throw new Error(`${id} is left`);
     };
     return { deployed: { made, properties, resource }, revert };

@@ -1,6 +1,6 @@
 /**
  * Reads CloudFormation templates, determines the order in which CloudFormation creates the resources, and resolves intrinsic functions such
- * as `Ref`. The CDK checks templates by the rules of CloudFormation at each `cdk synth`.
+ * as `Ref`. It checks only a few rules of CloudFormation, because the CDK checks templates at each `cdk synth`.
  */
 import * as z from "zod/mini";
 import { withoutNesting } from "../../../infra/nested-stacks.ts";

@@ -140,7 +140,7 @@ test("an export has the activity of flushed and of unflushed entries once each",
   expect(manifest.counts.loggedFacts).toBe(2);
 });
 
-// A character of the second text has three bytes. All its rows are in one partition, so one segment of the scan reads them.
+// In the second case, each character has three bytes, and all rows are in one partition, so one segment of the scan reads all of them.
 test.each([
   { text: "x".repeat(10_000), count: 500, partitions: 7, partBytes: 100_000 },
   { text: "\u65e5".repeat(10_000), count: 150, partitions: 1, partBytes: 1_000_000 },

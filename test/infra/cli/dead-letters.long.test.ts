@@ -115,7 +115,7 @@ test("the command ends if a message names a position that the stream has not rea
 });
 
 test("a delivery whose message failed is sent exactly once", async () => {
-  // Other tests use the same service, and their messages may be in the dead-letter queue.
+  // Empties the dead-letter queue, because other tests of the same service may have left messages in it.
   await deadLetters("redrive", "deliveries");
   const { receiver, webhook } = await listen(60);
   dataOf(await as.rep.POST("/api/prospects", { body: { name: "Bob" } }), 201);

@@ -1,4 +1,4 @@
-/** Tests a restore of one company that is killed, and what it means for new ids, for clients of the feed, for devices and for events. */
+/** Tests the restore of one company: kills of the restore, and its effects on new ids, clients of the feed, devices and events. */
 import { describe, expect, test } from "vitest";
 import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";

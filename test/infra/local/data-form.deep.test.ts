@@ -1,6 +1,6 @@
 /**
- * Tests that a start changes nothing in a data directory whose data has another form or is not of this service, and that `--fresh` begins
- * anew.
+ * Tests that a start changes nothing in a data directory that another version of the service or another program has written, and that
+ * `--fresh` begins anew.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

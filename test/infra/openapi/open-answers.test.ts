@@ -44,8 +44,8 @@ const events: z.infer<typeof Operation>[] = Object.entries(current.webhooks).map
 }));
 const operations = [...Object.values(current.paths).flatMap((methods) => Object.values(methods)), ...events];
 /**
- * The examples of all JSON answers and events in the OpenAPI document of this release. They stand for real answers, because
- * \`lint:openapi\` checks each example with its schema, and the API tests check that real answers have no field that the document lacks.
+ * The examples of all JSON answers and events in the OpenAPI document of this release. The tests use them in place of real answers:
+ * `lint:openapi` checks each example with its schema, and the API tests check that real answers have no field that the document lacks.
  */
 const answers: readonly Answer[] = [...operations, { operationId: "", responses }].flatMap(({ operationId, ...one }) =>
   Object.entries(one.responses).flatMap(([status, { content = {} }]) =>
@@ -61,8 +61,8 @@ const resolved = (schema: JsonSchema): JsonSchema =>
   typeof schema.$ref === "string" ? (schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
 
 /**
- * Returns the schema that describes the value. If `schema` lists choices, this is the choice with the value's `type`, for example for an
- * item of the feed. If no choice has this type, it is the first choice.
+ * Returns the schema that describes the value. If `schema` lists choices, the function returns the choice with the value's `type`, for
+ * example for an item of the feed. If no choice has this type, it returns the first one.
  */
 function chosen(schema: JsonSchema, value: unknown): JsonSchema {
   const { oneOf, anyOf, ...whole } = resolved(schema);

@@ -1,4 +1,4 @@
-/** Tests where the settings of a deployment come from, and the settings of its costs. */
+/** Tests where the settings of a deployment come from, its tags, and the AWS budget that mails the operator. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

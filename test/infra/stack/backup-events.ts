@@ -1,5 +1,5 @@
 /**
- * The events of AWS Backup. Their fields are those of AWS's examples:
+ * Events of AWS Backup for the tests of its rules and alarms. Their fields are those of AWS's examples:
  * https://docs.aws.amazon.com/aws-backup/latest/devguide/eventbridge.html
  */
 

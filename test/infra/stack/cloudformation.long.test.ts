@@ -1,6 +1,6 @@
 /**
- * Tests what CloudFormation does with the templates: failed deployments, changes that would lose data, and the sign-in pages of a user pool that outlives its stack. test/harness/cloud simulates CloudFormation according to AWS's
- * documentation.
+ * Tests what CloudFormation does with the templates: failed deployments, changes that would lose data, and the sign-in pages of a user pool
+ * that outlives its stack. test/harness/cloud simulates CloudFormation according to AWS's documentation.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";

@@ -52,7 +52,8 @@ describe("a domain", () => {
   it("is the address that the outputs show, and API Gateway's own URL answers only if the operator wants it", () => {
     expect(owned.outputs.ApiUrl?.Value).toBe("https://api.example.com/canvassing");
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
-    // With a definition that replaces the API (`Mode`), API Gateway prefers the definition to the property of the resource.
+    // If a definition replaces the API (`Mode: overwrite`), its setting overrides the property of the resource, so both must have the same
+    // value.
     const isOff = (from: Template) => {
       const { properties } = from.only("AWS::ApiGateway::RestApi");
       const setting = at(properties, "Body", "servers", 0, "x-amazon-apigateway-endpoint-configuration");

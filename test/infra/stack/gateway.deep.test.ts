@@ -196,7 +196,8 @@ describe("methods", () => {
     expect(known.map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
     for (const { path, integration } of known) {
       expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
-      // API Gateway takes a request without a body for JSON, which is a binary type. Without the conversion to text, it would answer 500.
+      // API Gateway treats a request without a body as JSON, which is a binary type of this API. Without the conversion to text, API
+      // Gateway would answer 500.
       expect(at(integration, "contentHandling"), path).toBe("CONVERT_TO_TEXT");
       const response = at(integration, "responses", "default");
       const header = (name: string) => at(response, "responseParameters", `method.response.header.${name}`);

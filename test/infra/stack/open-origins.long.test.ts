@@ -10,7 +10,8 @@ test("`*` allows all origins, but allows none of them to send cookies or the hea
   const text = JSON.stringify(open.all("AWS::ApiGateway::RestApi")[0]?.properties.Body);
   const origins = [...text.matchAll(/Access-Control-Allow-Origin":"([^"]+)"/g)].map(([, origin]) => origin);
   expect(new Set(origins)).toEqual(new Set(["'*'"]));
-  // Without this header, a browser sends no cookies with a preflighted request, and hides the answer of a request with cookies.
+  // Without `Access-Control-Allow-Credentials`, a browser sends no cookies with a preflighted request, and hides the answer of a request
+  // with cookies.
   expect(text).not.toMatch(/allow-credentials/i);
   expect(text).not.toMatch(/x-requested-with/i);
   expect(at(open.all("AWS::S3::Bucket")[0]?.properties, "CorsConfiguration", "CorsRules", 0, "AllowedOrigins")).toEqual(

@@ -1,5 +1,6 @@
 /**
- * Tests the throttles of API Gateway: those of each company, those of requests without a token, and the table of all throttles in docs/limits.md.
+ * Tests the throttles of API Gateway: those of each company, those of requests without a token, and the table of all throttles in
+ * docs/limits.md.
  */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -28,7 +28,7 @@ test("with warm environments API Gateway invokes three functions by the alias wi
 });
 
 test("a change of the setting changes neither code nor versions, so CodeDeploy moves no alias", async () => {
-  // The metadata names the directory of the synthesis. CloudFormation does not deploy it.
+  // The metadata contains the directory of the synthesis. CloudFormation does not deploy metadata, so `deployed` leaves it out.
   const deployed = (resource: object | undefined): string => JSON.stringify({ ...resource, Metadata: undefined });
   const resourcesOf = async (warmEnvironments: number) => {
     const capacity = capacityOf({ preset: "production", warmEnvironments });
