@@ -1,7 +1,7 @@
 /** Undoes a bulk job. The undo restores only fields that nobody has changed since the job changed them. */
 import { type Caller, isAdmin } from "#shared/auth/caller.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
-import type { ApiContext, ReadContext } from "#shared/context.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
@@ -31,7 +31,10 @@ export async function beginUndo(
   if (until === undefined || until <= context.clock.now()) {
     throw new ApiError("conflict", `This job cannot be undone: ${whyNotUndoable(stored)}.`);
   }
-  if (undoneBy !== undefined) await requireFruitless(context, companyId, undoneBy);
+  const earlier = undoneBy === undefined ? undefined : await storedJob(context, companyId, undoneBy);
+  if (undoneBy !== undefined && (earlier === undefined || !isFruitless(earlier))) {
+    throw new ApiError("conflict", `The job ${undoneBy} undoes this job already.`);
+  }
   const undoId = await context.ids.next();
   const mark = {
     update: keys.bulkJob(companyId, id),
@@ -47,11 +50,4 @@ export function whyNotUndoable({ kind, endedAt, undoes }: Pick<StoredBulk, "kind
   if (kind === "undo") return `it is the undo of the job ${undoes}`;
   if (endedAt === undefined) return "it has not ended. Wait for its end, or cancel it";
   return `it ended at ${endedAt}, over ${limits.bulkKeptMs / 86_400_000} days ago`;
-}
-
-/** Throws `conflict` unless the earlier undo was cancelled or has failed. */
-async function requireFruitless(context: ReadContext, companyId: number, id: number): Promise<void> {
-  const undo = await storedJob(context, companyId, id);
-  if (undo !== undefined && isFruitless(undo)) return;
-  throw new ApiError("conflict", `The job ${id} undoes this job already.`);
 }

@@ -221,6 +221,7 @@ export async function cancelImport(context: ApiContext, caller: Caller, id: numb
   return { writes: [update], answer: summaryOf({ ...stored, ...changed }) };
 }
 
+/** Throws `conflict` if the import is not completed or an undo of it has not ended. */
 export async function beginImportUndo(
   context: ApiContext,
   jobs: Pick<JobQueue, "send">,
@@ -237,26 +238,21 @@ export async function beginImportUndo(
     );
   }
   const [names, id] = await Promise.all([currentDictionary(context, companyId), context.ids.next()]);
-  const chunks = chunksOf(imported);
   const job = {
     id,
     kind: "import_undo" as const,
     events,
     total: imported,
-    chunks,
+    chunks: chunksOf(imported),
     undoes: importId,
     // The ids of the created prospects are consecutive, from the first one of a block.
     firstId: prospectBlocks === null ? undefined : prospectBlocks.from * IDS_PER_PARTITION,
   };
-  const guard = (queue: StoredQueue) => refuseSecondUndo(context, caller, importId, queue);
+  const guard = async (queue: StoredQueue): Promise<void> => {
+    const open = (await jobsIn(context.table, companyId, queue)).find(
+      ({ kind, undoes }) => kind === "import_undo" && undoes === importId,
+    );
+    if (open !== undefined) throw excludedBy(caller, open, "already undoes this import and has not ended");
+  };
   return startJob({ ...context, jobs }, caller, names, job, { guard });
-}
-
-/** Throws `conflict` if an undo of this import has not ended. */
-async function refuseSecondUndo({ table }: ApiContext, caller: Caller, importId: number, queue: StoredQueue) {
-  const open = (await jobsIn(table, caller.companyId, queue)).find(
-    ({ kind, undoes }) => kind === "import_undo" && undoes === importId,
-  );
-  if (open === undefined) return;
-  throw excludedBy(caller, open, "already undoes this import and has not ended");
 }
