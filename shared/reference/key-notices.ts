@@ -22,7 +22,7 @@ interface Context extends Pick<AppContext, "table" | "clock"> {
  * that are left.
  */
 const WORK_MS = 30_000;
-/** Maximum recipients of a mail. With `keyMailsPerDay`, a company gets at most 200 mails a day, as many as it may send invitations. */
+/** Maximum recipients of a mail. `limits.keyMailsPerDay` mails are then at most 200 copies a day, which is the limit of invitations too. */
 const RECIPIENTS = 20;
 const AGAIN_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;

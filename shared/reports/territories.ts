@@ -27,7 +27,7 @@ interface ActiveProspect {
   isInside: boolean;
 }
 
-/** Prospects with activity that are on the map, in the rows of one segment of the search index or among the unflushed ones. */
+/** The prospects of one segment of the search index, or all unflushed prospects. Only those that have activity and a position. */
 interface Block {
   readonly places: Places;
   /** A box around all places. Undefined if it is not known. */

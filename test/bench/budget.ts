@@ -16,7 +16,7 @@ export interface Budget {
   readonly measured: number;
 }
 
-/** Returns a function that makes the budgets of one company, or of the companies that `size` compares. */
+/** Returns a function that makes one budget in each call, always with this `size`. */
 export const budgetsOf =
   (size: string) =>
   (number: number, text: string, limit: number | null, measured: number): Budget => ({

@@ -155,7 +155,7 @@ test("the map fills the screen, the sheet has three heights, and everything is l
     await press(name);
     expect(await height()).toBe(next);
   }
-  // The map library's buttons may be smaller, because a gesture of two fingers does the same.
+  // The map library's buttons may be lower than 44 px, because a gesture of two fingers does the same as they do.
   const small = `[...document.querySelectorAll("main :is(button, a, textarea, input):not(.maplibregl-ctrl *)")]
     .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 44)
     .map((one) => one.outerHTML.slice(0, 120))`;

@@ -261,7 +261,7 @@ test("a prospect whose claim is visible before the index shows it is found", asy
   expect(again.id).toBe(id);
 });
 
-/** Returns the values of a Query that reads a partition that does not exist. */
+/** Replaces the `ExpressionAttributeValues` of a Query, so that it reads a partition that does not exist and finds nothing. */
 const nothing = (values: unknown): object =>
   Object.fromEntries(Object.keys(Object(values)).map((name, i) => [name, { S: i === 0 ? "nowhere" : "" }]));
 

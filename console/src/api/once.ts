@@ -46,7 +46,8 @@ async function contentOf(request: Request): Promise<string | undefined> {
   // A form is sent as multipart/form-data, whose parts are separated by a boundary. The browser chooses another boundary each time. The
   // boundary is removed here, so that the same form always gives the same text.
   const boundary = /boundary=(.+)$/.exec(request.headers.get("Content-Type") ?? "")?.[1];
-  // In a JSON body, this text means that the request is a dry run. A form is not searched, because its file may contain the text by chance.
+  // In a JSON body, `"dryRun":true` means that the request is a dry run. A form is not searched, because its file may contain the text by
+  // chance.
   if (boundary === undefined && body.includes('"dryRun":true')) return undefined;
   return `${request.url} ${boundary === undefined ? body : body.replaceAll(boundary, "")}`;
 }

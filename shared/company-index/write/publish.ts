@@ -35,7 +35,7 @@ export interface NewPart {
   /** Sorted by geohash. */
   readonly rows: Iterable<RowWithNotes>;
   readonly looseNotes: readonly NoteText[];
-  /** Includes deleted prospects. Readers ignore lower versions of these prospects in other parts. */
+  /** The id and version of each prospect, also of deleted ones. Readers ignore lower versions of all these prospects in other parts. */
   readonly prospects: readonly Versioned[];
   readonly notes: readonly Versioned[];
 }

@@ -140,7 +140,7 @@ const BulkAction = named(
 );
 export type BulkAction = z.infer<typeof BulkAction>;
 
-/** The fields of each request that begins a job for chosen prospects. */
+/** The fields that all requests have in common that begin a job for chosen prospects. */
 export const options = {
   expectedCount: z.optional(z.int().check(z.minimum(0))),
   dryRun: z.optional(z.boolean()),

@@ -104,8 +104,9 @@ async function* pieces(bytes: Bytes, encoding: Encoding, counts: Utf8Counts | un
 }
 
 /**
- * `more` keeps an incomplete character for the next call. A last call without bytes ends the text, because several releases of Node.js 20
- * to 24 otherwise decode 0x80 to 0x9F of Windows-1252 as Latin-1 (https://github.com/nodejs/node/issues/56542).
+ * `more` keeps an incomplete character for the next call. Pass it with all bytes, and end the text with a call that has no bytes. In a call
+ * with bytes and without `more`, several releases of Node.js 20 to 24 decode 0x80 to 0x9F of Windows-1252 as Latin-1
+ * (https://github.com/nodejs/node/issues/56542).
  */
 function decode(decoder: TextDecoder, encoding: Encoding, bytes: Uint8Array, more: boolean): string {
   try {

@@ -31,7 +31,7 @@ export interface Selected {
   change: Change;
   /** True if the record is a prospect whose notes and appointments a change may show or hide (see `Interest.moves`). */
   moves: boolean;
-  /** The position before the record's first change. Undefined if all its changes are unflushed. */
+  /** The position in the change log before the record's first change. Undefined if all changes of the record are unflushed. */
   readonly before: Position | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface Selected {
 export interface Bulk {
   readonly key: ChangeKey;
   readonly stages: readonly Stage[];
-  /** The positions before and after the change. Both are undefined if the change is unflushed. */
+  /** The positions in the change log before and after the change. Both are undefined while the change is not in the log (unflushed). */
   readonly before?: Position;
   readonly after?: Position;
 }

@@ -97,8 +97,8 @@ export const readLimiter = async ({ table }: { readonly table: Reads }, named: N
 const QUICK_SHARE = 0.8;
 const SLOW_SHARE = 0.2;
 /**
- * Maximum share of a webhook's slots for the events of single records that bulk jobs make, so that other deliveries find a free slot. Only
- * a webhook with a single slot cannot keep one free.
+ * Maximum share of a webhook's slots for the events that bulk jobs cause for single records, so that other deliveries find a free slot.
+ * Only a webhook with a single slot cannot keep one free.
  */
 const BULK_SHARE = 0.5;
 export const slotLimit = (senders: number, slow: boolean, isBulk?: true): number =>

@@ -1,6 +1,6 @@
 /**
- * Tests that a start changes nothing in a data directory that another version of the service or another program has written, and that
- * `--fresh` begins anew.
+ * Tests that `npm start` refuses a data directory of another version of the service or of another program, and changes nothing in it. With
+ * `--fresh`, it deletes the data of another version of the service, and still refuses the data of another program.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
