@@ -7,5 +7,8 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
+/** Milliseconds of a day in UTC. */
+export const DAY_MS = 86_400_000;
+
 /** Formats a time as the API does. */
 export const iso = (epochMs: number): string => new Date(epochMs).toISOString();

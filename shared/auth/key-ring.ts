@@ -5,7 +5,7 @@
 import * as z from "zod/mini";
 import { Scope } from "#shared/auth/scopes.ts";
 import { Permission, Role, type StoredUser, UserRights } from "#shared/auth/user-schema.ts";
-import { iso } from "#shared/clock.ts";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { type Condition, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -94,8 +94,6 @@ export function ringWrite(
   const remove = due === undefined ? ["dueShard", "dueAt"] : [];
   return { update: keys.keyRing(before.id), change: { set, remove }, when: isUnchanged(before) };
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 /** The reminders of a key's expiry that were not sent, each with its time. A key gets no reminder for a time before its creation. */
 function remindersOf(key: StoredKey): { readonly days: number; readonly at: number }[] {

@@ -4,6 +4,7 @@
  * unflushed entry.
  */
 import * as z from "zod/mini";
+import { DAY_MS } from "#shared/clock.ts";
 import { compress } from "#shared/company-index/encoding.ts";
 import type { Head } from "#shared/company-index/manifest.ts";
 import type { Write } from "#shared/db/expression.ts";
@@ -91,12 +92,10 @@ export interface Chunk extends Required<Pick<Logged, "changes">>, Pick<Logged, "
   readonly at: number;
 }
 
-const MS_PER_DAY = 86_400_000;
-
 /** A client can continue from its last position in the change log for this time. Later, it must read all records again. */
-export const POSITION_MS = 60 * MS_PER_DAY;
+export const POSITION_MS = 60 * DAY_MS;
 /** A chunk is stored a day longer than `POSITION_MS`, because a client that begins at an old position may need several requests. */
-const CHUNK_MS = POSITION_MS + MS_PER_DAY;
+const CHUNK_MS = POSITION_MS + DAY_MS;
 
 /** Maximum number of changes in a row of at most 400 KB. Four users in `holders` count like one more change. */
 const CHANGES_PER_ROW = 8_000;

@@ -1,8 +1,7 @@
 /** Lists the appointments of a company in a time range, of prospects that the caller may see. */
-
 import * as z from "zod/mini";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
-import { iso } from "#shared/clock.ts";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -40,7 +39,6 @@ export type CalendarQuery = z.output<typeof CalendarQuery>;
   },
 }));
 
-const MS_PER_DAY = 86_400_000;
 /** The years of stored timestamps have four digits. Wider ranges are cut. */
 const EARLIEST = Date.parse("0000-01-01T00:00:00.000Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
@@ -136,8 +134,8 @@ async function* batches<T>(entries: AsyncIterable<T>): AsyncGenerator<T[]> {
 
 function rangeOf(query: CalendarQuery, now: number): Range {
   const { from = now } = query;
-  const { to = from + limits.calendarDays * MS_PER_DAY } = query;
-  if (to - from > limits.calendarDaysMax * MS_PER_DAY) {
+  const { to = from + limits.calendarDays * DAY_MS } = query;
+  if (to - from > limits.calendarDaysMax * DAY_MS) {
     const message = `must lie at most ${limits.calendarDaysMax} days after from`;
     throw new ApiError("validation_failed", "The range is too long.", {
       faults: [{ parameter: "to", code: "too_big", message }],

@@ -1,9 +1,9 @@
 /** The filters of lists, maps, exports and bulk jobs, and their conversion to criteria of the company index. */
-
 import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { trimmed, wordsIn } from "#shared/blank.ts";
 import { folded, searchable } from "#shared/caseless.ts";
+import { DAY_MS } from "#shared/clock.ts";
 import { circleArea } from "#shared/company-index/areas.ts";
 import { type Area, type Criteria, type SearchWord, withoutImplied } from "#shared/company-index/criteria.ts";
 import type { FindOptions } from "#shared/company-index/read/company-index.ts";
@@ -51,8 +51,6 @@ function numbersIn(word: string): string[] {
   const national = Array.from({ length: COUNTRY_CODE }, (_, i) => wholeNumber(digits.slice(i + 1)) ?? []);
   return [digits, ...national.flat()];
 }
-
-const MS_PER_DAY = 86_400_000;
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
@@ -107,7 +105,7 @@ export const TimeParameter = z.pipe(
 export const dateBound = (edge: "start" | "end") =>
   z.pipe(
     TimeParameter,
-    z.transform((value) => instantOf(value) + (isDay(value) && edge === "end" ? MS_PER_DAY - 1 : 0)),
+    z.transform((value) => instantOf(value) + (isDay(value) && edge === "end" ? DAY_MS - 1 : 0)),
   );
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;

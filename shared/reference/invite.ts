@@ -7,7 +7,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
-import { iso } from "#shared/clock.ts";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, any, below, type Condition, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -87,8 +87,6 @@ async function claimantsOf(
   }
   return { isHeldElsewhere: isHeld && claim.companyId !== companyId, replaces };
 }
-
-const DAY_MS = 24 * 3_600_000;
 
 /** A failed invitation counts too, because its mail may have been sent. Throws `rate_limited` above the daily maximum. */
 async function countInvitation({ table, clock }: ApiContext, companyId: number): Promise<void> {

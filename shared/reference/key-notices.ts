@@ -2,7 +2,7 @@
 import { endOf, type KeyNotice, reminded, ringWrite, StoredKeyRing } from "#shared/auth/key-ring.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { SendMail } from "#shared/aws/ses.ts";
-import { iso } from "#shared/clock.ts";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
 import { any, below, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -25,7 +25,6 @@ const WORK_MS = 30_000;
 /** Maximum recipients of a mail. `limits.keyMailsPerDay` mails are then at most 200 copies a day, which is the limit of invitations too. */
 const RECIPIENTS = 20;
 const AGAIN_MS = 3_600_000;
-const DAY_MS = 24 * 3_600_000;
 
 /** Returns the number of handled rings. Throws the first error only after it has handled the other rings. */
 export async function sweepKeyNotices(context: Context): Promise<number> {

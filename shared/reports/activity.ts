@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { UserSummary } from "#shared/auth/user-schema.ts";
-import { iso } from "#shared/clock.ts";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import { ActivityUnreadable } from "#shared/company-index/activity/log.ts";
 import { type Counting, countActivity, type TimeRange } from "#shared/company-index/activity/read.ts";
 import { Sums } from "#shared/company-index/activity/sums.ts";
@@ -163,7 +163,6 @@ const unreadable = (cause: unknown): ApiError =>
 
 /** The range that is read if the requested range is empty. It is a single instant, so nearly nothing is read. */
 const NO_TIME: TimeRange = { from: 0, to: 0 };
-const MS_PER_DAY = 86_400_000;
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00.000Z");
 const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
 
@@ -177,7 +176,7 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
     });
   }
   // The limit is one hour longer than the number of days, because a range may contain the end of summer time, when a day has 25 hours.
-  if (to - from > limits.activityDays * MS_PER_DAY + 3_600_000) {
+  if (to - from > limits.activityDays * DAY_MS + 3_600_000) {
     const message = `must be at most ${limits.activityDays} days after from`;
     throw new ApiError("validation_failed", "The report covers too many days.", {
       faults: [{ parameter: "to", code: "invalid_range", message }],

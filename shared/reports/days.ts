@@ -1,7 +1,7 @@
 /** Converts between instants and the days of a time zone. */
 import * as z from "zod/mini";
+import { DAY_MS } from "#shared/clock.ts";
 
-const MS_PER_DAY = 86_400_000;
 /** The offsets of time zones are multiples of this, so all instants of a quarter of an hour are on the same day. */
 const QUARTER_MS = 15 * 60_000;
 const NAME_MAX = 64;
@@ -49,9 +49,9 @@ export class DaysOfZone {
   /** Returns the first instant of the day. A day up to 1 January 1970 is treated as a day in UTC, because no activity is so old. */
   startOf(day: string): number {
     const utc = Date.parse(day);
-    if (this.isUtc || utc < MS_PER_DAY) return utc;
+    if (this.isUtc || utc < DAY_MS) return utc;
     // Binary search for the first quarter of an hour that is not on an earlier day.
-    let [before, after] = [utc - MS_PER_DAY, utc + MS_PER_DAY];
+    let [before, after] = [utc - DAY_MS, utc + DAY_MS];
     while (after - before > QUARTER_MS) {
       const middle = before + Math.floor((after - before) / 2 / QUARTER_MS) * QUARTER_MS;
       if (this.dayOf(middle) < day) before = middle;
@@ -62,7 +62,7 @@ export class DaysOfZone {
 
   /** Returns the last millisecond of the day. */
   endOf(day: string): number {
-    const next = Date.parse(day) + MS_PER_DAY;
+    const next = Date.parse(day) + DAY_MS;
     const isLastYear = day.startsWith("9999-12-31");
     return (isLastYear ? next : this.startOf(new Date(next).toISOString().slice(0, 10))) - 1;
   }

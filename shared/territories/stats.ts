@@ -3,6 +3,7 @@ import * as z from "zod/mini";
 import { uint16At, uint32At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { UserSummary } from "#shared/auth/user-schema.ts";
+import { DAY_MS } from "#shared/clock.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -101,8 +102,6 @@ function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Co
     assignees.add(assignedToUserId);
   }
 }
-
-const DAY_MS = 86_400_000;
 
 /** Returns the whole days since the last change of the match that has been unchanged for the longest time. Null if there are no matches. */
 export function untouchedDays({ segments, unflushed, total }: Matches, now: number): number | null {

@@ -20,7 +20,6 @@ import type { Reads } from "#shared/db/reads.ts";
 const FACTS_PER_ROW = 8_000;
 const DAYS_PER_ROW = 30;
 
-export const MS_PER_DAY = 86_400_000;
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** The state row of a company's activity. It says which rows of the log the daily sums contain. */

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod/mini";
+import { DAY_MS } from "#shared/clock.ts";
 import {
   countedSince,
   dayOf,
@@ -14,7 +15,6 @@ import {
   type LogWrite,
   logRow,
   logWrites,
-  MS_PER_DAY,
 } from "#shared/company-index/activity/log.ts";
 import { type Cell, decodeCells } from "#shared/company-index/activity/sums.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
@@ -205,8 +205,8 @@ const isIn = (day: string, days: Days | undefined): boolean =>
   days !== undefined && days.first <= day && day <= days.last;
 
 function wholeDays({ from, to }: TimeRange): Days | undefined {
-  const [first, end] = [Math.ceil(from / MS_PER_DAY), Math.floor((to + 1) / MS_PER_DAY)];
-  return first < end ? { first: dayOf(first * MS_PER_DAY), last: dayOf((end - 1) * MS_PER_DAY) } : undefined;
+  const [first, end] = [Math.ceil(from / DAY_MS), Math.floor((to + 1) / DAY_MS)];
+  return first < end ? { first: dayOf(first * DAY_MS), last: dayOf((end - 1) * DAY_MS) } : undefined;
 }
 
 function singleDays({ from, to }: TimeRange, whole: Days | undefined): Days[] {

@@ -21,10 +21,6 @@ export interface Cell {
 export class Sums {
   readonly #cells = new Map<string, { userId: number; statusId: number | null; counts: number[] }>();
 
-  get size(): number {
-    return this.#cells.size;
-  }
-
   add(userId: number, statusId: number | null, kind: number, count: number): void {
     if (count === 0) return;
     const key = `${userId} ${statusId}`;

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import type { Link, Links } from "#shared/aws/links.ts";
 import type { JobQueue } from "#shared/aws/sqs.ts";
-import { iso } from "#shared/clock.ts";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -68,8 +68,6 @@ function maySee(caller: Caller, { createdBy, assignee }: StoredExport): boolean 
   const own = visibleAssignee(caller);
   return (isAdmin(caller) || createdBy === caller.userId) && (own === undefined || own === assignee);
 }
-
-const DAY_MS = 86_400_000;
 
 /** Returns milliseconds since 1970. After this time, the API shows no link, and the bucket's lifecycle rule deletes the file. */
 const keptUntil = ({ updatedAt }: StoredExport): number => Date.parse(updatedAt) + limits.exportKeptDays * DAY_MS;

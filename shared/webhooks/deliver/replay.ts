@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
-import { iso } from "#shared/clock.ts";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
 import { any, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -23,14 +23,12 @@ import { findWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhook
 
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
-const MS_PER_DAY = 86_400_000;
-
 /** The end of the time range. A date without a time means the last millisecond of this day. */
 const EndInput = z.pipe(
   IsoTime,
   z.pipe(
     z.transform((value: string): string => {
-      const instant = instantOf(value) + (isDay(value) ? MS_PER_DAY - 1 : 0);
+      const instant = instantOf(value) + (isDay(value) ? DAY_MS - 1 : 0);
       return new Date(instant).toISOString();
     }),
     z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),

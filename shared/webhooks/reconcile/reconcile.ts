@@ -2,6 +2,7 @@
  * Reconciles the deliveries of a company: each delivery that should exist does exist and is delivered, waiting, exhausted or cancelled.
  * Attempts, debounce windows, limiters and the due index must agree with it.
  */
+import { DAY_MS } from "#shared/clock.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
@@ -122,8 +123,6 @@ async function reconcileWebhook(
   for (const fault of await dataFaults(table, state, known)) faults.push(fault);
   return { ...counts, faults };
 }
-
-const DAY_MS = 86_400_000;
 
 /** Maps the id of a webhook to the ids of its expected deliveries. Expired deliveries are not included. */
 async function readExpected(table: Reads, companyId: number, now: number): Promise<Map<number, Set<string>>> {
