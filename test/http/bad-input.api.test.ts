@@ -110,7 +110,9 @@ const texts: Readonly<Record<string, readonly string[]>> = {
   "POST /api/tags": ["value", "color"],
   "PATCH /api/tags/{id}": ["value", "color"],
   "POST /api/webhooks": ["name", "url", "secretKey"],
+  "PATCH /api/webhooks/{id}": ["name", "url"],
   "POST /api/webhooks/{id}/registrations": ["event", "manualTriggerButtonText"],
+  "PATCH /api/webhooks/{id}/registrations/{registrationId}": ["event", "manualTriggerButtonText"],
 };
 const territories = { "POST /api/territories": ["name"], "PATCH /api/territories/{id}": ["name"] };
 const names: Readonly<Record<string, readonly string[]>> = {
