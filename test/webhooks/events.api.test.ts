@@ -1,6 +1,7 @@
-/** Tests over HTTP that changes of prospects are sent with a signature to the subscribed receivers, and to no other receiver. */
-import { createHmac } from "node:crypto";
-import { Webhook as StandardWebhook } from "standardwebhooks";
+/**
+ * Tests over HTTP that changes of prospects are sent to the subscribed receivers, and to no other receiver. Signatures are in
+ * libraries.deep.test.ts.
+ */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
@@ -20,29 +21,7 @@ async function twoStatuses(): Promise<[number, number]> {
 }
 
 describe("events", () => {
-  test("after a rotation and a change of url, the new receiver gets signatures with both secrets", async () => {
-    const { receiver: old, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }]);
-    const receiver = await newReceiver();
-    dataOf(await as.admin.PATCH("/api/webhooks/{id}", { ...at(webhook.id), body: { url: receiver.url } }));
-    const rotate = { ...at(webhook.id), body: {} };
-    const { secretKey } = dataOf(await as.admin.POST("/api/webhooks/{id}/rotate-secret", rotate), 201);
-    dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
-    await receiver.until(1);
-    const { headers, body } = present(receiver.receipts[0]);
-    const signed = (secret: string): string => createHmac("sha256", secret).update(body).digest("hex");
-    expect(headers["x-service-signature"]).toBe(signed(secretKey));
-    expect(headers["x-service-signature-previous"]).toBe(signed(webhook.secretKey));
-    for (const secret of [secretKey, webhook.secretKey]) {
-      const verifier = new StandardWebhook(Buffer.from(secret).toString("base64"));
-      const texts = Object.entries(headers).flatMap(([name, value]) =>
-        typeof value === "string" ? [[name, value]] : [],
-      );
-      expect(verifier.verify(body, Object.fromEntries(texts))).toMatchObject({ event: "prospect.created" });
-    }
-    expect(old.receipts).toEqual([]);
-  });
-
-  test("each change of a prospect arrives as one signed event", async () => {
+  test("each change of a prospect arrives as one event", async () => {
     const names = ["prospect.created", "prospect.updated", "prospect.status_changed", "prospect.deleted"];
     const { receiver, webhook } = await subscribe(
       as.admin,
@@ -77,22 +56,11 @@ describe("events", () => {
     });
     expect(byName["prospect.deleted"]?.data).toMatchObject({ prospect: { id: made.id } });
 
-    for (const { headers, body, event } of receiver.receipts) {
-      expect(headers["x-service-signature"]).toBe(createHmac("sha256", webhook.secretKey).update(body).digest("hex"));
+    for (const { headers, event } of receiver.receipts) {
+      expect(event).toMatchObject({ companyId: webhook.companyId, webhookId: webhook.id, eventCount: 1 });
       expect(headers["x-service-event"]).toBe(event.event);
       expect(headers["x-service-delivery"]).toBe(event.id);
       expect(headers["x-service-attempt"]).toBe("1");
-      const key = Buffer.from(webhook.secretKey).toString("base64");
-      const standard = {
-        "webhook-id": String(headers["webhook-id"]),
-        "webhook-timestamp": String(headers["webhook-timestamp"]),
-        "webhook-signature": String(headers["webhook-signature"]),
-      };
-      expect(new StandardWebhook(key).verify(body, standard)).toMatchObject({
-        companyId: webhook.companyId,
-        webhookId: webhook.id,
-        eventCount: 1,
-      });
     }
     expect(new Set(receiver.receipts.map(({ event }) => event.id)).size).toBe(4);
   });
@@ -125,23 +93,6 @@ describe("events", () => {
     expect(second?.headers["x-service-delivery"]).toBe(first?.headers["x-service-delivery"]);
     expect([first, second].map((receipt) => receipt?.headers["x-service-attempt"])).toEqual(["1", "2"]);
     expect(decoy.receipts).toHaveLength(0);
-  });
-
-  test("a webhook that is deleted before a retry gets no further request", async () => {
-    const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response) => {
-      response.writeHead(500).end();
-    });
-    await as.rep.POST("/api/prospects", { body: {} });
-    await receiver.until(1);
-    await as.admin.DELETE("/api/webhooks/{id}", at(webhook.id));
-    // The first delivery of the second webhook fails. Its retry comes later than a retry for the deleted webhook would come. When the test
-    // has received this retry, it knows that no other retry will come.
-    const later = await subscribe(as.admin, [{ event: "prospect.created" }], (_, response, count) => {
-      response.writeHead(count === 1 ? 500 : 200).end();
-    });
-    await as.rep.POST("/api/prospects", { body: {} });
-    await later.receiver.until(2);
-    expect(receiver.receipts).toHaveLength(1);
   });
 
   test("the changes of a prospect within the delay arrive as one delivery, not before its due time", async () => {

@@ -1,6 +1,5 @@
 /**
- * Tests over HTTP which manual triggers (actions) a user sees, that a repeated trigger makes only one delivery, and that a test delivery
- * is sent.
+ * Tests over HTTP which manual triggers (actions) a user sees, and that a trigger makes one delivery.
  */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -43,7 +42,6 @@ describe("actions", () => {
       { registrationId: ids[4], label: "anything", event: "anything" },
     ];
     for (const who of [as.rep, as.admin, as.owner]) expect(dataOf(await who.GET(actions, at(id)))).toEqual(shown);
-    for (const who of [as.rep2, as.otherOwner]) problemOf(await who.GET(actions, at(id)), 404, "not_found");
     expect(dataOf(await as.rep.GET(actions, at((await newProspect()).id)))).toHaveLength(3);
   });
 
@@ -82,7 +80,6 @@ describe("actions", () => {
     problemOf(await as.rep.POST(action, of(id, automatic)), 409, "conflict");
     problemOf(await as.rep.POST(action, of(id, unmet)), 409, "conflict");
     problemOf(await as.rep.POST(action, of(id, webhook.id)), 404, "not_found");
-    for (const who of [as.rep2, as.otherOwner]) problemOf(await who.POST(action, of(id, free)), 404, "not_found");
     await as.admin.DELETE("/api/webhooks/{id}/registrations/{registrationId}", of(webhook.id, free));
     problemOf(await as.rep.POST(action, of(id, free)), 404, "not_found");
     expect(dataOf(await as.rep.GET(actions, at(id)))).toEqual([]);
@@ -98,31 +95,11 @@ describe("actions", () => {
     const ajv = addFormats.default(new Ajv2020({ strict: false }));
     const sent = receiver.receipts.map(({ event }) => event);
     expect(sent.map(({ event }) => event).toSorted()).toEqual(types.map(({ event }) => event).toSorted());
-    for (const { event, schema } of types) {
+    for (const { event, description, schema } of types) {
+      expect(description).toMatch(/^A[ n].*\.$/);
       const fits = ajv.compile(schema);
       const isFit = fits(sent.find((delivery) => delivery.event === event)?.data);
       expect(isFit, `${event}: ${ajv.errorsText(fits.errors)}`).toBe(true);
     }
   });
-});
-
-test("a test makes one delivery, which belongs to no registration", async () => {
-  const { receiver, webhook } = await subscribed([{ event: "prospect.created" }]);
-  const { deliveryId } = dataOf(await as.admin.POST("/api/webhooks/{id}/test", at(webhook.id)), 202);
-  await receiver.until(1);
-  const { event } = present(receiver.receipts[0]);
-  expect(event).toMatchObject({
-    id: deliveryId,
-    event: "webhook.test",
-    registrationId: null,
-    trigger: "manual",
-    triggeredBy: { email: as.admin.email },
-    data: { webhook: { id: webhook.id, name: webhook.name } },
-  });
-  const { items } = dataOf(
-    await as.admin.GET("/api/webhooks/{id}/deliveries", {
-      params: { path: { id: webhook.id }, query: { event: "webhook.test" } },
-    }),
-  );
-  expect(items).toMatchObject([{ id: deliveryId, registrationId: null, event: "webhook.test" }]);
 });
