@@ -244,13 +244,22 @@ test("after a denied position, the next press asks again, and the message goes w
   await expect.poll(() => denied.count()).toBe(0);
 });
 
-test("a page that loses its connection before it has its service worker gets the worker when the connection is back", async () => {
+test("a page that loses its connection before or while it gets its service worker has it when the connection is back", async () => {
   const { context, page: other } = await visit(browserOr(), team.rep.email, "/field");
   await other.getByRole("status").getByText("Up to date").waitFor();
   await context.setOffline(true);
   // The page registers its service worker six seconds after its load. The test waits twice this time without a connection.
   await expect.poll(() => other.evaluate("performance.now() > 12_000"), soon).toBe(true);
   expect((await other.getByRole("alert").allInnerTexts()).join("")).toBe("");
+  // The first attempt fails like one whose connection breaks during the download of the files.
+  await other.evaluate(`(() => {
+    const { prototype } = ServiceWorkerContainer;
+    const { register } = prototype;
+    prototype.register = async () => {
+      prototype.register = register;
+      return { installing: { state: "redundant" } };
+    };
+  })()`);
   await context.setOffline(false);
   await other.evaluate("navigator.serviceWorker.ready");
   await context.close();

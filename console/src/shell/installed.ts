@@ -11,12 +11,34 @@ const policy = window.trustedTypes?.createPolicy("service-worker", {
 /** The worker downloads the files of all pages. If it began before this time, it would delay the first page on a slow connection. */
 const AFTER_MS = 6_000;
 
+/** After this time, the page tries again if the connection broke while the browser downloaded the worker or its files. */
+const AGAIN_MS = 5_000;
+
+/** Registers the worker. Returns false if the browser could not download all its files. */
+async function isInstalled(): Promise<boolean> {
+  const { serviceWorker } = navigator;
+  try {
+    const { installing } = await serviceWorker.register(policy?.createScriptURL(URL_OF_WORKER) ?? URL_OF_WORKER);
+    while (installing?.state === "installing") {
+      await new Promise((resolve) => installing.addEventListener("statechange", resolve, { once: true }));
+    }
+    return installing?.state !== "redundant";
+  } catch (error) {
+    // The browser could not download the script. All other errors do not go away.
+    if (error instanceof TypeError) return false;
+    throw error;
+  }
+}
+
 export async function installWorker(isWanted: boolean): Promise<void> {
   if (!("serviceWorker" in navigator)) return;
   if (isWanted) {
-    await new Promise((resolve) => setTimeout(resolve, AFTER_MS - performance.now()));
-    if (!navigator.onLine) await new Promise((resolve) => addEventListener("online", resolve, { once: true }));
-    await navigator.serviceWorker.register(policy?.createScriptURL(URL_OF_WORKER) ?? URL_OF_WORKER);
+    let waitMs = AFTER_MS - performance.now();
+    do {
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      if (!navigator.onLine) await new Promise((resolve) => addEventListener("online", resolve, { once: true }));
+      waitMs = AGAIN_MS;
+    } while (!(await isInstalled()));
     return;
   }
   for (const registration of await navigator.serviceWorker.getRegistrations()) await registration.unregister();
