@@ -86,12 +86,13 @@ test("`updated` and `written` grow with the visible updates, and `imported` is s
   expect(files, "the files that only the job needs are removed").toEqual([]);
 });
 
-test("a check that runs out of time continues after its last rows", async () => {
+test("a check that runs out of time continues after its last rows, and its executions do not count as fruitless", async () => {
   const { caller } = await newCompany(harness.sound());
   const job = await harness.uploaded(caller, fileOf("row", ROWS_OF_TWO_BATCHES));
   for (const processed of [2_048, ROWS_OF_TWO_BATCHES]) {
     await harness.run(harness.sound(), job, () => 1_000);
     expect(await summary(job)).toMatchObject({ state: "running", processed, written: 0 });
+    expect(await findImport(harness.sound(), caller.companyId, job.id)).toMatchObject({ runs: 0 });
   }
 });
 

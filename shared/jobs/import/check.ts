@@ -178,7 +178,7 @@ export async function checkFile(context: ImportContext, job: ImportWork, file: F
       const { done, row, updated, warnings } = found;
       const at = { done, row, updated, skipped: report.count, newTags: tags.values };
       const state = { ...progress, ...at, report: await report.checkpoint(row) };
-      await job.save({ ...counts(), warnings, errors: report.shown, progress: state });
+      await job.save({ ...counts(), warnings, errors: report.shown, runs: 0, progress: state });
       return false;
     }
     await job.heartbeat(counts());
