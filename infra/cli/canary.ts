@@ -87,7 +87,7 @@ function credentialsIn(env: NodeJS.ProcessEnv): z.output<typeof Client> {
   if (missing.length > 0) {
     throw new WrongUsage(`${missing.map(([name]) => `${name}: is required with --sub`).join("\n")}\nusage: ${usage}`);
   }
-  const scope = env.SMOKE_SCOPE;
+  const scope = env.SMOKE_SCOPE || undefined;
   const client = z.safeParse(Client, { tokenUrl, clientId, clientSecret, ...(scope !== undefined && { scope }) });
   // No value is missing, so only the URL can be wrong.
   if (!client.success) throw new WrongUsage(`SMOKE_TOKEN_URL: must be a URL\nusage: ${usage}`);

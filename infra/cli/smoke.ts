@@ -65,7 +65,7 @@ function credentialsIn(env: NodeJS.ProcessEnv): Credentials | undefined {
     clientId: env.SMOKE_CLIENT_ID,
     tokenUrl: env.SMOKE_TOKEN_URL,
     clientSecret: env.SMOKE_CLIENT_SECRET,
-    scope: env.SMOKE_SCOPE,
+    scope: env.SMOKE_SCOPE || undefined,
     refreshToken: env.SMOKE_REFRESH_TOKEN,
   });
   if (given.success) return given.data;

@@ -59,7 +59,8 @@ export async function restoreCompany(context: CompanyRestoreContext, companyId: 
       different.map((row) => marked(row, restoredAt)),
     );
     brought += different.length;
-    progress?.(`${brought} rows brought back`);
+    const passesThousand = brought % 1_000 < different.length;
+    if (passesThousand) progress?.(`${brought} rows brought back`);
   }
   let removed = 0;
   for await (const rows of chunksOf(live, companyId, ({ pk, sk }) => isRestored(pk, sk) || isDropped(pk, sk))) {
