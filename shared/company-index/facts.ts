@@ -2,7 +2,7 @@
  * The facts that activity reports count. Delta entries contain them, so a fact needs no separate write. Imports add no entries, and have
  * `ImportedFacts` instead.
  */
-import { byteAt, doubleAt } from "#shared/at.ts";
+import { at, byteAt, doubleAt } from "#shared/at.ts";
 import {
   ByteReader,
   ByteWriter,
@@ -99,13 +99,13 @@ export const decodeFacts = (bytes: Uint8Array): Fact[] =>
   decompress("a row of the activity log", bytes, (plain) => {
     const from = new ByteReader(plain);
     const count = from.integer();
-    const kinds = Array.from({ length: count }, () => factKinds[from.integer()] ?? "creation");
+    const kinds = Array.from({ length: count }, () => at(factKinds, from.integer()));
     const column = () => readNumbers(from, count);
-    const [at, userIds, prospectIds, records, statusIds] = [column(), column(), column(), column(), column()];
+    const [times, userIds, prospectIds, records, statusIds] = [column(), column(), column(), column(), column()];
     return kinds.map((kind, i) => ({
       kind,
       userId: doubleAt(userIds, i),
-      at: doubleAt(at, i),
+      at: doubleAt(times, i),
       statusId: statusIds[i] || null,
       prospectId: doubleAt(prospectIds, i),
       record: doubleAt(records, i),

@@ -297,6 +297,6 @@ export const backlogMark = (companyId: number, webhookId: number, nowMs: number)
   type: "limiter" as const,
   companyId,
   webhookId,
-  dueShard: keys.dueShard(`gate-${webhookId}`),
+  dueShard: keys.dueShard(`limiter-${webhookId}`),
   dueAt: iso(nowMs),
 });
