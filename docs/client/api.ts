@@ -9221,7 +9221,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /** @example name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,tags,notes,source,sourceId */
+                    /** @example name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,source,sourceId,secondaryPhoneNumber,customFieldData */
                     "text/csv": components["schemas"]["CsvTemplate"];
                 };
             };

@@ -1,5 +1,6 @@
 /** Defines the example responses in the OpenAPI document. The examples use the same few records, so their ids match. */
 
+import { importColumns } from "#shared/prospects/csv/format.ts";
 import { records } from "#shared/webhooks/events/samples.ts";
 
 const {
@@ -263,8 +264,7 @@ const answers: Readonly<Record<string, unknown>> = {
   "health-webhooks": { signature: "1c7f5b0e".repeat(8), sha256: "e3b0c442".repeat(8) },
   "webhooks/pause": { ...Webhook, status: "paused" },
   "webhooks/rotate-secret": withSecret("1b9e4c7d-2a3b-4d5e-8f60-7c8d9e0f1f9a"),
-  "prospects/template":
-    "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,tags,notes,source,sourceId\r\n",
+  "prospects/template": `${importColumns.join(",")}\r\n`,
   "prospects/export": [
     "id,name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedTo,assignedToEmail,tags,notes,createdBy,source,createdAt",
     '1030,Maria Alvarez,+1 303 555 0142,,39.7392,-104.9903,1437 Bannock St,,Denver,CO,80202,Interested,Ravi Rep,ravi@example.com,Hail damage,"Wants a quote, after the hail season.",Ada Admin,door,2026-06-01T15:04:05.678Z',

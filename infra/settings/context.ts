@@ -100,7 +100,7 @@ const size = {
   }),
   companyRate: count(1, 1_000).register(settingTexts, {
     description:
-      "the requests per second that one company may send. There are 32 throttles for all companies, so some companies share one",
+      "the requests per second that each company may send, the same for all companies. There are 32 throttles, so some companies share one",
     default: "20; 200 with the preset `production`",
     effect: "API Gateway answers requests above it with 429, so that no company uses up the requests of the others",
   }),

@@ -27,7 +27,7 @@ export const exportColumns = [
   "createdAt",
 ] as const;
 
-/** All columns that a file may contain. An export has the last four only on request, because the default columns must not change. */
+/** All columns that a file may contain. An export has those after `exportColumns` only on request, because its default must not change. */
 export const knownColumns = [
   ...exportColumns,
   "sourceId",
