@@ -5,7 +5,6 @@ import {
   type IndexEntry,
   type IndexRow,
   isTombstone,
-  type NoteRef,
   type NoteText,
   type Records,
   type SomeRecords,
@@ -43,7 +42,7 @@ export async function verifyIndex(
 ): Promise<Verdict> {
   const first = await compareAll(table, records, companyId, progress);
   let { inspection } = first;
-  let mismatches = first.mismatches.first(MOST_COMPARED_AGAIN);
+  let mismatches: Mismatches = new Map([...first.mismatches].slice(0, MOST_COMPARED_AGAIN));
   const unexamined = first.mismatches.size - mismatches.size;
   let faults: string[] = [];
   for (let attempt = 0; attempt < RETRIES && mismatches.size + inspection.faults.length > 0; attempt++) {
@@ -71,34 +70,30 @@ async function compareAll(
   const index = new IndexedRecords();
   const inspection = await inspectIndex(table, companyId, index);
   index.dropNotesWithoutProspect();
-  const mismatches = new Mismatches();
-  for (const id of index.repeated.prospects.keys()) mismatches.prospects.add(id);
-  for (const id of index.repeated.notes.keys()) mismatches.notes.set(id, index.notes.get(id)?.prospectId ?? 0);
+  const mismatches = new Map<number, number>();
+  for (const key of index.repeated.keys()) mismatches.set(key, index.records.get(key)?.prospectId ?? 0);
   let [prospects, notes] = [0, 0];
   for await (const some of records.readAll(companyId)) {
     const live = some.prospects.filter((entry) => !isTombstone(entry));
     const liveIds = new Set(live.map(({ id }) => id));
     const liveNotes = some.notes.filter(({ prospectId }) => liveIds.has(prospectId));
-    for (const row of live)
-      if (!removeIfEqual(index.prospects, row.id, fingerprintOf(row))) mismatches.prospects.add(row.id);
-    for (const note of liveNotes) {
-      if (!removeIfEqual(index.notes, note.noteId, fingerprintOf(note)))
-        mismatches.notes.set(note.noteId, note.prospectId);
+    for (const record of [...live, ...liveNotes]) {
+      const expected = fingerprintOf(record);
+      if (!removeIfEqual(index.records, keyOf(record), expected)) mismatches.set(keyOf(record), expected.prospectId);
     }
     prospects += live.length;
     notes += liveNotes.length;
     progress(prospects);
   }
-  for (const id of index.prospects.keys()) mismatches.prospects.add(id);
-  for (const [id, { prospectId }] of index.notes) mismatches.notes.set(id, prospectId);
-  return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Mismatches() };
+  for (const [key, { prospectId }] of index.records) mismatches.set(key, prospectId);
+  return { inspection, prospects, notes, mismatches: inspection.isReadable ? mismatches : new Map() };
 }
 
 /** Removes a record with the expected fingerprint from `seen`. The records that remain at the end differ from their rows or have no row. */
-function removeIfEqual(seen: Map<number, Fingerprint>, id: number, expected: Fingerprint): boolean {
-  const entry = seen.get(id);
+function removeIfEqual(seen: Map<number, Fingerprint>, key: number, expected: Fingerprint): boolean {
+  const entry = seen.get(key);
   const isEqual = entry !== undefined && entry.hash === expected.hash && isDatedAs(entry, expected);
-  if (isEqual) seen.delete(id);
+  if (isEqual) seen.delete(key);
   return isEqual;
 }
 
@@ -116,43 +111,39 @@ async function compareAgain(
   companyId: number,
   mismatches: Mismatches,
 ): Promise<NextComparison> {
-  const read = () => records.readSome(companyId, mismatches.prospectIds(), mismatches.noteLocators());
-  const before = rowsIn(await read());
+  const prospectIds = [...new Set(mismatches.values())];
+  const noteRefs = [...mismatches].flatMap(([key, prospectId]) => (key < 0 ? [{ prospectId, noteId: -key }] : []));
+  const read = async () => rowsIn(await records.readSome(companyId, prospectIds, noteRefs));
+  const before = await read();
   const index = new IndexedRecords(mismatches);
   const inspection = await inspectIndex(table, companyId, index);
   index.dropNotesWithoutProspect();
-  const after = rowsIn(await read());
-  const left = new Mismatches();
+  const after = await read();
   if (!inspection.isReadable) return { inspection, mismatches, faults: [] };
+  const left = new Map<number, number>();
   const faults: string[] = [];
-  for (const id of mismatches.prospects) {
-    const seen = { entry: index.prospects.get(id), times: index.repeated.prospects.get(id) };
-    const verdict = faultOf(before.prospects.get(id), after.prospects.get(id), seen);
-    if (verdict !== "fine") left.prospects.add(id);
-    if (verdict !== "fine" && verdict !== "being written") faults.push(`prospect ${id} ${verdict}`);
-  }
-  for (const [id, prospectId] of mismatches.notes) {
+  for (const [key, prospectId] of mismatches) {
     // No search finds notes of deleted prospects.
-    if (typeof after.prospects.get(prospectId) !== "object") continue;
-    const seen = { entry: index.notes.get(id), times: index.repeated.notes.get(id) };
-    const verdict = faultOf(before.notes.get(id), after.notes.get(id), seen);
-    if (verdict !== "fine") left.notes.set(id, prospectId);
-    if (verdict !== "fine" && verdict !== "being written")
-      faults.push(`note ${id} of prospect ${prospectId} ${verdict}`);
+    if (key < 0 && typeof after.get(prospectId) !== "object") continue;
+    const seen = { entry: index.records.get(key), times: index.repeated.get(key) };
+    const verdict = faultOf(before.get(key), after.get(key), seen);
+    if (verdict === "fine") continue;
+    left.set(key, prospectId);
+    if (verdict === "being written") continue;
+    faults.push(`${key < 0 ? `note ${-key} of prospect` : "prospect"} ${prospectId} ${verdict}`);
   }
   return { inspection, mismatches: left, faults };
 }
 
 type RowState = Fingerprint | "deleted" | undefined;
 
-function rowsIn({ prospects, notes }: SomeRecords) {
-  return {
-    prospects: new Map<number, RowState>(
-      prospects.map((entry) => [entry.id, isTombstone(entry) ? "deleted" : fingerprintOf(entry)]),
-    ),
-    notes: new Map<number, RowState>(notes.map((note) => [note.noteId, fingerprintOf(note)])),
-  };
-}
+const rowsIn = ({ prospects, notes }: SomeRecords): ReadonlyMap<number, RowState> =>
+  new Map(
+    [...prospects, ...notes].map((record): [number, RowState] => {
+      const isDeleted = !("noteId" in record) && isTombstone(record);
+      return [keyOf(record), isDeleted ? "deleted" : fingerprintOf(record)];
+    }),
+  );
 
 /** Returns "fine", "being written" if the row has changed during the comparison, or the end of a sentence that describes the fault. */
 function faultOf(
@@ -175,30 +166,11 @@ function faultOf(
   return isDatedAs(entry, after) ? "fine" : "has another time of its last change in the index than in its row";
 }
 
-class Mismatches {
-  readonly prospects = new Set<number>();
-  /** The ids of notes, each with the id of its prospect. */
-  readonly notes = new Map<number, number>();
+/** The key of a prospect is its id, and the key of a note the negative of its id, so that one map contains both. */
+const keyOf = (record: IndexEntry | NoteText): number => ("noteId" in record ? -record.noteId : record.id);
 
-  get size(): number {
-    return this.prospects.size + this.notes.size;
-  }
-
-  noteLocators(): NoteRef[] {
-    return [...this.notes].map(([noteId, prospectId]) => ({ prospectId, noteId }));
-  }
-
-  prospectIds(): number[] {
-    return [...new Set([...this.prospects, ...this.notes.values()])];
-  }
-
-  first(count: number): Mismatches {
-    const some = new Mismatches();
-    for (const id of this.prospects) if (some.size < count) some.prospects.add(id);
-    for (const [id, prospectId] of this.notes) if (some.size < count) some.notes.set(id, prospectId);
-    return some;
-  }
-}
+/** The keys of differing records, each with the id of its prospect. */
+type Mismatches = ReadonlyMap<number, number>;
 
 /** A million fingerprints need about 200 MB, less than the records. */
 export interface Fingerprint {
@@ -228,34 +200,33 @@ const canonical = (record: object): string => JSON.stringify(Object.entries(reco
 
 /** Collects fingerprints of all records in the index, or only of the records in `only`. */
 class IndexedRecords implements RecordVisitor {
-  readonly prospects = new Map<number, Fingerprint>();
-  readonly notes = new Map<number, Fingerprint>();
+  readonly records = new Map<number, Fingerprint>();
   /** Records that occur more than once, with the number of occurrences. */
-  readonly repeated = { prospects: new Map<number, number>(), notes: new Map<number, number>() };
-  readonly #only: { readonly prospects: ReadonlySet<number>; readonly notes: ReadonlyMap<number, number> } | undefined;
+  readonly repeated = new Map<number, number>();
+  readonly #only: ReadonlySet<number> | undefined;
 
+  /** The prospects of the notes in `only` are collected too, because `dropNotesWithoutProspect` needs them. */
   constructor(only?: Mismatches) {
-    this.#only = only === undefined ? undefined : { prospects: new Set(only.prospectIds()), notes: only.notes };
+    this.#only = only && new Set([...only.keys(), ...only.values()]);
   }
 
   prospect(row: IndexRow): void {
-    if (this.#only?.prospects.has(row.id) === false) return;
-    if (this.prospects.has(row.id)) countUp(this.repeated.prospects, row.id);
-    this.prospects.set(row.id, fingerprintOf(row));
+    this.#add(row);
   }
 
   note(note: NoteText): void {
-    if (this.#only?.notes.has(note.noteId) === false) return;
-    if (this.notes.has(note.noteId)) countUp(this.repeated.notes, note.noteId);
-    this.notes.set(note.noteId, fingerprintOf(note));
+    this.#add(note);
+  }
+
+  #add(record: IndexRow | NoteText): void {
+    const key = keyOf(record);
+    if (this.#only?.has(key) === false) return;
+    if (this.records.has(key)) this.repeated.set(key, (this.repeated.get(key) ?? 1) + 1);
+    this.records.set(key, fingerprintOf(record));
   }
 
   /** The index contains notes of deleted prospects until its parts are merged, but no search finds them. */
   dropNotesWithoutProspect(): void {
-    for (const [id, { prospectId }] of this.notes) if (!this.prospects.has(prospectId)) this.notes.delete(id);
+    for (const [key, { prospectId }] of this.records) if (!this.records.has(prospectId)) this.records.delete(key);
   }
 }
-
-const countUp = (counts: Map<number, number>, id: number): void => {
-  counts.set(id, (counts.get(id) ?? 1) + 1);
-};
