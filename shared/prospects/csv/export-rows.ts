@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
+import { VersionedCache } from "#shared/cache.ts";
 import type { ProspectRef } from "#shared/company-index/search/page.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -52,33 +53,19 @@ export function exportRows(
 ): (batch: readonly Wanted[]) => Promise<(ExportRow | undefined)[]> {
   /** Number of prospects in each block that the export has not read yet. */
   const left = new Map(counts);
-  const cache = new Map<number, Rows>();
-  let cachedBytes = 0;
-
-  function drop(block: number): void {
-    cachedBytes -= bytesOf(cache.get(block));
-    cache.delete(block);
-  }
-
-  function keep(block: number, rows: Rows): void {
-    cache.set(block, rows);
-    cachedBytes += bytesOf(rows);
-    for (const oldest of cache.keys()) {
-      if (cachedBytes <= CACHE_BYTES || oldest === block) break;
-      drop(oldest);
-    }
-  }
+  const cache = new VersionedCache<Rows>({ maxBytes: CACHE_BYTES, bytesOf });
 
   async function rowsOf(block: number, ids: readonly number[]): Promise<Rows[]> {
     const wanted = left.get(block) ?? 0;
     left.set(block, wanted - ids.length);
-    const known = cache.get(block);
+    const known = cache.get(block)?.value;
     if (known === undefined && wanted < WORTH_A_BLOCK) {
       return [await readSome(table, companyId, ids, "eventual", isWhole)];
     }
     const rows = known ?? (await readBlock(table, companyId, block, isWhole));
-    if (wanted <= ids.length) drop(block);
-    else if (known === undefined) keep(block, rows);
+    if (wanted <= ids.length) cache.delete(block);
+    // The export reads a block once, so its rows need no version.
+    else if (known === undefined) cache.set(block, 0, rows);
     return [rows];
   }
 
@@ -186,9 +173,9 @@ const withoutLargeFields = (prospect: StoredProspect, isWhole: boolean): StoredP
   later: [],
 });
 
-function bytesOf(rows: Rows | undefined): number {
+function bytesOf(rows: Rows): number {
   let bytes = 0;
-  for (const { prospect, note } of rows?.values() ?? []) {
+  for (const { prospect, note } of rows.values()) {
     bytes += ROW_BYTES + 2 * ((note?.body.length ?? 0) + (prospect.customFieldData?.length ?? 0));
   }
   return bytes;
