@@ -89,6 +89,17 @@ export class ConditionFailed extends Error {
 export const failedAt = (error: unknown, at: number): ConditionFailed["failed"][number] | undefined =>
   error instanceof ConditionFailed ? error.failed.find(({ index }) => index === at) : undefined;
 
+/** Returns false if a condition of the write has failed. Throws every other error. */
+export async function conditionHolds(write: Promise<unknown>): Promise<boolean> {
+  try {
+    await write;
+    return true;
+  } catch (error) {
+    if (error instanceof ConditionFailed) return false;
+    throw error;
+  }
+}
+
 /** A change of a device is based on an outdated version. `record` is the current record as the API shows it. */
 export class Outdated extends Error {
   override readonly name = "Outdated";

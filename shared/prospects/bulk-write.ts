@@ -8,7 +8,7 @@ import type { ApiContext } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Condition, Write } from "#shared/db/expression.ts";
 import type { Table } from "#shared/db/table.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { conditionHolds } from "#shared/errors.ts";
 import { agendaEntry, agendaRemoval, agendaWrites, readAppointments } from "#shared/prospects/agenda.ts";
 import { replaceNote, replaceProspect } from "#shared/prospects/rows.ts";
 import { BulkFields, type BulkMark, StoredNote, type StoredProspect } from "#shared/prospects/stored.ts";
@@ -120,15 +120,6 @@ const replaced = (note: StoredNote): Write[] => replaceNote(note, { ...note, ver
 
 /** Writes the notes in one transaction, or one by one if a user has changed one. That user's write brings it into the index. */
 async function replaceAll(table: Table, notes: readonly StoredNote[]): Promise<void> {
-  if (notes.length === 0) return;
-  try {
-    await table.transact(notes.flatMap(replaced));
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-    for (const note of notes) await table.transact(replaced(note)).catch(ignoreChanged);
-  }
-}
-
-function ignoreChanged(error: unknown): void {
-  if (!(error instanceof ConditionFailed)) throw error;
+  if (notes.length === 0 || (await conditionHolds(table.transact(notes.flatMap(replaced))))) return;
+  for (const note of notes) await conditionHolds(table.transact(replaced(note)));
 }

@@ -6,7 +6,7 @@ import { firstState } from "#shared/company-index/activity/log.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import { ApiError, conditionHolds } from "#shared/errors.ts";
 import { type Company, type StoredCompany, type StoredStatus, startingStatuses } from "#shared/reference/schema.ts";
 import { newUserWrites } from "#shared/reference/user.ts";
 import { newValueWrites } from "#shared/reference/values.ts";
@@ -48,9 +48,8 @@ export async function createCompany(
     ...newUserWrites(owner),
     ...statuses.flatMap((status) => newValueWrites(companyId, status)),
   ];
-  await context.table.transact(writes).catch((error: unknown) => {
-    if (!(error instanceof ConditionFailed)) throw error;
+  if (!(await conditionHolds(context.table.transact(writes)))) {
     throw new ApiError("conflict", "A user with this e-mail address or subject already exists.");
-  });
+  }
   return { company, owner };
 }

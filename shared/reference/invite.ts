@@ -12,7 +12,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { absent, any, below, type Condition, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
-import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import { ApiError, conditionHolds } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { changeOf, creationOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
@@ -93,18 +93,17 @@ async function countInvitation({ table, clock }: ApiContext, companyId: number):
   const now = clock.now();
   const dayEndsAt = (Math.floor(now / DAY_MS) + 1) * DAY_MS;
   const expiresAt = Math.ceil((dayEndsAt + DAY_MS) / 1_000);
-  await table
-    .write({
+  const isCounted = await conditionHolds(
+    table.write({
       update: keys.quota(companyId, "INVITATIONS", iso(now).slice(0, "YYYY-MM-DD".length)),
       change: { add: { used: 1 }, set: { type: "quota", expiresAt } },
       when: any(missing("used"), below("used", limits.invitationsPerDay)),
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof ConditionFailed)) throw error;
-      const detail = `A company sends at most ${limits.invitationsPerDay} invitations a day (UTC).`;
-      const headers = { "Retry-After": String(Math.ceil((dayEndsAt - now) / 1_000)) };
-      throw new ApiError("rate_limited", detail, { headers });
-    });
+    }),
+  );
+  if (isCounted) return;
+  const detail = `A company sends at most ${limits.invitationsPerDay} invitations a day (UTC).`;
+  const headers = { "Retry-After": String(Math.ceil((dayEndsAt - now) / 1_000)) };
+  throw new ApiError("rate_limited", detail, { headers });
 }
 
 /**

@@ -6,7 +6,7 @@ import { DAY_MS, iso } from "#shared/clock.ts";
 import type { AppContext } from "#shared/context.ts";
 import { any, below, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ConditionFailed } from "#shared/errors.ts";
+import { ConditionFailed, conditionHolds } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { errorFields, log } from "#shared/log.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -89,16 +89,11 @@ function sentenceOf({ what, key }: KeyNotice): string {
 }
 
 /** Returns false if the company has used its mails of this day. SES has one limit for all companies. Failed mails count too. */
-async function takesFromQuota({ table }: Context, companyId: number, nowMs: number): Promise<boolean> {
-  try {
-    await table.write({
+const takesFromQuota = ({ table }: Context, companyId: number, nowMs: number): Promise<boolean> =>
+  conditionHolds(
+    table.write({
       update: keys.quota(companyId, "MAILS", iso(nowMs).slice(0, "YYYY-MM-DD".length)),
       change: { add: { used: 1 }, set: { type: "quota", expiresAt: Math.ceil((nowMs + 2 * DAY_MS) / 1_000) } },
       when: any(missing("used"), below("used", limits.keyMailsPerDay)),
-    });
-    return true;
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-    return false;
-  }
-}
+    }),
+  );

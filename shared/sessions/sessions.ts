@@ -5,7 +5,7 @@ import { lookUpCaller } from "#shared/auth/directory.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { absent, all, any, below, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import { ApiError, ConditionFailed, conditionHolds } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { type ConsoleClient, refreshTokens, SignInRefused, type Tokens } from "#shared/sessions/issuer.ts";
 import { digestOf, newSessionId } from "#shared/sessions/session-id.ts";
@@ -80,29 +80,21 @@ const signInAgain = (cause?: unknown): ApiError =>
   new ApiError("unauthenticated", "The session has ended. Sign in again.", { cause });
 
 /** An issuer that rotates refresh tokens accepts each only once, so only one request may refresh the session. */
-async function claimRefresh({ table, clock }: ApiContext, digest: string): Promise<boolean> {
+function claimRefresh({ table, clock }: ApiContext, digest: string): Promise<boolean> {
   const now = clock.now();
   const isFree = any(missing("refreshingUntil"), below("refreshingUntil", now));
-  try {
-    await table.write({
+  return conditionHolds(
+    table.write({
       update: keys.session(digest),
       change: { set: { refreshingUntil: now + limits.refreshMs } },
       when: all(present, missing("replacedBy"), isFree),
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof ConditionFailed) return false;
-    throw error;
-  }
+    }),
+  );
 }
 
-async function releaseRefresh({ table }: ApiContext, digest: string): Promise<void> {
-  try {
-    await table.write({ update: keys.session(digest), change: { remove: ["refreshingUntil"] }, when: present });
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-  }
-}
+/** Does nothing if a sign-out has removed the row. */
+const releaseRefresh = ({ table }: ApiContext, digest: string): Promise<boolean> =>
+  conditionHolds(table.write({ update: keys.session(digest), change: { remove: ["refreshingUntil"] }, when: present }));
 
 const POLL_MS = 150;
 const POLLS = 40;
