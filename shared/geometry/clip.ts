@@ -55,7 +55,7 @@ function withoutFlatParts(points: PlaneRing, tolerance: number): PlanePoint[] {
   return points.filter((_, i) => kept[i] === 1);
 }
 
-const isClosed = (ring: PlaneRing): boolean => {
+export const isClosed = (ring: PlaneRing): boolean => {
   const [first, last] = [ring[0], ring.at(-1)];
   return ring.length > 1 && first?.[0] === last?.[0] && first?.[1] === last?.[1];
 };
@@ -115,7 +115,7 @@ function behind(ring: PlaneRing, axis: 0 | 1, edge: number, sign: 1 | -1): Plane
   return result;
 }
 
-/** Returns twice the area of an open ring. It is positive if the ring is clockwise on a screen, whose y axis points down. */
+/** Returns twice the area of a ring. It is positive if the ring is clockwise on a screen, whose y axis points down. */
 export function doubleArea(ring: PlaneRing): number {
   let sum = 0;
   let before = ring.at(-1);

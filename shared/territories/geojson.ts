@@ -1,6 +1,7 @@
 /** Converts territories to GeoJSON (RFC 7946). */
 import * as z from "zod/mini";
 import { explain } from "#shared/documentation.ts";
+import { doubleArea, isClosed } from "#shared/geometry/clip.ts";
 import { cutAtMeridian } from "#shared/geometry/meridian.ts";
 import type { Polygon } from "#shared/reference/polygon.ts";
 import { named } from "#shared/schema.ts";
@@ -76,26 +77,7 @@ export function exteriorRing(polygon: Polygon): [number, number][] {
   if (!isClosed(ring)) ring.push([...first]);
   // Repeating the first position does not change the area of a polygon with two different points.
   while (ring.length < RING_POSITIONS) ring.push([...first]);
-  return doubleArea(ring) < 0 ? ring.reverse() : ring;
-}
-
-export function isClosed(polygon: Polygon): boolean {
-  const [first, last] = [polygon.at(0), polygon.at(-1)];
-  return polygon.length > 1 && first?.[0] === last?.[0] && first?.[1] === last?.[1];
-}
-
-/**
- * Returns twice the area of the ring, positive if the ring is counter-clockwise. Coordinates are relative to the first point, because
- * rounding errors of large coordinates could exceed the area of a small ring.
- */
-function doubleArea(ring: Polygon): number {
-  const [startLng, startLat] = ring[0] ?? [0, 0];
-  let sum = 0;
-  let [lastLng, lastLat] = [0, 0];
-  for (const point of ring) {
-    const [lng, lat] = [point[0] - startLng, point[1] - startLat];
-    sum += lastLng * lat - lng * lastLat;
-    [lastLng, lastLat] = [lng, lat];
-  }
-  return sum;
+  // The rounding errors of the area of a small ring could exceed the area, if its coordinates were not relative to one of its points.
+  const near = ring.map(([lng, lat]): [number, number] => [lng - first[0], lat - first[1]]);
+  return doubleArea(near) < 0 ? ring.reverse() : ring;
 }
