@@ -54,25 +54,19 @@ function numbersIn(word: string): string[] {
 
 const Parameter = z.string().check(z.maxLength(limits.queryParameter));
 
-/** The names are case-folded. A list without names does not filter. */
-const Names = z.pipe(
-  Parameter,
-  z.transform((value) =>
-    commaList(value)
-      .map(folded)
-      .filter((name) => name !== ""),
-  ),
-);
+/** The values get the form in which they are compared. A list without values does not filter. */
+const valuesIn = (form: (value: string) => string) =>
+  z.pipe(
+    Parameter,
+    z.transform((list) => {
+      const values = commaList(list).map(form);
+      return values.filter((value) => value !== "");
+    }),
+  );
 
+const Names = valuesIn(folded);
 /** Source ids are compared exactly. */
-const SourceIds = z.pipe(
-  Parameter,
-  z.transform((value) =>
-    commaList(value)
-      .map(trimmed)
-      .filter((id) => id !== ""),
-  ),
-);
+const SourceIds = valuesIn(trimmed);
 
 /** Ids of users, or `unassigned`, separated by commas. An unknown id matches no prospect. */
 export const Assignees = z.pipe(
