@@ -50,6 +50,7 @@ export const PackedAddressFields = z.tuple([
   z.string(),
   z.string(),
 ]);
+type PackedAddressFields = z.infer<typeof PackedAddressFields>;
 
 export const isPack = (item: Item): boolean => item.type === "addressPack";
 
@@ -61,17 +62,7 @@ export function packAddresses(
 ): (Key & Item)[] {
   return [...Map.groupBy(addresses, ({ id }) => blockOf(id))].map(([block, own]) => {
     const bytes = packed(
-      own.map(
-        (a): z.infer<typeof PackedAddressFields> => [
-          a.id,
-          a.prospectId,
-          a.address1,
-          a.address2,
-          a.city,
-          a.state,
-          a.zip,
-        ],
-      ),
+      own.map((a): PackedAddressFields => [a.id, a.prospectId, a.address1, a.address2, a.city, a.state, a.zip]),
     );
     return { ...keys.addressPack(companyId, block), type: "addressPack", companyId, importId, createdAt, bytes };
   });
