@@ -2,7 +2,7 @@
  * The Lambda authorizer of API Gateway. It verifies the Authorization header, and returns a policy with the caller's identity and rights.
  * API Gateway caches the policy.
  */
-import type { Context } from "aws-lambda";
+import type { APIGatewayAuthorizerResult, Context } from "aws-lambda";
 import * as z from "zod/mini";
 import { type Caller, contextOf } from "#shared/auth/caller.ts";
 import { REFUSED, throttleKey, throttleSlot } from "#shared/auth/throttle-key.ts";
@@ -18,30 +18,10 @@ const TokenEvent = z.object({ type: z.literal("TOKEN"), authorizationToken: z.st
 /** API Gateway answers 401 only for exactly this message. After any other error, it answers with a server error. */
 const UNAUTHORIZED = "Unauthorized";
 
-export interface Authorization {
-  readonly principalId: string;
-  readonly policyDocument: {
-    readonly Version: "2012-10-17";
-    readonly Statement: readonly [
-      { readonly Action: "execute-api:Invoke"; readonly Effect: "Allow" | "Deny"; readonly Resource: string },
-    ];
-  };
-  readonly context: ReturnType<typeof contextOf> | RefusalContext;
-  /** The API key of API Gateway whose usage plan limits the rate of the caller's requests. */
-  readonly usageIdentifierKey: string;
-}
-
-/** The values that API Gateway puts into its response to a request with a refused token (infra/stack/gateway.ts). */
-interface RefusalContext {
-  readonly reason: Refusal;
-  /** The header `WWW-Authenticate`. */
-  readonly challenge: string;
-}
-
 /** `authenticate` returns the caller for an Authorization header, or throws `unauthenticated`. */
 export const authorizer =
   (authenticate: (context: ApiContext, authorization: string) => Promise<Caller>) =>
-  (event: unknown, { awsRequestId }: Pick<Context, "awsRequestId">): Promise<Authorization> =>
+  (event: unknown, { awsRequestId }: Pick<Context, "awsRequestId">): Promise<APIGatewayAuthorizerResult> =>
     withLogContext({ authorizationId: awsRequestId }, async () => {
       const { authorizationToken, methodArn } = TokenEvent.parse(event);
       try {
@@ -58,9 +38,9 @@ export const authorizer =
 
 /**
  * Allows all endpoints, because API Gateway uses the cached policy of a token for every endpoint. Each endpoint checks the caller's role
- * and permissions itself.
+ * and permissions itself. `usageIdentifierKey` is the API key of API Gateway whose usage plan limits the rate of the caller's requests.
  */
-const authorization = (caller: Caller, methodArn: string): Authorization => ({
+const authorization = (caller: Caller, methodArn: string): APIGatewayAuthorizerResult => ({
   principalId: `${caller.companyId}/${caller.userId}`,
   policyDocument: policy("Allow", methodArn),
   context: contextOf(caller),
@@ -71,14 +51,15 @@ const authorization = (caller: Caller, methodArn: string): Authorization => ({
  * Unlike an error, a policy can pass the reason to the client. API Gateway caches policies, so the reason must be a property of the token
  * alone. A disabled user therefore gets an error: an admin may enable the user again.
  */
-const refusal = (reason: Refusal, methodArn: string): Authorization => ({
+const refusal = (reason: Refusal, methodArn: string): APIGatewayAuthorizerResult => ({
   principalId: "refused",
   policyDocument: policy("Deny", methodArn),
+  // API Gateway puts these values into its response (infra/stack/gateway.ts), and `challenge` into the header `WWW-Authenticate`.
   context: { reason, challenge: `Bearer error="invalid_token", error_description="${reason}"` },
   usageIdentifierKey: throttleKey(setting("THROTTLE_KEY_PREFIX"), REFUSED),
 });
 
-function policy(Effect: "Allow" | "Deny", methodArn: string): Authorization["policyDocument"] {
+function policy(Effect: "Allow" | "Deny", methodArn: string): APIGatewayAuthorizerResult["policyDocument"] {
   const [api, stage] = methodArn.split("/");
   return {
     Version: "2012-10-17",
