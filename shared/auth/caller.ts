@@ -56,30 +56,21 @@ export const contextOf = ({ companyId, userId, role, permissions, key }: Caller)
   ...(key !== undefined && { key: [key.id, ...key.scopes].join(" ") }),
 });
 
-const RightsText = z.pipe(
-  z.pipe(
-    z.string(),
-    z.transform((rights) => {
-      const [role, ...permissions] = rights.split(" ");
-      return { role, permissions };
-    }),
-  ),
-  z.object({ role: Role, permissions: z.array(Permission) }),
-);
-
-const KeyText = z.pipe(
-  z.pipe(
-    z.string(),
-    z.transform((key) => {
-      const [id, ...scopes] = key.split(" ");
-      return { id, scopes };
-    }),
-  ),
-  z.object({ id: z.string(), scopes: z.array(Scope) }),
+const Words = z.pipe(
+  z.string(),
+  z.transform((text) => text.split(" ")),
 );
 
 /** Parses the authorizer's context (`contextOf`) to a caller. Ignores fields that API Gateway has added. */
 export const CallerContext = z.pipe(
-  z.object({ companyId: PathId, userId: PathId, rights: RightsText, key: z.optional(KeyText) }),
-  z.transform(({ rights, ...ids }): Caller => ({ ...ids, ...rights })),
+  z.object({
+    companyId: PathId,
+    userId: PathId,
+    rights: z.pipe(Words, z.tuple([Role], Permission)),
+    key: z.optional(z.pipe(Words, z.tuple([z.string()], Scope))),
+  }),
+  z.transform(({ rights: [role, ...permissions], key, ...ids }): Caller => {
+    const [id, ...scopes] = key ?? [];
+    return { ...ids, role, permissions, ...(id !== undefined && { key: { id, scopes } }) };
+  }),
 );
