@@ -78,13 +78,9 @@ export function subjectOfToken(token: string, audience: readonly string[]): Prom
 }
 
 export async function verifiedSubject(authorization: string): Promise<string> {
-  return subjectOfToken(tokenOf(authorization), setting("AUDIENCE"));
-}
-
-function tokenOf(authorization: string): string {
   const token = bearerToken(authorization);
   if (token === undefined) throw new TokenRefused("malformed", "The Authorization header must hold one bearer token.");
-  return token;
+  return subjectOfToken(token, setting("AUDIENCE"));
 }
 
 /** `audience` lists client ids or audiences. The token needs one of them. */
