@@ -105,13 +105,8 @@ function addressOf(
 ): NewAddress | undefined {
   const { address } = current;
   const { address1, address2, city, state, zip } = { ...address, ...filled.address };
-  const isSame =
-    address1 === address?.address1 &&
-    (address2 ?? null) === (address?.address2 ?? null) &&
-    city === address?.city &&
-    state === address?.state &&
-    zip === address?.zip;
-  if (isSame) return undefined;
+  const parts = addressColumns.filter((part) => filled.address[part] !== undefined);
+  if (parts.every((part) => filled.address[part] === address?.[part])) return undefined;
   if (address1 === undefined || city === undefined || state === undefined || zip === undefined) {
     if (leftOut(current, filled, lenient) > 0) return undefined;
     const missing = Object.entries({ address1, city, state, zip }).flatMap(([part, value]) => (value ? [] : [part]));
