@@ -13,6 +13,7 @@ import { optimistic, type Plan } from "#shared/db/plan.ts";
 import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { withPatch } from "#shared/patch.ts";
 import { Address, isSame } from "#shared/prospects/address.ts";
 import { type AddressPatch, addressFrom, type NewAddress } from "#shared/prospects/address-input.ts";
 import { isPack, StoredAddress, unpackAddresses } from "#shared/prospects/address-rows.ts";
@@ -239,14 +240,7 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
 
 /** `formattedAddress` is computed again if the patch sets it to null, or if it was computed before. A value from a client stays. */
 function patched(current: Address, patch: AddressPatch): Address {
-  const wasComputed = isSame(current, addressFrom(current.id, { ...current, formattedAddress: null }));
-  const { formattedAddress = wasComputed ? null : current.formattedAddress } = patch;
-  return addressFrom(current.id, {
-    address1: patch.address1 ?? current.address1,
-    address2: patch.address2 === undefined ? current.address2 : patch.address2,
-    city: patch.city ?? current.city,
-    state: patch.state ?? current.state,
-    zip: patch.zip ?? current.zip,
-    formattedAddress,
-  });
+  const withoutText = { ...current, formattedAddress: null };
+  const wasComputed = isSame(current, addressFrom(current.id, withoutText));
+  return addressFrom(current.id, withPatch<Address>(wasComputed ? withoutText : current, patch));
 }

@@ -9,6 +9,7 @@ import type { Key } from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { withPatch } from "#shared/patch.ts";
 import {
   type AppointmentChange,
   agendaAfter,
@@ -50,7 +51,7 @@ export async function createAppointment(
     id,
     companyId,
     prospectId,
-    ...givenFields(input, { ...emptyFields, title: input.title, startAt: input.startAt, assignedToUserId }),
+    ...withPatch({ title: input.title, startAt: input.startAt, ...emptyFields, assignedToUserId }, input),
     createdAt: now,
     updatedAt: now,
     occurredAt: arrival.occurredAt,
@@ -96,7 +97,7 @@ export async function updateAppointment(
     currentDictionary(context, caller.companyId),
   ]);
   await requireBase(arrival, current, () => presentAppointment(current, dictionary));
-  const same = { ...current, ...givenFields(patch, current) };
+  const same = withPatch(current, patch);
   if (JSON.stringify(same) === JSON.stringify(current)) {
     return { writes: [], answer: presentAppointment(current, dictionary), written: current };
   }
@@ -199,16 +200,10 @@ function requireOrder(startAt: string, endAt: string | null, field: "startAt" | 
   });
 }
 
-const emptyFields = { endAt: null, allDay: false, status: "scheduled", location: null, notes: null } as const;
-
-type PlainFields = Pick<
-  StoredAppointment,
-  "title" | "startAt" | "endAt" | "allDay" | "status" | "location" | "notes" | "assignedToUserId"
->;
-
-function givenFields(patch: AppointmentPatch, otherwise: PlainFields): PlainFields {
-  const { title = otherwise.title, startAt = otherwise.startAt, endAt = otherwise.endAt } = patch;
-  const { allDay = otherwise.allDay, status = otherwise.status, location = otherwise.location } = patch;
-  const { notes = otherwise.notes, assignedToUserId = otherwise.assignedToUserId } = patch;
-  return { title, startAt, endAt, allDay, status, location, notes, assignedToUserId };
-}
+const emptyFields: Pick<StoredAppointment, "endAt" | "allDay" | "status" | "location" | "notes"> = {
+  endAt: null,
+  allDay: false,
+  status: "scheduled",
+  location: null,
+  notes: null,
+};

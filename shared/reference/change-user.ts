@@ -11,6 +11,7 @@ import { all, equals, exists, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
+import { withPatch } from "#shared/patch.ts";
 import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { creatorWrites, losesRights } from "#shared/reference/created-keys.ts";
 import { changeOf, freshDictionary, namesChange, namesChangeAfter, nextVersion } from "#shared/reference/dictionary.ts";
@@ -41,7 +42,7 @@ export async function changeUser(
   patch: UserPatch,
 ): Promise<Plan<PresentedUser>> {
   const current = await getPerson(context, caller.companyId, id);
-  const next = patched(current, patch);
+  const next = withPatch(current, patch);
   if (patch.isActive !== true || canSignIn(current, context.clock.now())) {
     return userChange(context, caller, current, next);
   }
@@ -89,17 +90,6 @@ async function getPerson(context: ApiContext, companyId: number, id: number): Pr
   const user = await getUser(context, companyId, id);
   if (user.isService) throw new ApiError("conflict", `Change this service account at /api/service-accounts/${id}.`);
   return user;
-}
-
-function patched(current: StoredUser, patch: UserPatch): StoredUser {
-  return {
-    ...current,
-    firstName: patch.firstName ?? current.firstName,
-    lastName: patch.lastName ?? current.lastName,
-    role: patch.role ?? current.role,
-    permissions: patch.permissions ?? current.permissions,
-    isActive: patch.isActive ?? current.isActive,
-  };
 }
 
 /**

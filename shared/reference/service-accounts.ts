@@ -11,6 +11,7 @@ import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { withPatch } from "#shared/patch.ts";
 import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { creatorWrites } from "#shared/reference/created-keys.ts";
 import { changeOf, creationOf, freshDictionary, namesChangeAfter, nextVersion } from "#shared/reference/dictionary.ts";
@@ -105,15 +106,10 @@ export async function changeAccount(
   context: ApiContext,
   caller: Caller,
   id: number,
-  { name, role, permissions }: ServiceAccountPatch,
+  { name: lastName, ...rights }: ServiceAccountPatch,
 ): Promise<Plan<PresentedAccount>> {
-  const { name: lastName, ...current } = await getAccount(context, caller.companyId, id);
-  const next = {
-    ...current,
-    lastName: name ?? lastName,
-    role: role ?? current.role,
-    permissions: permissions ?? current.permissions,
-  };
+  const { name: _, ...current } = await getAccount(context, caller.companyId, id);
+  const next = withPatch(current, { ...rights, lastName });
   requireSight(next);
   return accountChange(context, caller, current, next);
 }

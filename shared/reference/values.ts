@@ -7,6 +7,7 @@ import * as keys from "#shared/db/keys.ts";
 import { carryOut, type Plan, unchanged } from "#shared/db/plan.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { type Patch, withPatch } from "#shared/patch.ts";
 import {
   changeOf,
   creationOf,
@@ -41,8 +42,16 @@ export const newValueWrites = (companyId: number, row: ValuedRow): Write[] => [
   claimValue(companyId, row),
 ];
 
-function valueChange<Row extends ValuedRow>(companyId: number, current: Row, changed: Row): Plan<Row> {
-  const next = nextVersion(current, changed);
+/** Writes nothing if all values are the same as before. */
+function valueChange<Row extends ValuedRow>(
+  companyId: number,
+  current: Row,
+  patch: Patch<Row>,
+  nowMs: number,
+): Plan<Row> {
+  const changed = withPatch(current, patch);
+  if (JSON.stringify(changed) === JSON.stringify(current)) return unchanged(current);
+  const next = nextVersion(current, { ...changed, updatedAt: iso(nowMs) });
   const isRenamed = folded(next.value) !== folded(current.value);
   const writes: Write[] = [
     { put: { ...keyOf(companyId, next), ...next }, when: equals("version", current.version) },
@@ -84,14 +93,13 @@ export async function createStatus(
   return { writes: [...names, ...newValueWrites(companyId, status)], answer: status };
 }
 
-/** Writes nothing if all values are the same as before. */
 export async function updateStatus(
   context: ApiContext,
   companyId: number,
   id: number,
   patch: StatusPatch,
 ): Promise<Plan<StoredStatus>> {
-  return statusChange(companyId, await getStatus(context, companyId, id), patch, context.clock.now());
+  return valueChange(companyId, await getStatus(context, companyId, id), patch, context.clock.now());
 }
 
 /** Prospects keep the status, but nobody can assign it. Throws `not_found` if the status is already inactive. */
@@ -102,15 +110,7 @@ export async function deactivateStatus(
 ): Promise<Plan<StoredStatus>> {
   const current = await getStatus(context, companyId, id);
   if (!current.isActive) throw notFound("status");
-  return statusChange(companyId, current, { isActive: false }, context.clock.now());
-}
-
-function statusChange(companyId: number, current: StoredStatus, patch: StatusPatch, nowMs: number): Plan<StoredStatus> {
-  const { value = current.value, color = current.color } = patch;
-  const { sortOrder = current.sortOrder, isActive = current.isActive } = patch;
-  const next: StoredStatus = { ...current, value, color, sortOrder, isActive };
-  if (JSON.stringify(next) === JSON.stringify(current)) return unchanged(current);
-  return valueChange(companyId, current, { ...next, updatedAt: iso(nowMs) });
+  return valueChange(companyId, current, { isActive: false }, context.clock.now());
 }
 
 export async function listTags({ table }: ApiContext, companyId: number): Promise<StoredTag[]> {
@@ -145,17 +145,13 @@ export async function createTag(context: ApiContext, companyId: number, input: N
 const tooManyTags = (): ApiError =>
   new ApiError("conflict", `A company may have at most ${limits.tagsPerCompany} tags.`);
 
-/** Writes nothing if all values are the same as before. */
 export async function updateTag(
   context: ApiContext,
   companyId: number,
   id: number,
   patch: TagPatch,
 ): Promise<Plan<StoredTag>> {
-  const current = await getTag(context, companyId, id);
-  const { value = current.value, color = current.color } = patch;
-  if (value === current.value && color === current.color) return unchanged(current);
-  return valueChange(companyId, current, { ...current, value, color, updatedAt: iso(context.clock.now()) });
+  return valueChange(companyId, await getTag(context, companyId, id), patch, context.clock.now());
 }
 
 /** Deletes a tag. Its value may then be used again. Rows of prospects keep the tag's id, but the API no longer shows it. */

@@ -13,6 +13,7 @@ import type { Reads } from "#shared/db/reads.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, badReference, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
+import { withPatch } from "#shared/patch.ts";
 import { type Polygon, packPolygon, Ring, RingInput, unpackPolygon } from "#shared/reference/polygon.ts";
 import { isActiveUser } from "#shared/reference/users.ts";
 import { Id, label, named, Timestamp, unlessBlank } from "#shared/schema.ts";
@@ -253,11 +254,11 @@ export async function updateTerritory(
   context: ApiContext,
   caller: Caller,
   id: number,
-  patch: TerritoryPatch,
+  { polygon, ...fields }: TerritoryPatch,
 ): Promise<Plan<Territory>> {
   const { companyId, userId } = caller;
   const current = await readTerritory(context, companyId, id);
-  const next = patched(current, patch);
+  const next = withPatch(current, { ...fields, ...(polygon !== undefined && packed(polygon)) });
   if (next.assignedToUserId !== current.assignedToUserId) {
     await requireAssignee(context, companyId, next.assignedToUserId);
   }
@@ -299,17 +300,6 @@ async function requireAssignee(context: ApiContext, companyId: number, userId: n
   if (userId !== null && !(await isActiveUser(context, companyId, userId))) {
     throw badReference("an active user", "assignedToUserId");
   }
-}
-
-function patched(current: StoredTerritory, patch: TerritoryPatch): StoredTerritory {
-  const { name, polygon, totalProperties, assignedToUserId } = patch;
-  return {
-    ...current,
-    name: name ?? current.name,
-    ...(polygon !== undefined && packed(polygon)),
-    totalProperties: totalProperties ?? current.totalProperties,
-    assignedToUserId: assignedToUserId === undefined ? current.assignedToUserId : assignedToUserId,
-  };
 }
 
 function sameTerritory({ polygon: one, ...a }: StoredTerritory, { polygon: other, ...b }: StoredTerritory): boolean {
