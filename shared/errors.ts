@@ -63,8 +63,6 @@ export function problemBody(code: ProblemCode, detail: string, requestId: string
 
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
-export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === "not_found";
-
 /** The same error for a missing, an inactive and a hidden record. A caller therefore does not learn which hidden records exist. */
 export function badReference(
   record: "an active status" | "an active user" | "a user" | "an address" | "a tag",

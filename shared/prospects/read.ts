@@ -137,6 +137,13 @@ export async function glimpse(
 export const readVisibleProspect = async (context: ReadContext, caller: Caller, id: number): Promise<StoredProspect> =>
   (await readVisible(context, caller, id)).prospect;
 
+/** Undefined if the prospect does not exist or the caller may not see it. */
+export const findVisibleProspect = async (
+  context: ReadContext,
+  caller: Caller,
+  id: number,
+): Promise<StoredProspect | undefined> => (await findVisible(context, caller, id))?.prospect;
+
 interface VisibleProspect {
   readonly prospect: StoredProspect;
   readonly item: Item;
@@ -183,19 +190,23 @@ export async function requireBase({ baseVersion }: Arrival, current: Versioned, 
   throw new Outdated(current, await present());
 }
 
-async function readVisible(
+async function readVisible(...asked: Parameters<typeof findVisible>): Promise<VisibleProspect> {
+  const found = await findVisible(...asked);
+  if (found === undefined) throw notFound("prospect");
+  return found;
+}
+
+async function findVisible(
   { table }: ReadContext,
   caller: Caller,
   id: number,
   occurredAt?: string,
-): Promise<VisibleProspect> {
+): Promise<VisibleProspect | undefined> {
   const item = await table.get(keys.prospect(caller.companyId, id));
-  const prospect = item === undefined ? undefined : storedProspect(item);
-  if (item === undefined || prospect === undefined || !acceptsFact(caller, prospect, occurredAt)) {
-    throw notFound("prospect");
-  }
-  if (!(await isPublished(table, caller.companyId, prospect.importId))) throw notFound("prospect");
-  return { prospect, item };
+  if (item === undefined) return undefined;
+  const prospect = storedProspect(item);
+  if (!acceptsFact(caller, prospect, occurredAt)) return undefined;
+  return (await isPublished(table, caller.companyId, prospect.importId)) ? { prospect, item } : undefined;
 }
 
 /**

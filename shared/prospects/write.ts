@@ -5,7 +5,7 @@ import { type ApiContext, commitTo } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { absent, type Write } from "#shared/db/expression.ts";
 import { carryOut, type Plan, unchanged } from "#shared/db/plan.ts";
-import { ApiError, badReference, isNotFound, notFound } from "#shared/errors.ts";
+import { ApiError, badReference, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { agendaMoves, agendaRemoval, nextAppointment, nothingUpcoming } from "#shared/prospects/agenda.ts";
 import { reassignedAt } from "#shared/prospects/assignments.ts";
@@ -16,6 +16,7 @@ import { presentProspect, statusSummary } from "#shared/prospects/present.ts";
 import {
   type Arrival,
   changeOfNotes,
+  findVisibleProspect,
   readProspectOfFact,
   readVisibleProspect,
   requireBase,
@@ -69,20 +70,10 @@ export async function createProspect(
     refused: async (failed) => {
       forgetDictionary(context, companyId);
       const existingId = prospectInTheWay(failed);
-      if (existingId !== undefined) throw clientRecordInUse(await visibleId(context, caller, existingId));
-      return undefined;
+      if (existingId === undefined) return undefined;
+      throw clientRecordInUse((await findVisibleProspect(context, caller, existingId))?.id);
     },
   };
-}
-
-/** Returns the id if the caller sees the prospect. */
-async function visibleId(context: ApiContext, caller: Caller, id: number): Promise<number | undefined> {
-  try {
-    return (await readVisibleProspect(context, caller, id)).id;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
 }
 
 type GivenFields = PlainFields &

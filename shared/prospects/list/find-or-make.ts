@@ -11,13 +11,13 @@ import { absent, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError, ConditionFailed, failedAt, isNotFound } from "#shared/errors.ts";
+import { ApiError, ConditionFailed, failedAt } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { clientRecordInUse, findClientRecords, prospectInTheWay } from "#shared/prospects/client-records.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import { keyIn, keyOf } from "#shared/prospects/match-key.ts";
-import { readVisibleProspect } from "#shared/prospects/read.ts";
+import { findVisibleProspect } from "#shared/prospects/read.ts";
 import type { Prospect } from "#shared/prospects/schema.ts";
 import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { createProspect, updateRead } from "#shared/prospects/write.ts";
@@ -106,7 +106,7 @@ async function byClientRecord(
       prospectInTheWay(failed) === undefined ? made.refused?.(failed) : Promise.reject(failed);
     return { ...made, refused };
   }
-  const found = await ifVisible(readVisibleProspect(context, caller, id));
+  const found = await findVisibleProspect(context, caller, id);
   if (found !== undefined) return change(found);
   await requireRow(context, caller, id);
   throw clientRecordInUse();
@@ -133,15 +133,6 @@ function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   throw new ApiError("validation_failed", `assignedToUserId: ${message}.`, { faults });
 }
 
-async function ifVisible(read: Promise<StoredProspect>): Promise<StoredProspect | undefined> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
-
 /** Undefined if the caller does not see the prospect, or it has another key. */
 async function readFound(
   context: ApiContext,
@@ -149,7 +140,7 @@ async function readFound(
   { by, key }: Wanted,
   id: number,
 ): Promise<StoredProspect | undefined> {
-  const prospect = await ifVisible(readVisibleProspect(context, caller, id));
+  const prospect = await findVisibleProspect(context, caller, id);
   return prospect !== undefined && keyOf(by, prospect) === key ? prospect : undefined;
 }
 
