@@ -23,12 +23,7 @@ export type NewStatus = z.infer<typeof NewStatus>;
 
 export const StatusPatch = named(
   "StatusPatch",
-  z.object({
-    value: z.optional(DisplayValue),
-    color: z.optional(HexColor),
-    sortOrder: z.optional(SortOrder),
-    isActive: z.optional(z.boolean()),
-  }),
+  z.extend(z.partial(NewStatus), { isActive: z.optional(z.boolean()) }),
   "Only sent fields change.",
 );
 export type StatusPatch = z.infer<typeof StatusPatch>;
@@ -48,11 +43,7 @@ export type NewTag = z.infer<typeof NewTag>;
 
 /* @__PURE__ */ explain([NewTag], () => ({ example: { value: "Corner Lot", color: "#DC2626" } }));
 
-export const TagPatch = named(
-  "TagPatch",
-  z.object({ value: z.optional(DisplayValue), color: z.optional(HexColor) }),
-  "Only sent fields change.",
-);
+export const TagPatch = named("TagPatch", z.partial(NewTag), "Only sent fields change.");
 export type TagPatch = z.infer<typeof TagPatch>;
 
 /* @__PURE__ */ explain([Tag, NewTag, TagPatch], () => ({ fields: { value: VALUE_TEXT, color: COLOR_TEXT } }));
