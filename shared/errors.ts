@@ -61,6 +61,10 @@ export function problemBody(code: ProblemCode, detail: string, requestId: string
   return { type: `urn:problem:${code}`, title, status, detail, code, requestId, errors: [...faults] };
 }
 
+/** The error for a faulty field or parameter. `detail` describes the fault of the request as a whole. */
+export const invalid = (detail: string, fault: Fault): ApiError =>
+  new ApiError("validation_failed", detail, { faults: [fault] });
+
 export const notFound = (what: string): ApiError => new ApiError("not_found", `There is no such ${what}.`);
 
 /** The same error for a missing, an inactive and a hidden record. A caller therefore does not learn which hidden records exist. */

@@ -26,7 +26,9 @@ test("docs/errors.md has each code of a fault that the code makes", () => {
   const sources = readdirSync(join(root, "shared"), { recursive: true, encoding: "utf8" });
   const made = sources
     .filter((file) => file.endsWith(".ts"))
-    .flatMap((file) => [...read(`shared/${file}`).matchAll(/[Ff]aults?(?:: | = |.*)\[?\{.*code: "(\w+)"/g)])
+    .flatMap((file) => [
+      ...read(`shared/${file}`).matchAll(/(?:[Ff]aults?(?:: | = |.*)|invalid\(.*)\[?\{.*code: "(\w+)"/g),
+    ])
     .map(([, code = ""]) => code);
   const shown = new Set([...errors.matchAll(/`(\w+)`/g)].map(([, code]) => code));
   expect(made.length).toBeGreaterThan(10);

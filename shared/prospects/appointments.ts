@@ -7,7 +7,7 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { equals, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
-import { ApiError, ConditionFailed, notFound } from "#shared/errors.ts";
+import { ApiError, ConditionFailed, invalid, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { withPatch } from "#shared/patch.ts";
 import {
@@ -195,9 +195,7 @@ function requirePossible(
 function requireOrder(startAt: string, endAt: string | null, field: "startAt" | "endAt"): void {
   if (endAt === null || startAt <= endAt) return;
   const message = "the end must not come before the start";
-  throw new ApiError("validation_failed", "The appointment ends before it starts.", {
-    faults: [{ pointer: `/${field}`, code: "invalid_range", message }],
-  });
+  throw invalid("The appointment ends before it starts.", { pointer: `/${field}`, code: "invalid_range", message });
 }
 
 const emptyFields: Pick<StoredAppointment, "endAt" | "allDay" | "status" | "location" | "notes"> = {

@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import { padded } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError } from "#shared/errors.ts";
+import { invalid } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { agendaEntries, appointmentsAt } from "#shared/prospects/agenda.ts";
 import { Assignees, dateBound } from "#shared/prospects/filter.ts";
@@ -137,9 +137,7 @@ function rangeOf(query: CalendarQuery, now: number): Range {
   const { to = from + limits.calendarDays * DAY_MS } = query;
   if (to - from > limits.calendarDaysMax * DAY_MS) {
     const message = `must lie at most ${limits.calendarDaysMax} days after from`;
-    throw new ApiError("validation_failed", "The range is too long.", {
-      faults: [{ parameter: "to", code: "too_big", message }],
-    });
+    throw invalid("The range is too long.", { parameter: "to", code: "too_big", message });
   }
   return { from: Math.max(from, EARLIEST), to: Math.min(to, LATEST) };
 }

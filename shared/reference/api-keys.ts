@@ -8,7 +8,7 @@ import type { StoredUser } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
 import type { Plan } from "#shared/db/plan.ts";
-import { ApiError, notFound } from "#shared/errors.ts";
+import { ApiError, invalid, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { currentDictionary } from "#shared/reference/dictionary.ts";
@@ -100,8 +100,7 @@ function endAfter(nowMs: number, expiresAt: string | undefined): string {
   const end = expiresAt === undefined ? nowMs + limits.keyMs : Date.parse(expiresAt);
   if (end > nowMs && end <= nowMs + limits.keyMsMax) return iso(end);
   const message = `must be in the future, and at most ${limits.keyMsMax / 86_400_000} days from now`;
-  const faults = [{ pointer: "/expiresAt", code: "out_of_range", message }];
-  throw new ApiError("validation_failed", `expiresAt ${message}.`, { faults });
+  throw invalid(`expiresAt ${message}.`, { pointer: "/expiresAt", code: "out_of_range", message });
 }
 
 /** Adds a key to `kept`. Only the answer to this request shows its secret. */

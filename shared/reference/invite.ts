@@ -12,7 +12,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { absent, any, below, type Condition, equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
-import { ApiError, conditionHolds } from "#shared/errors.ts";
+import { ApiError, conditionHolds, invalid } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { checkedCaller } from "#shared/reference/caller-checks.ts";
 import { changeOf, creationOf, namesChange, nextVersion } from "#shared/reference/dictionary.ts";
@@ -222,6 +222,5 @@ const subjectTaken = (): ApiError => new ApiError("conflict", "This subject is i
 
 function subjectRefused(): ApiError {
   const message = "is given by the user pool of this deployment";
-  const faults = [{ pointer: "/sub", code: "not_allowed", message }];
-  return new ApiError("validation_failed", `sub ${message}.`, { faults });
+  return invalid(`sub ${message}.`, { pointer: "/sub", code: "not_allowed", message });
 }

@@ -9,7 +9,7 @@ import type { ApiContext, ReadContext } from "#shared/context.ts";
 import { absent, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { type Plan, unchanged } from "#shared/db/plan.ts";
-import { ApiError, notFound } from "#shared/errors.ts";
+import { ApiError, invalid, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { withPatch } from "#shared/patch.ts";
 import { checkedCaller } from "#shared/reference/caller-checks.ts";
@@ -41,8 +41,7 @@ export async function getAccount(context: ReadContext, companyId: number, id: nu
 function requireSight(rights: Rights): void {
   if (may(rights, "canViewAllProspects")) return;
   const message = "must have canViewAllProspects for the role sales, because a service account has no own prospects";
-  const faults = [{ pointer: "/permissions", code: "invalid_value", message }];
-  throw new ApiError("validation_failed", `permissions ${message}.`, { faults });
+  throw invalid(`permissions ${message}.`, { pointer: "/permissions", code: "invalid_value", message });
 }
 
 /** Throws `conflict` if the company has too many accounts, and `permission_denied` if the role is above the caller's. */

@@ -11,7 +11,7 @@ import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import { type Fact, type FactKind, factKinds, visitImported } from "#shared/company-index/facts.ts";
 import type { ReadContext } from "#shared/context.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError } from "#shared/errors.ts";
+import { ApiError, invalid } from "#shared/errors.ts";
 import { instantOf, isDay } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
 import { TimeParameter } from "#shared/prospects/filter.ts";
@@ -171,16 +171,13 @@ function rangeOf({ from: first, to: last }: ActivityQuery, days: DaysOfZone): Ti
   const to = isDay(last) ? days.endOf(last) : instantOf(last);
   for (const [parameter, ms] of Object.entries({ from, to })) {
     if (ms >= FIRST_TIME && ms <= LAST_TIME) continue;
-    throw new ApiError("validation_failed", "The report covers an impossible time.", {
-      faults: [{ parameter, code: "out_of_range", message: "must lie in the years 0000 to 9999" }],
-    });
+    const message = "must lie in the years 0000 to 9999";
+    throw invalid("The report covers an impossible time.", { parameter, code: "out_of_range", message });
   }
   // The limit is one hour longer than the number of days, because a range may contain the end of summer time, when a day has 25 hours.
   if (to - from > limits.activityDays * DAY_MS + 3_600_000) {
     const message = `must be at most ${limits.activityDays} days after from`;
-    throw new ApiError("validation_failed", "The report covers too many days.", {
-      faults: [{ parameter: "to", code: "invalid_range", message }],
-    });
+    throw invalid("The report covers too many days.", { parameter: "to", code: "invalid_range", message });
   }
   return { from, to };
 }

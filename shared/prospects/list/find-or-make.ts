@@ -11,7 +11,7 @@ import { absent, equals, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { explain } from "#shared/documentation.ts";
-import { ApiError, ConditionFailed, failedAt } from "#shared/errors.ts";
+import { ApiError, ConditionFailed, failedAt, invalid } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { clientRecordInUse, findClientRecords, prospectInTheWay } from "#shared/prospects/client-records.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
@@ -129,8 +129,8 @@ function requireSight(caller: Caller, { assignedToUserId }: NewProspect): void {
   const sight = visibleAssignee(caller);
   if (sight === undefined || assignedToUserId == null || assignedToUserId === sight) return;
   const message = "must be your own id or null, because matchBy finds only prospects that you see";
-  const faults = [{ pointer: "/assignedToUserId", code: "invalid_reference", message }];
-  throw new ApiError("validation_failed", `assignedToUserId: ${message}.`, { faults });
+  const fault = { pointer: "/assignedToUserId", code: "invalid_reference", message };
+  throw invalid(`assignedToUserId: ${message}.`, fault);
 }
 
 /** Undefined if the caller does not see the prospect, or it has another key. */
@@ -223,8 +223,7 @@ async function claimed(
 
 function missingKey(field: FindBy): ApiError {
   const message = "is required by matchBy";
-  const faults = [{ pointer: `/${field}`, code: "invalid_type", message }];
-  return new ApiError("validation_failed", `${field}: ${message}.`, { faults });
+  return invalid(`${field}: ${message}.`, { pointer: `/${field}`, code: "invalid_type", message });
 }
 
 function severalMatch(field: FindBy, matches: readonly Prospect[]): ApiError {
