@@ -20,12 +20,3 @@ export type Address = z.infer<typeof Address>;
 /** Used if no client has sent a `formattedAddress`. */
 export const formatted = ({ address1, address2, city, state, zip }: Omit<Address, "id" | "formattedAddress">): string =>
   [address1, address2, city, `${state} ${zip}`].filter((line) => line !== null && line !== "").join(", ");
-
-export const isSame = (a: Address, b: Address): boolean =>
-  a.id === b.id &&
-  a.address1 === b.address1 &&
-  a.address2 === b.address2 &&
-  a.city === b.city &&
-  a.state === b.state &&
-  a.zip === b.zip &&
-  a.formattedAddress === b.formattedAddress;

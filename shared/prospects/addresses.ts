@@ -3,6 +3,7 @@
  * copy of the address. A user who may not see all prospects sees an address without holders, or with an assigned holder. Deleted holders
  * are ignored, unless all are deleted.
  */
+import { isDeepStrictEqual } from "node:util";
 import { type Caller, visibleAssignee } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -14,7 +15,7 @@ import type { Table } from "#shared/db/table.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import { withPatch } from "#shared/patch.ts";
-import { Address, isSame } from "#shared/prospects/address.ts";
+import { Address } from "#shared/prospects/address.ts";
 import { type AddressPatch, addressFrom, type NewAddress } from "#shared/prospects/address-input.ts";
 import { isPack, StoredAddress, unpackAddresses } from "#shared/prospects/address-rows.ts";
 import { isInScope, isPublished, isVisible } from "#shared/prospects/read.ts";
@@ -170,7 +171,9 @@ export async function updateAddress(
   const current = presentAddress(stored);
   const address = patched(current, patch);
   const after = () => spreadAll(context, caller, id);
-  if (isSame(current, address)) return { writes: [], answer: address, ...(stored.isSpreading === true && { after }) };
+  if (isDeepStrictEqual(current, address)) {
+    return { writes: [], answer: address, ...(stored.isSpreading === true && { after }) };
+  }
   const isSpreading = live.length > limits.prospectsChangedAtOnce;
   const now = iso(context.clock.now());
   const copies = isSpreading ? [] : live.flatMap((prospect) => copyWrites(prospect, address, caller, now));
@@ -215,7 +218,7 @@ async function spread(context: ApiContext, caller: Caller, id: number): Promise<
   if (stored === undefined) throw notFound("address");
   const address = presentAddress(stored);
   const { live } = await holdersOf(context.table, stored);
-  const outdated = live.filter((prospect) => prospect.address !== null && !isSame(prospect.address, address));
+  const outdated = live.filter((prospect) => !isDeepStrictEqual(prospect.address, address));
   const key = keys.address(caller.companyId, id);
   if (outdated.length === 0) {
     await context.table.transact([{ update: key, change: { remove: ["isSpreading"] }, when: unchanged(stored) }]);
@@ -241,6 +244,6 @@ function copyWrites(prospect: StoredProspect, address: Address, caller: Caller, 
 /** `formattedAddress` is computed again if the patch sets it to null, or if it was computed before. A value from a client stays. */
 function patched(current: Address, patch: AddressPatch): Address {
   const withoutText = { ...current, formattedAddress: null };
-  const wasComputed = isSame(current, addressFrom(current.id, withoutText));
+  const wasComputed = isDeepStrictEqual(current, addressFrom(current.id, withoutText));
   return addressFrom(current.id, withPatch<Address>(wasComputed ? withoutText : current, patch));
 }

@@ -1,5 +1,6 @@
 /** Checks the status, users and address in the input of a prospect: of the caller's company, active, and visible to the caller. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { StoredUser } from "#shared/auth/user-schema.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -7,7 +8,7 @@ import type { Write } from "#shared/db/expression.ts";
 import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { badReference } from "#shared/errors.ts";
-import { type Address, isSame } from "#shared/prospects/address.ts";
+import type { Address } from "#shared/prospects/address.ts";
 import { addressFrom, type NewAddress } from "#shared/prospects/address-input.ts";
 import {
   findAddress,
@@ -108,7 +109,7 @@ export async function resolveAddress(
 ): Promise<AddressChoice> {
   const { companyId } = caller;
   if (address != null) {
-    if (current !== null && isSame(current, addressFrom(current.id, address))) return unchanged;
+    if (current !== null && isDeepStrictEqual(current, addressFrom(current.id, address))) return unchanged;
     const [id, unlink] = await Promise.all([context.ids.nextAddress(companyId), unlinkOf(context, companyId, current)]);
     const made = addressFrom(id, address);
     const links = (prospectId: number, now: string): Write[] => [
