@@ -238,17 +238,11 @@ const result = (index: number, outcome: PolygonResult["outcome"], more: Partial<
   ...more,
 });
 
-/** A territory to create, with the position of its feature in the file, and the position of its polygon in the group. */
-interface Wanted {
-  readonly index: number;
-  readonly at: number;
-  readonly territory: StoredTerritory;
+/** A polygon of a group: what its result will be, and its territory if the group creates one. */
+interface Entry {
+  readonly shown: PolygonResult;
+  readonly territory?: StoredTerritory;
 }
-
-/** Results of polygons, by their positions in the group. */
-type Results = ReadonlyMap<number, PolygonResult>;
-
-const inOrder = (results: Results): PolygonResult[] => [...results].toSorted(([a], [b]) => a - b).map(([, one]) => one);
 
 /** Writes the territories of one group in one transaction. Returns the results of its polygons, in their order. */
 async function importGroup(
@@ -259,42 +253,39 @@ async function importGroup(
   known: ReadonlyMap<string, number>,
 ): Promise<readonly PolygonResult[]> {
   const seen = new Map(known);
-  const results = new Map<number, PolygonResult>();
-  const wanted: Wanted[] = [];
+  const entries: Entry[] = [];
   const now = iso(context.clock.now());
-  for (const [at, { index, input, fault }] of group.entries()) {
+  for (const { index, input, fault } of group) {
     if (input === undefined) {
-      results.set(at, result(index, "failed", fault ?? {}));
+      entries.push({ shown: result(index, "failed", fault ?? {}) });
       continue;
     }
     const sign = signOf(input);
     const id = seen.get(sign);
     if (id !== undefined) {
       const detail = `The company has a territory with this name and this polygon: ${id}.`;
-      results.set(at, result(index, "skipped", { id, code: "duplicate", detail }));
+      entries.push({ shown: result(index, "skipped", { id, code: "duplicate", detail }) });
       continue;
     }
     const territory = newTerritory(await context.ids.next(), caller, input, now);
     seen.set(sign, territory.id);
-    wanted.push({ index, at, territory });
+    entries.push({ shown: result(index, "created", { id: territory.id }), territory });
   }
-  const plan = async () => groupPlan(context, caller, number, wanted, results);
+  const plan = async () => groupPlan(context, caller, number, entries);
   return (await carryOut(plan, commitTo(context.table))).answer;
 }
 
-/** `results` are those of polygons not in `wanted`. If the company has no room for all of `wanted`, `refused` returns a smaller plan. */
+/** If the company has no room for all territories, `refused` returns a smaller plan. */
 function groupPlan(
   context: ApiContext,
   caller: Caller,
   number: number,
-  wanted: readonly Wanted[],
-  results: Results,
+  entries: readonly Entry[],
 ): Plan<readonly PolygonResult[]> {
-  if (wanted.length === 0) return unchanged(inOrder(results));
   const { companyId } = caller;
-  const made = wanted.map(({ index, at, territory }) => [at, result(index, "created", { id: territory.id })] as const);
-  const answer = inOrder(new Map([...results, ...made]));
-  const territories = wanted.map(({ territory }) => territory);
+  const answer = entries.map(({ shown }) => shown);
+  const territories = entries.flatMap(({ territory }) => territory ?? []);
+  if (territories.length === 0) return unchanged(answer);
   const bytes = territories.reduce((sum, { polygonBytes }) => sum + polygonBytes, 0);
   const receipt = receiptWrites(context, caller, number, answer);
   return {
@@ -311,15 +302,16 @@ function groupPlan(
       if (earlier !== undefined) return Promise.resolve(unchanged(StoredGroup.parse(earlier.item).results));
       const full = failedAt(error, 0);
       if (full === undefined) return undefined;
-      const fitting = thatFit(full.item, wanted);
-      const refused = new Set(wanted.filter((one) => !fitting.includes(one)).map(({ territory }) => territory.id));
-      // A later feature of the group may have been skipped as a duplicate of a refused territory. It is then refused too.
-      const isRefused = ({ id }: PolygonResult): boolean => id !== null && refused.has(id);
+      const fitting = thatFit(full.item, territories);
+      const refused = new Set(territories.filter((one) => !fitting.includes(one)).map(({ id }) => id));
       const detail = tooManyTerritories().message;
-      const others = [...results, ...made.filter(([, one]) => isRefused(one))].map(
-        ([at, one]) => [at, isRefused(one) ? result(one.index, "failed", { code: "conflict", detail }) : one] as const,
-      );
-      return Promise.resolve(groupPlan(context, caller, number, fitting, new Map(others)));
+      const left = entries.map((entry): Entry => {
+        const { index, id } = entry.shown;
+        // A later feature of the group may have been skipped as a duplicate of a refused territory. It is then refused too.
+        const isRefused = id !== null && refused.has(id);
+        return isRefused ? { shown: result(index, "failed", { code: "conflict", detail }) } : entry;
+      });
+      return Promise.resolve(groupPlan(context, caller, number, left));
     },
   };
 }
@@ -327,9 +319,9 @@ function groupPlan(
 const Count = z.object({ territories: z.int(), polygonBytes: z.int() });
 
 /** Returns the territories that fit into the company's limits. `count` is the row with the company's present counts. */
-function thatFit<T extends { readonly territory: StoredTerritory }>(count: unknown, wanted: readonly T[]): T[] {
+function thatFit(count: unknown, wanted: readonly StoredTerritory[]): StoredTerritory[] {
   let { territories, polygonBytes } = Count.parse(count);
-  return wanted.filter(({ territory }) => {
+  return wanted.filter((territory) => {
     const isRoom =
       territories < limits.territoriesPerCompany &&
       polygonBytes + territory.polygonBytes <= limits.polygonBytesPerCompany;
