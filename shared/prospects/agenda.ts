@@ -9,6 +9,8 @@ import { ByteReader, ByteWriter } from "#shared/company-index/encoding.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item, Write } from "#shared/db/expression.ts";
 import type { Reads } from "#shared/db/reads.ts";
+import { ApiError, ConditionFailed } from "#shared/errors.ts";
+import * as limits from "#shared/limits.ts";
 import { holdersOf } from "#shared/prospects/assignments.ts";
 import { soonestFirst } from "#shared/prospects/present.ts";
 import { factOfAppointment, replaceProspect } from "#shared/prospects/rows.ts";
@@ -88,7 +90,7 @@ type Owner = Pick<StoredProspect, "companyId" | "id" | "assignedToUserId" | "age
 export type WithAppointments = Pick<StoredProspect, "companyId" | "id" | "upcoming" | "later">;
 
 /** Returns undefined if the agenda has got another key since the prospect's row was read. */
-export async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
+async function readAgenda(table: Reads, prospect: Owner): Promise<readonly AgendaEntry[] | undefined> {
   const { companyId, id, assignedToUserId, agendaUntil } = prospect;
   if (agendaUntil === undefined) return [];
   const item = await table.get(attachedKeys.agenda(companyId, assignedToUserId, agendaUntil, id));
@@ -163,16 +165,12 @@ export type AppointmentChange =
   | { readonly before: undefined; readonly after: StoredAppointment }
   | { readonly before: StoredAppointment; readonly after: StoredAppointment | undefined };
 
-/** The appointment as it was before the change, or the new one. */
-export const subjectOf = (change: AppointmentChange): StoredAppointment =>
-  change.before === undefined ? change.after : change.before;
-
 /** Copies the soonest upcoming appointments, within the limits `COPIES` and `COPIES_BYTES`. */
 export const upcomingFields = (appointments: readonly StoredAppointment[], nowMs: number): UpcomingFields =>
   fitting(aheadAmong(appointments, [], nowMs), appointments);
 
 /** Returns the copies after the change. Usually the current copies and the change suffice. Otherwise, reads the soonest appointments. */
-export async function upcomingAfter(
+async function upcomingAfter(
   table: Reads,
   prospect: StoredProspect,
   { before, after }: AppointmentChange,
@@ -251,20 +249,30 @@ export const readAppointments = (
 const isUpcoming = ({ status, startAt, deletedAt }: StoredAppointment, nowMs: number): boolean =>
   deletedAt === undefined && status === "scheduled" && Date.parse(startAt) >= nowMs;
 
-/** Every change of an appointment must include these writes. They fail if the prospect's row has changed since `current` was read. */
-export function prospectAppointmentWrites(
+/**
+ * Returns the writes of the prospect's row and of its agenda. Every change of an appointment must include them. They fail if the prospect's
+ * row has changed since `current` was read. Throws `conflict` if the prospect has too many appointments.
+ */
+export async function prospectAppointmentWrites(
+  table: Reads,
   current: StoredProspect,
   change: AppointmentChange,
-  upcoming: UpcomingFields,
-  agenda: readonly AgendaEntry[],
   nowMs: number,
-): Write[] {
+): Promise<Write[]> {
+  const entries = await readAgenda(table, current);
+  // A concurrent write has changed the agenda's key. The verb is then called again.
+  if (entries === undefined) throw new ConditionFailed([]);
+  if (change.before === undefined && entries.length >= limits.appointmentsPerProspect) {
+    throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
+  }
+  const subject = change.before === undefined ? change.after : change.before;
+  const { id } = subject;
+  const agenda = agendaAfter(entries, id, change.after);
+  const upcoming = await upcomingAfter(table, current, change, nowMs);
   const { agendaUntil: before, appointments: _, ...others } = current;
   const until = agendaUntil(agenda, before);
   const changed = { ...others, ...upcoming, appointmentsChangedAt: nowMs, version: current.version + 1 };
   const next = until === undefined ? changed : { ...changed, agendaUntil: until, appointments: agenda.length };
-  const subject = subjectOf(change);
-  const { id } = subject;
   const appointment =
     change.after === undefined
       ? { id, version: subject.version + 1, isDeleted: true, holders: holdersOf(current, subject, nowMs) }

@@ -7,17 +7,9 @@ import * as attachedKeys from "#shared/db/attached-keys.ts";
 import { equals, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
-import { ApiError, ConditionFailed, invalid, notFound } from "#shared/errors.ts";
-import * as limits from "#shared/limits.ts";
+import { invalid, notFound } from "#shared/errors.ts";
 import { withPatch } from "#shared/patch.ts";
-import {
-  type AppointmentChange,
-  agendaAfter,
-  prospectAppointmentWrites,
-  readAgenda,
-  subjectOf,
-  upcomingAfter,
-} from "#shared/prospects/agenda.ts";
+import { prospectAppointmentWrites } from "#shared/prospects/agenda.ts";
 import type { AppointmentPatch, NewAppointment } from "#shared/prospects/input.ts";
 import { presentAppointment } from "#shared/prospects/present.ts";
 import { type Arrival, readProspectOfFact, requireBase } from "#shared/prospects/read.ts";
@@ -58,7 +50,8 @@ export async function createAppointment(
     createdBy: userId,
     version: 1,
   };
-  const rows = await prospectWrites(context, prospect, { before: undefined, after: appointment }, nowMs);
+  const change = { before: undefined, after: appointment };
+  const rows = await prospectAppointmentWrites(context.table, prospect, change, nowMs);
   return {
     writes: [...rows, ...newAppointmentWrites(appointment)],
     answer: presentAppointment(appointment, dictionary),
@@ -106,7 +99,7 @@ export async function updateAppointment(
   const { occurredAt } = arrival;
   const next = { ...same, occurredAt, updatedAt: iso(nowMs), version: current.version + 1 };
   const writes: Write[] = [
-    ...(await prospectWrites(context, prospect, { before: current, after: next }, nowMs)),
+    ...(await prospectAppointmentWrites(context.table, prospect, { before: current, after: next }, nowMs)),
     { put: { ...keyOf(next), ...next }, when: equals("version", current.version) },
     { put: { ...entryOf(next), ...next, type: "calendarEntry" } },
     ...(next.startAt === current.startAt ? [] : [{ remove: entryOf(current) }]),
@@ -126,36 +119,13 @@ export async function deleteAppointment(
   const version = current.version + 1;
   const gone: StoredAppointment = { ...current, status: "cancelled", updatedAt: now, deletedAt: now, version };
   const writes: Write[] = [
-    ...(await prospectWrites(context, prospect, { before: current, after: undefined }, nowMs)),
+    ...(await prospectAppointmentWrites(context.table, prospect, { before: current, after: undefined }, nowMs)),
     { remove: keyOf(current), when: equals("version", current.version) },
     { put: { ...attachedKeys.deletedAppointment(caller.companyId, current.prospectId, id), ...gone } },
     { remove: entryOf(current) },
     { remove: attachedKeys.appointmentLocator(caller.companyId, id) },
   ];
   return { writes, answer: { id } };
-}
-
-/** The writes of the prospect's row and of its agenda. */
-async function prospectWrites(
-  { table }: ApiContext,
-  prospect: StoredProspect,
-  change: AppointmentChange,
-  nowMs: number,
-): Promise<Write[]> {
-  const entries = await readAgenda(table, prospect);
-  // A concurrent write has changed the agenda's key. The verb is then called again.
-  if (entries === undefined) throw new ConditionFailed([]);
-  if (change.before === undefined && entries.length >= limits.appointmentsPerProspect) {
-    throw new ApiError("conflict", `A prospect may have at most ${limits.appointmentsPerProspect} appointments.`);
-  }
-  const agenda = agendaAfter(entries, subjectOf(change).id, change.after);
-  return prospectAppointmentWrites(
-    prospect,
-    change,
-    await upcomingAfter(table, prospect, change, nowMs),
-    agenda,
-    nowMs,
-  );
 }
 
 interface Found {
