@@ -9,7 +9,7 @@ import { equals, missing } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { badReference } from "#shared/errors.ts";
 import type { Address } from "#shared/prospects/address.ts";
-import { addressFrom, type NewAddress } from "#shared/prospects/address-input.ts";
+import { addressFrom } from "#shared/prospects/address-input.ts";
 import {
   findAddress,
   findVisibleAddress,
@@ -58,15 +58,9 @@ export async function requireReferences(
   const names = ({ statuses, users }: Dictionary): boolean =>
     (currentStatusId == null || statuses.get(currentStatusId)?.isActive === true) &&
     (assignedToUserId == null || users.get(assignedToUserId)?.isActive === true);
-  if (context.dictionary !== undefined) {
-    const { dictionary } = context;
-    if (currentStatusId != null) requireStatus(dictionary, currentStatusId);
-    if (assignedToUserId != null) requireUser(dictionary, "assignedToUserId", assignedToUserId);
-    // This dictionary was current when the request began. A change of an existing prospect makes no checks for the same reason.
-    return { dictionary, checks: [] };
-  }
-  const recent = await recentDictionary(context, companyId);
-  const dictionary = names(recent) ? recent : await freshDictionary(context, companyId);
+  const recent = context.dictionary ?? (await recentDictionary(context, companyId));
+  const isLast = context.dictionary !== undefined || names(recent);
+  const dictionary = isLast ? recent : await freshDictionary(context, companyId);
   const checks: Write[] = [];
   if (currentStatusId != null) {
     const { version } = requireStatus(dictionary, currentStatusId);
@@ -77,6 +71,8 @@ export async function requireReferences(
     const check = { check: keys.user(companyId, assignedToUserId), when: equals("version", version) };
     if (assignedToUserId !== userId) checks.push(check);
   }
+  // `context.dictionary` was current when the request began. A change of an existing prospect makes no checks for the same reason.
+  if (context.dictionary !== undefined) return { dictionary, checks: [] };
   return { dictionary, checks: checks.length < 2 ? checks : [dictionaryUnchanged(companyId, dictionary)] };
 }
 
@@ -85,11 +81,6 @@ const dictionaryUnchanged = (companyId: number, { version }: Dictionary): Write 
   check: keys.company(companyId),
   when: version === 0 ? missing("dictionaryVersion") : equals("dictionaryVersion", version),
 });
-
-interface AddressInput {
-  readonly addressId?: number | null | undefined;
-  readonly address?: NewAddress | null | undefined;
-}
 
 export interface AddressChoice {
   /** Null clears the address, and undefined keeps it. */
@@ -104,7 +95,7 @@ const unchanged: AddressChoice = { address: undefined, links: () => [] };
 export async function resolveAddress(
   context: ApiContext,
   caller: Caller,
-  { addressId, address }: AddressInput,
+  { addressId, address }: Pick<NewProspect, "addressId" | "address">,
   current: Address | null,
 ): Promise<AddressChoice> {
   const { companyId } = caller;
