@@ -4,20 +4,12 @@ import { UserSummary } from "#shared/auth/user-schema.ts";
 import { explain } from "#shared/documentation.ts";
 import * as limits from "#shared/limits.ts";
 import { Appointment, Note, prospectFields } from "#shared/prospects/schema.ts";
-import { StatusSummary } from "#shared/reference/schema.ts";
-import { Id, named, Timestamp } from "#shared/schema.ts";
+import { statusChangeFields } from "#shared/prospects/stored.ts";
+import { named } from "#shared/schema.ts";
 
 export const StatusChange = named(
   "StatusChange",
-  z.object({
-    id: Id,
-    status: z.nullable(StatusSummary),
-    previousStatus: z.nullable(StatusSummary),
-    changedBy: z.nullable(UserSummary),
-    source: z.string(),
-    createdAt: Timestamp,
-    occurredAt: z.optional(Timestamp),
-  }),
+  z.object({ ...statusChangeFields, changedBy: z.nullable(UserSummary) }),
   "One entry of a prospect's status history: label and colour as they were then.",
 );
 export type StatusChange = z.infer<typeof StatusChange>;

@@ -13,7 +13,8 @@ const sometimes = z.optional(Timestamp);
 /** When a user made a change on an offline device. Undefined if the client sent no time. */
 const occurredAt = { occurredAt: sometimes };
 
-const statusChange = {
+/** The fields that the API and the table have in common. The API shows the user `changedBy`. */
+export const statusChangeFields = {
   id: Id,
   status: z.nullable(StatusSummary),
   previousStatus: z.nullable(StatusSummary),
@@ -21,9 +22,10 @@ const statusChange = {
   source: z.string(),
   createdAt: Timestamp,
   ...occurredAt,
-  /** The version of the prospect. It gives the order of changes in the same millisecond. */
-  version: count,
 };
+
+/** The version of the prospect gives the order of changes in the same millisecond. */
+const statusChange = { ...statusChangeFields, version: count };
 
 /** The next status change moves this one to a separate row. */
 export const LastStatusChange = z.object(statusChange);
