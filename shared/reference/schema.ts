@@ -39,13 +39,10 @@ export const Status = named(
 );
 export type Status = z.infer<typeof Status>;
 
-export const StoredStatus = z.extend(Status, {
-  type: z.literal("status"),
-  version: z.int(),
-  renames: Renames,
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
+/** The fields of a stored status or tag that the API does not show. */
+const hidden = { version: z.int(), renames: Renames, createdAt: Timestamp, updatedAt: Timestamp };
+
+export const StoredStatus = z.extend(Status, { type: z.literal("status"), ...hidden });
 export type StoredStatus = z.infer<typeof StoredStatus>;
 
 /** Gray, the default colour of statuses and tags, and of map pins without a status. */
@@ -65,13 +62,7 @@ export const startingStatuses: ReadonlyArray<{ value: string; color: string }> =
 export const Tag = named("Tag", z.object({ id: Id, value: z.string(), color: HexColor }), "A label of the company.");
 export type Tag = z.infer<typeof Tag>;
 
-export const StoredTag = z.extend(Tag, {
-  type: z.literal("tag"),
-  version: z.int(),
-  renames: Renames,
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-});
+export const StoredTag = z.extend(Tag, { type: z.literal("tag"), ...hidden });
 export type StoredTag = z.infer<typeof StoredTag>;
 
 /**
