@@ -1,9 +1,9 @@
 /** Counts the prospects inside a territory by status and by representative, from the company index. */
 import * as z from "zod/mini";
-import { uint16At, uint32At } from "#shared/at.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import { UserSummary } from "#shared/auth/user-schema.ts";
 import { DAY_MS } from "#shared/clock.ts";
+import { valueAt } from "#shared/company-index/encoding.ts";
 import type { Matches } from "#shared/company-index/search/match.ts";
 import type { ReadContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -56,7 +56,17 @@ export async function territoryStats(context: ReadContext, caller: Caller, id: n
   if (locator === undefined) throw notFound("territory");
   const statuses = new Counts();
   const assignees = new Counts();
-  count(matches, statuses, assignees);
+  for (const { inView, rows } of matches.segments) {
+    const { statusId, assignedToUserId } = inView.segment.main;
+    for (const row of rows) {
+      statuses.add(valueAt(statusId, row));
+      assignees.add(valueAt(assignedToUserId, row));
+    }
+  }
+  for (const { statusId, assignedToUserId } of matches.unflushed) {
+    statuses.add(statusId);
+    assignees.add(assignedToUserId);
+  }
   return {
     total: matches.total,
     byStatus: statuses.sorted((statusId) => ({
@@ -70,36 +80,14 @@ export async function territoryStats(context: ReadContext, caller: Caller, id: n
 class Counts {
   readonly #counts = new Map<number | null, number>();
 
-  add(value: number | null, count = 1): void {
-    if (count > 0) this.#counts.set(value, (this.#counts.get(value) ?? 0) + count);
+  add(value: number | null): void {
+    this.#counts.set(value, (this.#counts.get(value) ?? 0) + 1);
   }
 
   sorted<T>(shown: (value: number | null) => T): (T & { count: number })[] {
     return [...this.#counts]
       .toSorted(([a, one], [b, other]) => other - one || (a ?? 0) - (b ?? 0))
       .map(([value, count]) => ({ ...shown(value), count }));
-  }
-}
-
-/** Counts the matches of a segment by code, which is the position of a value in the segment's list of values. This is faster than a map. */
-function count({ segments, unflushed }: Matches, statuses: Counts, assignees: Counts): void {
-  for (const { inView, rows } of segments) {
-    const { statusId, assignedToUserId } = inView.segment.main;
-    for (const [column, counts] of [
-      [statusId, statuses],
-      [assignedToUserId, assignees],
-    ] as const) {
-      const byCode = new Uint32Array(column.values.length);
-      for (const row of rows) {
-        const code = uint16At(column.codes, row);
-        byCode[code] = uint32At(byCode, code) + 1;
-      }
-      for (const [code, value] of column.values.entries()) counts.add(value, uint32At(byCode, code));
-    }
-  }
-  for (const { statusId, assignedToUserId } of unflushed) {
-    statuses.add(statusId);
-    assignees.add(assignedToUserId);
   }
 }
 
