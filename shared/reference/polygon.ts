@@ -50,17 +50,11 @@ export function unpackPolygon(packed: Uint8Array): [number, number][] {
 
 /** Undefined if more than `MOST_DECIMALS` decimals are needed. */
 function decimalsOf(polygon: Polygon): number | undefined {
-  let decimals = 0;
-  for (const point of polygon) {
-    for (const coordinate of point) {
-      while (Math.round(coordinate * 10 ** decimals) / 10 ** decimals !== coordinate) {
-        if (++decimals > MOST_DECIMALS) return undefined;
-      }
-    }
+  for (let decimals = 0; decimals <= MOST_DECIMALS; decimals++) {
+    const isExact = (it: number): boolean => Math.round(it * 10 ** decimals) / 10 ** decimals === it;
+    if (polygon.every((point) => point.every(isExact))) return decimals;
   }
-  return polygon.every((point) => point.every((it) => Math.round(it * 10 ** decimals) / 10 ** decimals === it))
-    ? decimals
-    : undefined;
+  return undefined;
 }
 
 function writeScaled(into: ByteWriter, polygon: Polygon, scale: number): void {
