@@ -10,7 +10,6 @@ export const handler = endpoint(
     tag: "Users",
     allow: "everyone",
     scope: "none",
-    status: 200,
     response: Me,
   },
   ({ context, caller }) => readMe(context, caller),

@@ -14,7 +14,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: z.array(Action),
   },
   ({ context, caller, path }) => listActions(context, caller, path.id),

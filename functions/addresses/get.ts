@@ -12,7 +12,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: Address,
   },
   ({ context, caller, path }) => getAddress(context, caller, path.id),

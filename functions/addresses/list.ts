@@ -14,7 +14,6 @@ export const handler = streamItems(
     allow: "everyone",
     scope: "prospects:read",
     query: AddressQuery,
-    status: 200,
     response: z.array(Address),
   },
   async ({ context, caller, query, header }) => {

@@ -16,7 +16,6 @@ export const handler = command(
     scope: "reference:write",
     path: IdPath,
     body: AddressPatch,
-    status: 200,
     response: Address,
   },
   ({ context, caller, path, body }) => updateAddress(context, caller, path.id, body),

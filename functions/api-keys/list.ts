@@ -10,7 +10,6 @@ export const handler = endpoint(
     summary: "List keys",
     description: "Without their secrets. The newest keys that have ended are in the list too.",
     path: IdPath,
-    status: 200,
     response: z.array(ApiKey),
     tag: "Service accounts",
     allow: "admin",

@@ -9,7 +9,6 @@ export const handler = command(
     summary: "Revoke a key",
     description: "Within a minute the service refuses the key. Jobs that the key has begun stop.",
     path: KeyPath,
-    status: 200,
     response: RevokedKey,
     tag: "Service accounts",
     allow: "admin",

@@ -12,7 +12,6 @@ export const handler = command(
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deleteAppointment(context, caller, path.id),

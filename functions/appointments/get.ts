@@ -12,7 +12,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: Appointment,
   },
   ({ context, caller, path }) => getAppointment(context, caller, path.id),

@@ -13,7 +13,6 @@ export const handler = streamItems(
     allow: "everyone",
     scope: "prospects:read",
     query: CalendarQuery,
-    status: 200,
     response: z.array(Appointment),
   },
   ({ context, caller, query }) => listAppointments(context, caller, query),

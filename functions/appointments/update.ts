@@ -15,7 +15,6 @@ export const handler = command(
     scope: "prospects:write",
     path: IdPath,
     body: AppointmentPatch,
-    status: 200,
     response: Appointment,
   },
   ({ context, caller, path, body }) => updateAppointment(context, caller, path.id, body),

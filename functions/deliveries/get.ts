@@ -13,7 +13,6 @@ export const handler = streamEndpoint(
     allow: "admin",
     scope: "webhooks:manage",
     path: DeliveryPath,
-    status: 200,
     response: DeliveryDetail,
   },
   ({ context, caller, path }) => readDelivery(context, caller.companyId, path.id, deliveryIdIn(path.deliveryId)),

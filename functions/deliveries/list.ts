@@ -15,7 +15,6 @@ export const handler = endpoint(
     scope: "webhooks:manage",
     path: IdPath,
     query: DeliveryQuery,
-    status: 200,
     response: DeliveryPage,
   },
   ({ context, caller, path, query }) => listDeliveries(context, caller.companyId, path.id, query),

@@ -17,7 +17,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "prospects:export",
     path: IdPath,
-    status: 200,
     response: Export,
   },
   ({ context, caller, path }) => readExport(context, links, caller, path.id),

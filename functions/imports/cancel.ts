@@ -13,7 +13,6 @@ export const handler = command(
     allow: "canManageProspects",
     scope: "prospects:import",
     path: IdPath,
-    status: 200,
     response: ImportSummary,
   },
   ({ context, caller, path }) => cancelImport(context, caller, path.id),

@@ -17,7 +17,6 @@ export const handler = endpoint(
     allow: "canManageProspects",
     scope: "prospects:import",
     path: IdPath,
-    status: 200,
     response: Import,
   },
   ({ context, caller, path }) => readImport(context, links, caller, path.id),

@@ -12,7 +12,6 @@ export const handler = endpoint(
     allow: "canManageProspects",
     scope: "prospects:import",
     query: ImportQuery,
-    status: 200,
     response: ImportPage,
   },
   ({ context, caller, query }) => listImports(context, caller, query),

@@ -13,7 +13,6 @@ export const handler = endpoint(
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete", "prospects:import"],
     path: IdPath,
-    status: 200,
     response: Job,
   },
   ({ context, caller, path }) => readJob(context, caller, path.id),

@@ -12,7 +12,6 @@ export const handler = endpoint(
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete", "prospects:import"],
     query: JobQuery,
-    status: 200,
     response: JobPage,
   },
   ({ context, caller, query }) => listJobs(context, caller, query),

@@ -16,7 +16,6 @@ export const handler = endpoint(
     scope: ["prospects:write", "prospects:delete", "prospects:import"],
     path: IdPath,
     query: ResultQuery,
-    status: 200,
     response: JobResultPage,
   },
   ({ context, caller, path, query }) => pageOfResults(context, objects, caller, path.id, query),

@@ -16,7 +16,6 @@ export const handler = endpoint(
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete"],
     path: IdPath,
-    status: 200,
     response: Job,
   },
   ({ context, caller, path }) => resumeJob(context, jobs, caller, path.id),

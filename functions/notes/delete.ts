@@ -11,7 +11,6 @@ export const handler = command(
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deleteNote(context, caller, path.id),

@@ -11,7 +11,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: Note,
   },
   ({ context, caller, path }) => getNote(context, caller, path.id),

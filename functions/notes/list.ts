@@ -13,7 +13,6 @@ export const handler = streamItems(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: z.array(Note),
   },
   async ({ context, caller, path }) => listNotes(context, caller, path.id),

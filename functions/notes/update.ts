@@ -14,7 +14,6 @@ export const handler = command(
     scope: "prospects:write",
     path: IdPath,
     body: NotePatch,
-    status: 200,
     response: Note,
   },
   ({ context, caller, path, body }) => updateNote(context, caller, path.id, body),

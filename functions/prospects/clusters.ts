@@ -13,7 +13,6 @@ export const handler = streamEndpoint(
     scope: "prospects:read",
     query: ClusterQuery,
     ignoredQuery: paging,
-    status: 200,
     response: Clusters,
   },
   ({ context, caller, query }) => prospectClusters(context, caller, query),

@@ -11,7 +11,6 @@ export const handler = command(
     allow: "everyone",
     scope: "prospects:delete",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deleteProspect(context, caller, path.id),

@@ -16,7 +16,6 @@ export const handler = streamText(
     scope: "prospects:export",
     query: ExportQuery,
     ignoredQuery: paging,
-    status: 200,
     response: named("CsvFile", z.string(), "A CSV file in UTF-8 whose lines end in CRLF."),
     file: { mediaType: "text/csv", name: "prospects.csv" },
   },

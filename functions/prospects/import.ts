@@ -25,7 +25,6 @@ export const handler = committing(
       bytes: limits.importBytes,
       otherwise: "For larger ones make an import job: POST /api/prospects/imports.",
     }),
-    status: 200,
     response: FileResult,
     unknownOutcome: UNKNOWN_OUTCOME,
   },

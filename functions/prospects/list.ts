@@ -11,7 +11,6 @@ export const handler = streamEndpoint(
     allow: "everyone",
     scope: "prospects:read",
     query: ListQuery,
-    status: 200,
     revalidated: true,
     response: ProspectPage,
   },

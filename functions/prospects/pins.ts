@@ -14,7 +14,6 @@ export const handler = streamText(
     scope: "prospects:read",
     query: ProspectFilter,
     ignoredQuery: paging,
-    status: 200,
     revalidated: true,
     response: z.array(MapPin),
   },

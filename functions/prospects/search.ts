@@ -14,7 +14,6 @@ export const handler = streamEndpoint(
     allow: "everyone",
     scope: "prospects:read",
     body: SearchBody,
-    status: 200,
     isRead: true,
     response: ProspectPage,
   },

@@ -15,7 +15,6 @@ export const handler = command(
     scope: "prospects:write",
     path: IdPath,
     body: TagChoice,
-    status: 200,
     response: Prospect,
   },
   ({ context, caller, path, body }) => setTags(context, caller, path.id, body),

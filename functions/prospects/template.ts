@@ -12,7 +12,6 @@ export const handler = streamText(
     tag: "Prospects",
     allow: "everyone",
     scope: "prospects:import",
-    status: 200,
     response: named("CsvTemplate", z.string(), "A CSV file in UTF-8 with a header row alone."),
     file: { mediaType: "text/csv", name: "prospects-template.csv" },
   },

@@ -14,7 +14,6 @@ export const handler = streamBytes(
     path: TilePath,
     query: ProspectFilter,
     ignoredQuery: paging,
-    status: 200,
     mayBeEmpty: true,
     revalidated: true,
     mediaType: VECTOR_TILE_TYPE,

@@ -11,7 +11,6 @@ export const handler = command(
     allow: "admin",
     scope: "webhooks:manage",
     path: RegistrationPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deleteRegistration(context, caller.companyId, path.id, path.registrationId),

@@ -11,7 +11,6 @@ export const handler = endpoint(
     allow: "admin",
     scope: "webhooks:manage",
     path: RegistrationPath,
-    status: 200,
     response: Registration,
   },
   ({ context, caller, path }) => getRegistration(context, caller.companyId, path.id, path.registrationId),

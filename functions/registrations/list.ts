@@ -13,7 +13,6 @@ export const handler = endpoint(
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,
-    status: 200,
     response: z.array(Registration),
   },
   ({ context, caller, path }) => listRegistrations(context, caller.companyId, path.id),

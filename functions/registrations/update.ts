@@ -13,7 +13,6 @@ export const handler = command(
     scope: "webhooks:manage",
     path: RegistrationPath,
     body: RegistrationPatch,
-    status: 200,
     response: Registration,
   },
   ({ context, caller, path, body }) =>

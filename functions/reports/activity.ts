@@ -11,7 +11,6 @@ export const handler = streamEndpoint(
     allow: "everyone",
     scope: "prospects:read",
     query: ActivityQuery,
-    status: 200,
     response: ActivityReport,
   },
   ({ context, caller, query }) => activityReport(context, caller, query),

@@ -11,7 +11,6 @@ export const handler = command(
     description:
       "Within a minute the service refuses all keys of the account. Its running job stops before the answer. Records still show the account as their author.",
     path: IdPath,
-    status: 200,
     response: Deleted,
     tag: "Service accounts",
     allow: "admin",

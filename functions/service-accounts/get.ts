@@ -9,7 +9,6 @@ export const handler = endpoint(
   {
     summary: "Get a service account",
     path: IdPath,
-    status: 200,
     response: ServiceAccount,
     tag: "Service accounts",
     allow: "admin",

@@ -8,7 +8,6 @@ export const handler = endpoint(
   {
     summary: "List service accounts",
     description: "Deleted ones are not in the list.",
-    status: 200,
     response: z.array(ServiceAccount),
     tag: "Service accounts",
     allow: "admin",

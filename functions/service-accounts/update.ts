@@ -13,7 +13,6 @@ export const handler = command(
       "Only sent fields change. New rights take effect within a minute, and for a running job of the account before the answer. Only owners can change an account with the role owner.",
     path: IdPath,
     body: ServiceAccountPatch,
-    status: 200,
     response: ServiceAccount,
     tag: "Service accounts",
     allow: "admin",

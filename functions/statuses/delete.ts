@@ -12,7 +12,6 @@ export const handler = command(
     allow: "admin",
     scope: "reference:write",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deactivateStatus(context, caller.companyId, path.id),

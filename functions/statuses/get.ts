@@ -11,7 +11,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: Status,
   },
   ({ context, caller, path }) => getStatus(context, caller.companyId, path.id),

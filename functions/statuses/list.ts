@@ -12,7 +12,6 @@ export const handler = endpoint(
     tag: "Statuses",
     allow: "everyone",
     scope: "prospects:read",
-    status: 200,
     response: z.array(Status),
   },
   ({ context, caller }) => listStatuses(context, caller.companyId),

@@ -15,7 +15,6 @@ export const handler = command(
     scope: "reference:write",
     path: IdPath,
     body: StatusPatch,
-    status: 200,
     response: Status,
   },
   ({ context, caller, path, body }) => updateStatus(context, caller.companyId, path.id, body),

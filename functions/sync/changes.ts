@@ -16,7 +16,6 @@ export const handler = streamEndpoint(
     allow: "everyone",
     scope: "prospects:read",
     query: ChangesQuery,
-    status: 200,
     mayReset: true,
     response: ChangesPage,
   },

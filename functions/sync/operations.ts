@@ -12,7 +12,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: ["prospects:write", "prospects:delete"],
     body: OperationBatch,
-    status: 200,
     response: OperationResults,
     unknownOutcome: "The request took too long. Send the same operations again.",
   },

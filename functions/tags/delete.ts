@@ -11,7 +11,6 @@ export const handler = command(
     allow: "admin",
     scope: "reference:write",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deleteTag(context, caller.companyId, path.id),

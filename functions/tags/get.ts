@@ -11,7 +11,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: Tag,
   },
   ({ context, caller, path }) => getTag(context, caller.companyId, path.id),

@@ -12,7 +12,6 @@ export const handler = endpoint(
     tag: "Tags",
     allow: "everyone",
     scope: "prospects:read",
-    status: 200,
     response: z.array(Tag),
   },
   ({ context, caller }) => listTags(context, caller.companyId),

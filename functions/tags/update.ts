@@ -14,7 +14,6 @@ export const handler = command(
     scope: "reference:write",
     path: IdPath,
     body: TagPatch,
-    status: 200,
     response: Tag,
   },
   ({ context, caller, path, body }) => updateTag(context, caller.companyId, path.id, body),

@@ -11,7 +11,6 @@ export const handler = command(
     allow: "everyone",
     scope: "territories:write",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deleteTerritory(context, caller, path.id),

@@ -15,7 +15,6 @@ export const handler = streamText(
     tag: "Territories",
     allow: "everyone",
     scope: "territories:read",
-    status: 200,
     mediaType: "application/geo+json",
     response: TerritoryCollection,
   },

@@ -10,7 +10,6 @@ export const handler = endpoint(
     allow: "everyone",
     scope: "territories:read",
     path: IdPath,
-    status: 200,
     response: Territory,
   },
   ({ context, caller, path }) => getTerritory(context, caller.companyId, path.id),

@@ -12,7 +12,6 @@ export const handler = endpoint(
     scope: "territories:write",
     body: NewTerritories,
     bodyMediaType: "application/geo+json",
-    status: 200,
     response: TerritoryImport,
   },
   ({ context, caller, body }) => importTerritories(context, caller, body),

@@ -10,7 +10,6 @@ export const handler = streamItems(
     tag: "Territories",
     allow: "everyone",
     scope: "territories:read",
-    status: 200,
     response: z.array(Territory),
   },
   async ({ context, caller }) => listTerritories(context, caller.companyId),

@@ -12,7 +12,6 @@ export const handler = streamEndpoint(
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,
-    status: 200,
     response: TerritoryStats,
   },
   ({ context, caller, path }) => territoryStats(context, caller, path.id),

@@ -13,7 +13,6 @@ export const handler = streamBytes(
     scope: "territories:read",
     path: TilePath,
     ignoredQuery: ["page", "pageSize"],
-    status: 200,
     mayBeEmpty: true,
     revalidated: true,
     mediaType: VECTOR_TILE_TYPE,

@@ -13,7 +13,6 @@ export const handler = command(
     scope: "territories:write",
     path: IdPath,
     body: TerritoryPatch,
-    status: 200,
     response: Territory,
   },
   ({ context, caller, path, body }) => updateTerritory(context, caller, path.id, body),

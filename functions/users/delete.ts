@@ -14,7 +14,6 @@ export const handler = command(
     allow: "admin",
     scope: "users:manage",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   async ({ context, caller, path }) => {

@@ -12,7 +12,6 @@ export const handler = streamItems(
     tag: "Users",
     allow: "everyone",
     scope: "prospects:read",
-    status: 200,
     response: z.array(User),
   },
   async ({ context, caller }) => {

@@ -16,7 +16,6 @@ export const handler = command(
     scope: "users:manage",
     path: IdPath,
     body: UserPatch,
-    status: 200,
     response: User,
   },
   async ({ context, caller, path, body }) => {

@@ -11,7 +11,6 @@ export const handler = command(
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,
-    status: 200,
     response: Deleted,
   },
   ({ context, caller, path }) => deleteWebhook(context, caller.companyId, path.id),

@@ -11,7 +11,6 @@ export const handler = endpoint(
     tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
-    status: 200,
     response: z.array(EventType),
   },
   async () => eventTypes(),

@@ -12,7 +12,6 @@ export const handler = endpoint(
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,
-    status: 200,
     response: Webhook,
   },
   ({ context, caller, path }) => getWebhook(context, caller.companyId, path.id),

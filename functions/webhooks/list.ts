@@ -11,7 +11,6 @@ export const handler = streamItems(
     tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
-    status: 200,
     response: z.array(Webhook),
   },
   ({ context, caller }) => listWebhooks(context, caller.companyId),

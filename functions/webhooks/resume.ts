@@ -13,7 +13,6 @@ export const handler = command(
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,
-    status: 200,
     response: Webhook,
   },
   ({ context, caller, path }) => resumeWebhook(context, deliveryQueue(), caller.companyId, path.id),

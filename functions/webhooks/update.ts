@@ -14,7 +14,6 @@ export const handler = command(
     scope: "webhooks:manage",
     path: IdPath,
     body: WebhookPatch,
-    status: 200,
     response: Webhook,
   },
   ({ context, caller, path, body }) => updateWebhook(context, caller.companyId, path.id, body),

@@ -176,7 +176,7 @@ export function operation(route: Route, contract: Contract, components: Componen
     }),
     responses: {
       ...(contract.ok && { 200: okSuccess(route, contract, contract.ok.response, components) }),
-      [contract.status]: success(route, contract, components),
+      [contract.status ?? 200]: success(route, contract, components),
       ...(contract.mayBeEmpty && { 204: noContent(contract) }),
       ...(contract.revalidated && { 304: notModified }),
       ...problemReferences(problemStatuses(route, contract)),
@@ -252,7 +252,7 @@ const noContent = ({ revalidated }: Contract): Fields => ({
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
 function success({ method, file }: Route, contract: Contract, components: Components): Fields {
-  const { status, response } = contract;
+  const { status = 200, response } = contract;
   const answer = components.schema(response, "output");
   const { component, isList } = componentOf(answer);
   const schema = isList ? listOf(component, answer, components) : reference(file, answer);

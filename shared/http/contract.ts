@@ -29,8 +29,8 @@ export interface Contract {
   readonly bodyMediaType?: "application/geo+json";
   /** Middleware that reads a form with one file instead of JSON. The schema in `body` must then be UploadedFile. */
   readonly upload?: MiddlewareObj<ApiEvent>;
-  /** A response with 201, or with 202 and `collection`, has a `Location` header. */
-  readonly status: 200 | 201 | 202;
+  /** The default is 200. A response with 201, or with 202 and `collection`, has a `Location` header. */
+  readonly status?: 200 | 201 | 202;
   readonly response: z.ZodMiniType;
   /** The answers with 200 instead of `status`, for which `applies` returns true: those of dry runs, and of records that existed before. */
   readonly ok?: { readonly response: z.ZodMiniType; readonly applies: (answer: unknown) => boolean };

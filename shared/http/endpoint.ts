@@ -91,7 +91,7 @@ function buffered<C extends Contract>(
 }
 
 function success(contract: Contract, request: Request, { value, replayed }: Result): APIGatewayProxyResult {
-  const { collection, ok, status } = contract;
+  const { collection, ok, status = 200 } = contract;
   const again = replayed ? { "Idempotency-Replayed": "true" } : {};
   if (ok?.applies(value) === true) return answer(request, 200, checked(ok.response, value), again);
   const isCreated = status === 201 || (status === 202 && collection !== undefined);

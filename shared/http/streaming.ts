@@ -98,7 +98,10 @@ function streaming<C extends Contract, Result>(
     const first = await pieces.next();
     const headers = { ...contentHeaders(contract), ...added, ...common() };
     if (first.done === true) return withoutBody(204, headers);
-    const answered = { statusCode: contract.status, headers: { ...headers, ...encodingHeaders(request, headers) } };
+    const answered = {
+      statusCode: contract.status ?? 200,
+      headers: { ...headers, ...encodingHeaders(request, headers) },
+    };
     if (request.method !== "HEAD") return { ...answered, pieces: continued(first.value, pieces), gzipLevel };
     await pieces.return(undefined);
     return { ...answered, pieces: NO_BODY };

@@ -123,7 +123,6 @@ export const resultFile = {
   scope: ["prospects:write", "prospects:delete", "prospects:import"],
   path: IdPath,
   query: ResultFilter,
-  status: 200,
 } as const;
 
 /** A format of the file of results. `header` is the beginning of the file, and `text` converts the results of a chunk to lines. */
