@@ -33,7 +33,6 @@ export const handler = Object.assign(serve, {
     summary: "Receive a webhook for a test",
     description:
       "Answers any body with the digest of the body and the signature that have arrived. The log of deliveries of a webhook with this URL then shows them. The service checks and stores nothing.",
-    tag: "Documentation",
     mediaType: "application/json",
     name: "WebhookReceipt",
     schema: {

@@ -9,7 +9,6 @@ const serve = (event: APIGatewayProxyEvent): Promise<APIGatewayProxyResult> =>
 export const handler = Object.assign(serve, {
   document: {
     summary: "Whether the service answers",
-    tag: "Documentation",
     mediaType: "application/json",
     name: "Health",
     schema: {

@@ -7,7 +7,6 @@ export const handler = endpoint(
   {
     summary: "The signed-in user",
     description: "The user of the access token, with company, role and effective permissions.",
-    tag: "Users",
     allow: "everyone",
     scope: "none",
     response: Me,

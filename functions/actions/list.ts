@@ -10,7 +10,6 @@ export const handler = endpoint(
     summary: "List the actions for a prospect",
     description:
       "Each action is a registration with `triggerMode` `manual` whose filter the prospect meets. `label` is the registration's `manualTriggerButtonText`, or the name of the event if that is null.",
-    tag: "Actions",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

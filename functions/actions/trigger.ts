@@ -11,7 +11,6 @@ export const handler = command(
     summary: "Trigger an action",
     description:
       "Makes a delivery of the registration's event after the registration's delay. Its `data` holds the current prospect and null in every other field; `triggeredBy` is the caller. A paused webhook gets the delivery when it is resumed. A second request for the same registration and prospect within 10 s, by any user, answers with the first delivery. It is a conflict if the prospect does not meet the filter or the registration is not manual.",
-    tag: "Actions",
     allow: "everyone",
     scope: "prospects:write",
     path: RegistrationPath,

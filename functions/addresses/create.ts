@@ -10,7 +10,6 @@ export const handler = command(
     summary: "Create an address",
     description:
       "Several prospects can share the address: each of them refers to it with `addressId`. A prospect with the field `address` gets a separate address instead.",
-    tag: "Addresses",
     allow: "everyone",
     scope: "reference:write",
     body: NewAddress,

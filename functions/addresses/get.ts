@@ -8,7 +8,6 @@ import { getAddress } from "#shared/prospects/addresses.ts";
 export const handler = endpoint(
   {
     summary: "Get an address",
-    tag: "Addresses",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

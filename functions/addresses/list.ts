@@ -10,7 +10,6 @@ export const handler = streamItems(
   {
     summary: "List addresses",
     description: `In the order of ids, at most 500 addresses at once. If there may be more, a \`Link\` header with \`rel="next"\` contains the URL of the next page. A user who sees only own prospects gets the addresses of these prospects and addresses without a prospect. One request checks at most ${limits.addressesLookedThrough} addresses of the company, so a page with this header may be short or empty.`,
-    tag: "Addresses",
     allow: "everyone",
     scope: "prospects:read",
     query: AddressQuery,

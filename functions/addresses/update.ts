@@ -11,7 +11,6 @@ export const handler = command(
   {
     summary: "Change an address",
     description: `Only sent fields change. Every prospect with this address shows the change and emits \`prospect.updated\`. Up to ${limits.prospectsChangedAtOnce} prospects change in the same transaction as the address.`,
-    tag: "Addresses",
     allow: "everyone",
     scope: "reference:write",
     path: IdPath,

@@ -11,7 +11,6 @@ export const handler = endpoint(
     description: "Without their secrets. The newest keys that have ended are in the list too.",
     path: IdPath,
     response: z.array(ApiKey),
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

@@ -10,7 +10,6 @@ export const handler = command(
     description: "Within a minute the service refuses the key. Jobs that the key has begun stop.",
     path: KeyPath,
     response: RevokedKey,
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

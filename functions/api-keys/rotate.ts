@@ -17,7 +17,6 @@ export const handler = command(
     status: 201,
     holdsSecret: true,
     response: ApiKeyWithSecret,
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

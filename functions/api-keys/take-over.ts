@@ -11,7 +11,6 @@ export const handler = command(
     description: `The secret stays the same. When the creator of a key is disabled or gets a lower role, the key keeps at most the rights of that role, and ends after ${limits.orphanedKeyMs / 86_400_000} days. It then works on only if another admin takes it over. The key may then do at most what this admin may do.`,
     path: KeyPath,
     response: ApiKey,
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

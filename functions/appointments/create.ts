@@ -11,7 +11,6 @@ export const handler = command(
   {
     summary: "Make an appointment with a prospect",
     description: `\`endAt\` must not be before \`startAt\`. \`Location\` is the path below \`/api/appointments\`. A prospect may have ${limits.appointmentsPerProspect} appointments. Above that the answer is 409.`,
-    tag: "Appointments",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

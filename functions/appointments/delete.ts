@@ -8,7 +8,6 @@ export const handler = command(
   {
     summary: "Delete an appointment",
     description: "No later request returns the appointment. Emits `appointment.cancelled`.",
-    tag: "Appointments",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

@@ -8,7 +8,6 @@ import { Appointment } from "#shared/prospects/schema.ts";
 export const handler = endpoint(
   {
     summary: "Get an appointment",
-    tag: "Appointments",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

@@ -9,7 +9,6 @@ export const handler = streamItems(
     summary: "List appointments",
     description:
       "Appointments that start between `from` (default: now) and `to` (default: 31 days after `from`), soonest first. The range may span 366 days. A user who sees only own prospects gets only the appointments of these prospects.",
-    tag: "Appointments",
     allow: "everyone",
     scope: "prospects:read",
     query: CalendarQuery,

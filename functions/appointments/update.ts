@@ -10,7 +10,6 @@ export const handler = command(
   {
     summary: "Change an appointment",
     description: "Only sent fields change; null clears a field. The status `cancelled` cancels the appointment.",
-    tag: "Appointments",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

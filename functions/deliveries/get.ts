@@ -9,7 +9,6 @@ export const handler = streamEndpoint(
   {
     summary: "Get a delivery",
     description: "With the exact body, and the status, latency and first 4 KB of the answer of each attempt.",
-    tag: "Deliveries",
     allow: "admin",
     scope: "webhooks:manage",
     path: DeliveryPath,

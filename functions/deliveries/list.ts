@@ -10,7 +10,6 @@ export const handler = endpoint(
     summary: "List deliveries",
     description:
       "Newest first. `nextCursor` leads to the next page; it is null on the last one. With a filter that few deliveries pass, a page may be shorter than `limit`. Deliveries are kept for 30 days.",
-    tag: "Deliveries",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

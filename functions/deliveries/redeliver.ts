@@ -11,7 +11,6 @@ export const handler = command(
     summary: "Deliver again",
     description:
       "Sends the same body under the same id, whatever the state of the delivery. A delivery whose attempts have ended gets a new retry plan. A waiting delivery is sent at once, and keeps its retry plan.",
-    tag: "Deliveries",
     allow: "admin",
     scope: "webhooks:manage",
     path: DeliveryPath,

@@ -29,7 +29,6 @@ async function serve({ requestContext }: APIGatewayProxyEvent): Promise<APIGatew
 export const handler = Object.assign(serve, {
   document: {
     summary: "API reference page",
-    tag: "Documentation",
     mediaType: "text/html",
     name: "HtmlPage",
     schema: { type: "string", description: "A page in HTML." },

@@ -13,7 +13,6 @@ export const handler = command(
   {
     summary: "Begin an export",
     description: `Writes the same file as \`GET /api/prospects/export\`, but to the bucket and for any number of prospects. The body itself has the filters of the list, as texts: \`{"status":"New"}\`. Check the names of the filters and \`total\` of the export: the service ignores an unknown field, also a field \`filter\`, and the file then has more prospects. \`GET /api/prospects/exports/{id}\` shows the progress, and the download link when the file is ready. The file is kept for ${limits.exportKeptDays} days.`,
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:export",
     body: NewExport,

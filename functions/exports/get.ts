@@ -13,7 +13,6 @@ export const handler = endpoint(
     summary: "Get an export",
     description:
       "For the user who began it, and for admins and owners. A user who may see fewer prospects now than at the beginning gets 404. The file at `file.url` is served with `Content-Encoding: gzip`: browsers, `fetch` and `curl --compressed` decompress it.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:export",
     path: IdPath,

@@ -9,7 +9,6 @@ export const handler = command(
     summary: "Cancel an import",
     description:
       "For the user who began it, and for admins and owners. No row of the file becomes visible; rows that are already written are removed within minutes. Cancelling a cancelled import again changes nothing. 409 if the import is completed, has failed, or was made by `POST /api/prospects/import`.",
-    tag: "Prospects",
     allow: "canManageProspects",
     scope: "prospects:import",
     path: IdPath,

@@ -13,7 +13,6 @@ export const handler = endpoint(
   {
     summary: "Get an import",
     description: `Its progress and result, for the user who began it, and for admins and owners. \`errors\` holds all errors of an import by \`POST /api/prospects/import\`, and the first ${limits.jobErrors} of an import by upload; if there are more, \`errorReport\` links to a CSV file of all errors. While the import waits for its file, \`upload\` is the link to send it to; only the user who began the import gets it.`,
-    tag: "Prospects",
     allow: "canManageProspects",
     scope: "prospects:import",
     path: IdPath,

@@ -8,7 +8,6 @@ export const handler = endpoint(
     summary: "List imports",
     description:
       "Newest first, without their errors. Admins and owners get all imports of the company, and other users get their own. `nextCursor` leads to the next page; it is null on the last one.",
-    tag: "Prospects",
     allow: "canManageProspects",
     scope: "prospects:import",
     query: ImportQuery,

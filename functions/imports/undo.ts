@@ -12,7 +12,6 @@ export const handler = command(
     summary: "Undo an import",
     description:
       "For the user who began the import, and for admins and owners. Creates a job that hides the prospects that the import has created and nobody has changed since. A prospect with a later change, note or appointment is skipped with the code `changed_since`. Changes that the import made to other prospects remain. A second undo skips the prospects that are hidden already. 409 if the import is not completed. Also 409 if an earlier undo of it has not ended: `detail` contains the id of that job, and `Location` is its path, if the user may see it.",
-    tag: "Prospects",
     allow: "canManageProspects",
     scope: "prospects:import",
     path: IdPath,

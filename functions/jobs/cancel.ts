@@ -12,7 +12,6 @@ export const handler = endpoint(
     summary: "Cancel a job",
     description:
       "The job stops after the records on which it works, at most 512. What it has changed stays changed and can be undone. The request waits up to five seconds for this; the answer then may still show `running`. Cancelling a cancelled job again changes nothing. 409 if the job has completed or has failed.",
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete"],
     path: IdPath,

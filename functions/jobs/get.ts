@@ -9,7 +9,6 @@ export const handler = endpoint(
     summary: "Get a job",
     description:
       "For the user who created it, and for admins and owners. The service removes a job 30 days after its end.",
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete", "prospects:import"],
     path: IdPath,

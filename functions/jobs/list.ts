@@ -8,7 +8,6 @@ export const handler = endpoint(
     summary: "List jobs",
     description:
       "Newest first. Admins and owners get all jobs of the company, and other users get their own. `nextCursor` leads to the next page; it is null on the last one. A page may have fewer jobs than `limit`, or none.",
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete", "prospects:import"],
     query: JobQuery,

@@ -12,7 +12,6 @@ export const handler = endpoint(
     summary: "Pause a job",
     description:
       "The job stops after the records on which it works, at most 512, and the next job of the company runs. The request waits up to five seconds for this; the answer then may still show `running`. Pausing a paused job again changes nothing. 409 if the job has ended. A job that is paused for 30 days is cancelled.",
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete"],
     path: IdPath,

@@ -11,7 +11,6 @@ export const handler = endpoint(
     summary: "List results of a job",
     description:
       "One entry for each record of the job, also of those that it has not handled yet (`unprocessed`). `nextCursor` leads to the next page; it is null on the last one. The service keeps the results for 30 days after the end of the job. `results.ndjson` and `results.csv` return all results as one file.",
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete", "prospects:import"],
     path: IdPath,

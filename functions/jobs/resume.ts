@@ -12,7 +12,6 @@ export const handler = endpoint(
     summary: "Resume a job",
     description:
       "The job joins the end of the company's queue. Resuming a job that is not paused changes nothing. 409 if the job has ended.",
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete"],
     path: IdPath,

@@ -12,7 +12,6 @@ export const handler = command(
     summary: "Undo a job",
     description:
       "Creates a job that restores the fields that still are as the first job wrote them. A prospect whose fields were all changed since is skipped with the code `changed_since`. The undo of a deletion restores the prospects, for admins and owners. 409 if the job has not ended, is an undo itself, was undone before, or ended more than 30 days ago.",
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: "prospects:write",
     path: IdPath,

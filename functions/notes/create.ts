@@ -10,7 +10,6 @@ export const handler = command(
   {
     summary: "Write a note on a prospect",
     description: `The caller becomes \`createdBy\`. \`Location\` is the path below \`/api/notes\`. A prospect may have ${limits.notesPerProspect} notes, not counting one from its import. Above that the answer is 409.`,
-    tag: "Notes",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

@@ -7,7 +7,6 @@ export const handler = command(
   {
     summary: "Delete a note",
     description: "Deletes the note permanently.",
-    tag: "Notes",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

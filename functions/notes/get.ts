@@ -7,7 +7,6 @@ import { Note } from "#shared/prospects/schema.ts";
 export const handler = endpoint(
   {
     summary: "Get a note",
-    tag: "Notes",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

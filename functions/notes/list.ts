@@ -9,7 +9,6 @@ export const handler = streamItems(
   {
     summary: "List a prospect's notes",
     description: "All notes of the prospect, newest first.",
-    tag: "Notes",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

@@ -9,7 +9,6 @@ export const handler = command(
   {
     summary: "Change a note",
     description: "Every user who sees the prospect may change its notes. `createdBy` stays the same.",
-    tag: "Notes",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

@@ -12,7 +12,6 @@ export const handler = command(
   {
     summary: "Change many prospects",
     description: `Creates a job that changes up to ${limits.bulkRecords} prospects. The job gets the prospects that the request names or that match its filter at this moment. Filters count only inside \`filter\`: an unknown name there is refused, and a filter outside is ignored. It checks each prospect and the rights of the user again before each write. \`GET /api/jobs/{id}\` shows its progress, and \`POST /api/jobs/{id}/undo\` undoes it. A company's jobs run one after the other; ${limits.bulkWaiting} may wait or be paused.`,
-    tag: "Jobs",
     allow: "canManageProspects",
     scope: ["prospects:write", "prospects:delete"],
     body: NewBulk,

@@ -8,7 +8,6 @@ export const handler = streamEndpoint(
     summary: "List clusters on the map",
     description:
       "Accepts the filters of the list, and ignores `page` and `pageSize`. The clusters are the cells of a fixed grid, so moving the map changes none of them. Their counts are exact and add up to `total`.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:read",
     query: ClusterQuery,

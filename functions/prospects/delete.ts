@@ -7,7 +7,6 @@ export const handler = command(
   {
     summary: "Delete a prospect",
     description: "No later request returns the prospect. The service keeps its data.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:delete",
     path: IdPath,

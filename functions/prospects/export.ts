@@ -11,7 +11,6 @@ export const handler = streamText(
     summary: "Export prospects as CSV",
     description:
       "Accepts the filters of the list, ignores `page` and `pageSize`, and streams every match in list order, gzipped if the client accepts it. The first line is always the header. A cell that a spreadsheet would run as a formula begins with `'`, which an import removes again. A prospect that changes during the export appears as it was before or after the change. If an error occurs, the connection breaks, so a client can notice an incomplete file.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:export",
     query: ExportQuery,

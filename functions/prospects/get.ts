@@ -8,7 +8,6 @@ export const handler = streamEndpoint(
   {
     summary: "Get a prospect",
     description: "The prospect with its 5 newest notes, all appointments and the complete status history.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

@@ -7,7 +7,6 @@ export const handler = streamEndpoint(
     summary: "List prospects",
     description:
       "Different filters combine with AND. The values of one comma-separated list combine with OR. Comparisons ignore case. `total` is exact, and every write is visible to the next read.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:read",
     query: ListQuery,

@@ -9,7 +9,6 @@ export const handler = streamText(
     summary: "List map pins",
     description:
       "Accepts the filters of the list, and ignores `page` and `pageSize`. Streams every match that has both coordinates, in no particular order, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client never gets a complete array with missing pins.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:read",
     query: ProspectFilter,

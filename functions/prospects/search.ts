@@ -10,7 +10,6 @@ export const handler = streamEndpoint(
     summary: "Search prospects",
     description:
       'The same list as `GET /api/prospects`, with the filters in the field `filter` of the body. `filter` may also have a polygon. The request changes nothing. The service refuses an unknown name in `filter`. It ignores a filter outside `filter`, as every unknown field of a body: `{"status":"New"}` finds all prospects.',
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:read",
     body: SearchBody,

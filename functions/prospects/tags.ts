@@ -10,7 +10,6 @@ export const handler = command(
   {
     summary: "Set the tags of a prospect",
     description: `Replaces all tags and keeps the order. An id that is sent twice counts once. A prospect may have ${limits.tagsPerProspect} tags.`,
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

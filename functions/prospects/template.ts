@@ -9,7 +9,6 @@ export const handler = streamText(
     summary: "Get a template for imports",
     description:
       "A CSV file with one row: the names of the columns that an import reads. The column `id`, which `matchBy=id` needs, is missing, because an export has it with the ids of the prospects. Fill in rows, save the file as CSV UTF-8, and import it. A column that is not needed may be removed.",
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:import",
     response: named("CsvTemplate", z.string(), "A CSV file in UTF-8 with a header row alone."),

@@ -10,7 +10,6 @@ export const handler = command(
   {
     summary: "Change a prospect",
     description: `Only sent fields change; null clears a field. A new \`currentStatusId\` adds an entry to the status history. Above ${limits.statusChangesPerProspect} entries the answer is 409. \`customFieldData\` is replaced as a whole.`,
-    tag: "Prospects",
     allow: "everyone",
     scope: "prospects:write",
     path: IdPath,

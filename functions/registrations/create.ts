@@ -9,7 +9,6 @@ export const handler = command(
     summary: "Create a registration",
     description:
       "Events whose data meets every criterion of `filter` are delivered after `delayMinutes`. A `manual` registration is delivered only when a user triggers its action. A webhook can have at most 50 registrations.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

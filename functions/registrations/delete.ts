@@ -7,7 +7,6 @@ export const handler = command(
   {
     summary: "Delete a registration",
     description: "Also cancels its waiting deliveries.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: RegistrationPath,

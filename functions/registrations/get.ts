@@ -7,7 +7,6 @@ import { Registration } from "#shared/webhooks/subscriptions/schema.ts";
 export const handler = endpoint(
   {
     summary: "Get a registration",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: RegistrationPath,

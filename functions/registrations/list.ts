@@ -9,7 +9,6 @@ import { Registration } from "#shared/webhooks/subscriptions/schema.ts";
 export const handler = endpoint(
   {
     summary: "List registrations",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

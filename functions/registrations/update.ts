@@ -8,7 +8,6 @@ export const handler = command(
   {
     summary: "Change a registration",
     description: "Only sent fields change. Waiting deliveries keep their time and their body.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: RegistrationPath,

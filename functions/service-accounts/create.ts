@@ -12,7 +12,6 @@ export const handler = command(
     body: NewServiceAccount,
     status: 201,
     response: ServiceAccount,
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

@@ -12,7 +12,6 @@ export const handler = command(
       "Within a minute the service refuses all keys of the account. Its running job stops before the answer. Records still show the account as their author.",
     path: IdPath,
     response: Deleted,
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

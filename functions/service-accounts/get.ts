@@ -10,7 +10,6 @@ export const handler = endpoint(
     summary: "Get a service account",
     path: IdPath,
     response: ServiceAccount,
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

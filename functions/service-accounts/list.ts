@@ -9,7 +9,6 @@ export const handler = endpoint(
     summary: "List service accounts",
     description: "Deleted ones are not in the list.",
     response: z.array(ServiceAccount),
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

@@ -14,7 +14,6 @@ export const handler = command(
     path: IdPath,
     body: ServiceAccountPatch,
     response: ServiceAccount,
-    tag: "Service accounts",
     allow: "admin",
     scope: "keys:manage",
   },

@@ -9,7 +9,6 @@ export const handler = command(
   {
     summary: "Create a lead status",
     description: `Values are unique in a company, ignoring case. A second status with the same value is a conflict. A company may have ${limits.statusesPerCompany} statuses.`,
-    tag: "Statuses",
     allow: "admin",
     scope: "reference:write",
     body: NewStatus,

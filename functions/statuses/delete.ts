@@ -8,7 +8,6 @@ export const handler = command(
     summary: "Deactivate a lead status",
     description:
       "Prospects keep the status, but it can no longer be assigned. A patch with `isActive` true activates it again.",
-    tag: "Statuses",
     allow: "admin",
     scope: "reference:write",
     path: IdPath,

@@ -7,7 +7,6 @@ import { getStatus } from "#shared/reference/values.ts";
 export const handler = endpoint(
   {
     summary: "Get a lead status",
-    tag: "Statuses",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

@@ -9,7 +9,6 @@ export const handler = endpoint(
   {
     summary: "List lead statuses",
     description: "All statuses in their sort order, including inactive ones.",
-    tag: "Statuses",
     allow: "everyone",
     scope: "prospects:read",
     response: z.array(Status),

@@ -10,7 +10,6 @@ export const handler = command(
     summary: "Change a lead status",
     description:
       "Only sent fields change. Prospects show the new value and colour at once. The status history keeps the old ones.",
-    tag: "Statuses",
     allow: "admin",
     scope: "reference:write",
     path: IdPath,

@@ -8,7 +8,6 @@ export const handler = endpoint(
   {
     summary: "Apply the changes of a device that was offline",
     description: `Each operation is applied once, however often it is sent within ${limits.receiptKeptMs / 86_400_000} days. It uses up its \`opId\` only when it is applied. Send it again after a lost answer, 401, 429, 5xx, and the outcome \`retry\`. A request has at most ${limits.operationsAtOnce} operations and ${limits.bodyBytes} bytes.`,
-    tag: "Sync",
     allow: "everyone",
     scope: ["prospects:write", "prospects:delete"],
     body: OperationBatch,

@@ -9,7 +9,6 @@ export const handler = command(
   {
     summary: "Create a tag",
     description: `Values are unique in a company, ignoring case. A second tag with the same value is a conflict. A company may have ${limits.tagsPerCompany} tags.`,
-    tag: "Tags",
     allow: "admin",
     scope: "reference:write",
     body: NewTag,

@@ -7,7 +7,6 @@ export const handler = command(
   {
     summary: "Delete a tag",
     description: "Removes the tag from the list and from every prospect. Its value may be used for a new tag.",
-    tag: "Tags",
     allow: "admin",
     scope: "reference:write",
     path: IdPath,

@@ -7,7 +7,6 @@ import { getTag } from "#shared/reference/values.ts";
 export const handler = endpoint(
   {
     summary: "Get a tag",
-    tag: "Tags",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

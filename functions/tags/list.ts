@@ -9,7 +9,6 @@ export const handler = endpoint(
   {
     summary: "List tags",
     description: "All tags in alphabetical order.",
-    tag: "Tags",
     allow: "everyone",
     scope: "prospects:read",
     response: z.array(Tag),

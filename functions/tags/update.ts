@@ -9,7 +9,6 @@ export const handler = command(
   {
     summary: "Change a tag",
     description: "Only sent fields change. Prospects show the new value and colour at once.",
-    tag: "Tags",
     allow: "admin",
     scope: "reference:write",
     path: IdPath,

@@ -7,7 +7,6 @@ export const handler = command(
   {
     summary: "Create a territory",
     description: `Every field is optional. A polygon has 3 to ${limits.polygonPointsMax} \`[lng, lat]\` points, open or closed, and is stored exactly as sent. Assigning a territory does not change prospects. A company may have ${limits.territoriesPerCompany} territories and ${limits.polygonBytesPerCompany / 1_000_000} MB of polygons. Above that the answer is 409.`,
-    tag: "Territories",
     allow: "everyone",
     scope: "territories:write",
     body: NewTerritory,

@@ -7,7 +7,6 @@ export const handler = command(
   {
     summary: "Delete a territory",
     description: "No later request returns the territory. The service keeps its data.",
-    tag: "Territories",
     allow: "everyone",
     scope: "territories:write",
     path: IdPath,

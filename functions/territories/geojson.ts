@@ -12,7 +12,6 @@ export const handler = streamText(
     summary: "List territories in GeoJSON",
     description:
       "All territories of the company as a GeoJSON FeatureCollection (RFC 7946), newest first. Each polygon has one closed, counter-clockwise ring; `GET /api/territories` returns it as it was sent. A territory without a polygon has the geometry null. An edge is a straight line between two positions. A territory that crosses the 180th meridian is cut there into a MultiPolygon.",
-    tag: "Territories",
     allow: "everyone",
     scope: "territories:read",
     mediaType: "application/geo+json",

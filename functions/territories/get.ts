@@ -6,7 +6,6 @@ import { getTerritory, Territory } from "#shared/territories/territories.ts";
 export const handler = endpoint(
   {
     summary: "Get a territory",
-    tag: "Territories",
     allow: "everyone",
     scope: "territories:read",
     path: IdPath,

@@ -7,7 +7,6 @@ export const handler = streamItems(
   {
     summary: "List territories",
     description: "All territories of the company, newest first.",
-    tag: "Territories",
     allow: "everyone",
     scope: "territories:read",
     response: z.array(Territory),

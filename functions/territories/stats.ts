@@ -8,7 +8,6 @@ export const handler = streamEndpoint(
     summary: "Count the prospects of a territory",
     description:
       "Exact counts of the prospects inside the polygon (even-odd rule, boundary included) that the caller may see, by status and by representative, and the days since the last change of the one that nobody has changed for the longest time.",
-    tag: "Territories",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

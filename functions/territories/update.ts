@@ -8,7 +8,6 @@ export const handler = command(
     summary: "Change a territory",
     description:
       "Only sent fields change. A polygon is replaced as a whole. The `assignedToUserId` null unassigns the territory.",
-    tag: "Territories",
     allow: "everyone",
     scope: "territories:write",
     path: IdPath,

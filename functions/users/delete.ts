@@ -10,7 +10,6 @@ export const handler = command(
     summary: "Disable a user",
     description:
       "Within a minute the service refuses every token of the user. The user's running job stops before the answer. Prospects and territories do not change. A pending invitation is withdrawn: the identity provider deletes the user, and the e-mail address can be invited again.",
-    tag: "Users",
     allow: "admin",
     scope: "users:manage",
     path: IdPath,

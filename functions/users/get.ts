@@ -8,7 +8,6 @@ import { getUser } from "#shared/reference/users.ts";
 export const handler = endpoint(
   {
     summary: "Get a user",
-    tag: "Users",
     allow: "everyone",
     scope: "prospects:read",
     path: IdPath,

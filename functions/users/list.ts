@@ -9,7 +9,6 @@ export const handler = streamItems(
   {
     summary: "List users",
     description: "All users of the company, including invited and disabled ones.",
-    tag: "Users",
     allow: "everyone",
     scope: "prospects:read",
     response: z.array(User),

@@ -11,7 +11,6 @@ export const handler = command(
     summary: "Change a user",
     description:
       "Only sent fields change. New rights take effect within a minute, and for the user's running job before the answer. Only owners can change an owner. Users cannot lower their own role or disable themselves. `isActive` enables a disabled user, or sends a new invitation if the previous one was withdrawn or has expired.",
-    tag: "Users",
     allow: "admin",
     scope: "users:manage",
     path: IdPath,

@@ -7,7 +7,6 @@ export const handler = command(
   {
     summary: "Delete a webhook",
     description: "Also deletes its registrations and cancels its waiting deliveries.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

@@ -8,7 +8,6 @@ export const handler = endpoint(
     summary: "List event types",
     description:
       "Lists every event that a registration can name, each with the JSON Schema of the `data` of its deliveries.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     response: z.array(EventType),

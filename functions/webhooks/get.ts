@@ -8,7 +8,6 @@ export const handler = endpoint(
   {
     summary: "Get a webhook",
     description: "The answer includes the registrations. The secret is masked.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

@@ -8,7 +8,6 @@ export const handler = streamItems(
   {
     summary: "List webhooks",
     description: "Newest first, each with its registrations. Secrets are masked.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     response: z.array(Webhook),

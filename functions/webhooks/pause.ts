@@ -9,7 +9,6 @@ export const handler = command(
     summary: "Pause a webhook",
     description:
       "A paused webhook makes no attempts. Its deliveries are kept for 30 days and sent when it is resumed. The service also pauses a webhook whose receiver answers 410, or with no successful attempt for five days.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

@@ -9,7 +9,6 @@ export const handler = command(
     summary: "Replay deliveries",
     description:
       "Sends deliveries of events from `from` to `to` again. By default these are only the failed ones: exhausted deliveries with a new retry plan, and deliveries that wait for a retry immediately. With `deliveries` set to `all`, delivered ones are sent again too. A range whose `from` is later than its `to` is a 400. Each keeps its id and its body. They are sent oldest first, at ten a second in addition to new deliveries. `count` is the number of these deliveries at the time of the request; a delivery that succeeds by its own retry meanwhile is not sent again. Deliveries without an attempt, cancelled ones and those of deleted registrations are left out. During a replay, the same request again changes nothing, and a different one is a conflict.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

@@ -9,7 +9,6 @@ export const handler = command(
   {
     summary: "Resume a webhook",
     description: "The deliveries that waited are sent, oldest first, at ten a second in addition to new ones.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

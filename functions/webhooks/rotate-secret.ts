@@ -12,7 +12,6 @@ export const handler = command(
     summary: "Rotate a webhook's secret",
     description:
       "This answer shows the new `secretKey` in full; later answers mask it. `standardWebhooksSecret` is the same key for the libraries of Standard Webhooks and Svix. If the body has no `secretKey`, the service creates one in the form of the old secret: `whsec_` and base64, or else a UUID. Your own secret must have at least 16 characters and must not consist of blanks only. For 24 hours the previous secret also signs: in `X-Service-Signature-Previous`, and as the second signature of `webhook-signature`.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

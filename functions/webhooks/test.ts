@@ -10,7 +10,6 @@ export const handler = command(
     summary: "Send a test delivery",
     description:
       "Sends a sample of the event to this webhook alone, whatever filters and delays its registrations have. The body has `test: true` and sample data. The sample is signed, retried and logged like every delivery. It belongs to the first registration that names the event; without one, its `registrationId` is null. A paused webhook gets it when it is resumed.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

@@ -9,7 +9,6 @@ export const handler = command(
     summary: "Change a webhook",
     description:
       "Only sent fields change. Waiting deliveries go to the new url. The secret is masked. The service ignores `secretKey` here: `POST /api/webhooks/{id}/rotate-secret` replaces the secret.",
-    tag: "Webhooks",
     allow: "admin",
     scope: "webhooks:manage",
     path: IdPath,

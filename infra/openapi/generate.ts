@@ -15,7 +15,7 @@ import type { Route } from "../routes/route.ts";
 import { routes } from "../routes/routes.ts";
 import { breakingChanges } from "./breaking.ts";
 import { withTypedItems } from "./changes.ts";
-import { DocumentInfo, documentOperation, operation, SESSION_TAG, SessionInfo, sessionOperation } from "./operation.ts";
+import { DocumentInfo, documentOperation, operation, SessionInfo, sectionOf, sessionOperation } from "./operation.ts";
 import type { JsonSchema } from "./portable.ts";
 import { headers, problemResponses } from "./problems.ts";
 import { type Components, collectComponents } from "./schemas.ts";
@@ -82,8 +82,8 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
   const tags = new Set<string>();
   for (const { route, handler } of operations) {
     const described = describe(route, handler, components);
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: described.operation };
-    tags.add(described.tag);
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: described };
+    tags.add(sectionOf(route));
   }
   return {
     openapi: "3.1.0",
@@ -109,17 +109,10 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
   };
 }
 
-function describe(route: Route, handler: object, components: Components): { operation: unknown; tag: string } {
-  if (hasContract(handler)) {
-    return { operation: operation(route, handler.contract, components), tag: handler.contract.tag };
-  }
-  if ("document" in handler) {
-    const info = DocumentInfo.parse(handler.document);
-    return { operation: documentOperation(route, info, components), tag: info.tag };
-  }
-  if ("session" in handler) {
-    return { operation: sessionOperation(route, SessionInfo.parse(handler.session), components), tag: SESSION_TAG };
-  }
+function describe(route: Route, handler: object, components: Components): unknown {
+  if (hasContract(handler)) return operation(route, handler.contract, components);
+  if ("document" in handler) return documentOperation(route, DocumentInfo.parse(handler.document), components);
+  if ("session" in handler) return sessionOperation(route, SessionInfo.parse(handler.session), components);
   throw new Error(`functions/${route.file}.ts: its handler has no contract, document or session`);
 }
 

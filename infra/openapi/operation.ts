@@ -1,5 +1,6 @@
 /** Builds one operation of the OpenAPI document from a route and its contract. */
 import * as z from "zod/mini";
+import { at } from "#shared/at.ts";
 import { type Scope, scopesOf } from "#shared/auth/scopes.ts";
 import { textOf } from "#shared/documentation.ts";
 import type { Contract } from "#shared/http/contract.ts";
@@ -13,7 +14,6 @@ import type { Components } from "./schemas.ts";
 export const DocumentInfo = z.object({
   summary: z.string(),
   description: z.optional(z.string()),
-  tag: z.string(),
   mediaType: z.string(),
   name: z.string(),
   schema: z.record(z.string(), z.unknown()),
@@ -27,6 +27,26 @@ function operationIdOf({ file, operationId }: Route): string {
   return operationId ?? file.replace(/[/-](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** The sections of files and folders that do not have the name of the folder. */
+const otherSections: Readonly<Record<string, string>> = {
+  "api-keys": "Service accounts",
+  docs: "Documentation",
+  exports: "Prospects",
+  health: "Documentation",
+  "health-webhooks": "Documentation",
+  imports: "Prospects",
+  me: "Users",
+  "prospects/bulk": "Jobs",
+  registrations: "Webhooks",
+};
+
+/** Returns the section of the API reference. By default, it comes from the folder: `service-accounts` becomes `Service accounts`. */
+export function sectionOf({ file }: Route): string {
+  const folder = at(file.split("/"), 0);
+  const name = folder.charAt(0).toUpperCase() + folder.slice(1).replaceAll("-", " ");
+  return otherSections[file] ?? otherSections[folder] ?? name;
+}
+
 const requestIdHeader = { "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" } };
 
 export function documentOperation(route: Route, info: DocumentInfo, components: Components): Fields {
@@ -37,7 +57,7 @@ export function documentOperation(route: Route, info: DocumentInfo, components: 
     operationId: operationIdOf(route),
     summary: info.summary,
     description: [info.description, rights.public].filter(Boolean).join("\n\n"),
-    tags: [info.tag],
+    tags: [sectionOf(route)],
     security: [],
     responses: {
       200: { description: "OK", headers: requestIdHeader, content },
@@ -58,8 +78,6 @@ export const SessionInfo = z.object({
   problems: z.array(z.int()),
 });
 
-export const SESSION_TAG = "Session";
-
 export function sessionOperation(route: Route, info: z.infer<typeof SessionInfo>, components: Components): Fields {
   const parameters = Object.entries(info.query ?? {}).map(([name, description]) => ({
     name,
@@ -76,7 +94,7 @@ export function sessionOperation(route: Route, info: z.infer<typeof SessionInfo>
     operationId: operationIdOf(route),
     summary: info.summary,
     description: [info.description, rights.public].join("\n\n"),
-    tags: [SESSION_TAG],
+    tags: [sectionOf(route)],
     security: [],
     ...(parameters.length > 0 && { parameters }),
     responses: { ...problemReferences(info.problems), ...Object.fromEntries(answers) },
@@ -161,13 +179,13 @@ export function operation(route: Route, contract: Contract, components: Componen
     summary: contract.summary,
     description: [
       contract.description,
-      isOfRecord(route) && notFound(contract.tag),
+      isOfRecord(route) && notFound(sectionOf(route)),
       `${rights[contract.allow]} ${keyText(scopes)}`,
     ]
       .filter(Boolean)
       .join("\n\n"),
     ...(scopes !== undefined && { "x-required-scope": scopes.join(" | ") }),
-    tags: [contract.tag],
+    tags: [sectionOf(route)],
     ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
     ...(body !== undefined && {

@@ -13,8 +13,6 @@ export interface Contract {
   readonly summary: string;
   /** Markdown for the API reference: rules, limits and side effects. */
   readonly description?: string;
-  /** The section of the API reference. */
-  readonly tag: string;
   readonly allow: Allow;
   /** The scope that an API key needs in addition to the rights of `allow`. */
   readonly scope: NeededScope;

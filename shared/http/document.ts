@@ -33,7 +33,6 @@ export function openApiDocument(file: URL): (event: APIGatewayProxyEvent) => Pro
 
 /** The contract of a route that returns an OpenAPI document. */
 export const documentAnswer = {
-  tag: "Documentation",
   mediaType: "application/json",
   name: "OpenApiDocument",
   schema: { type: "object", description: "An OpenAPI document.", additionalProperties: true },

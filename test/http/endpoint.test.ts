@@ -22,7 +22,6 @@ beforeAll(async () => {
 
 const contract = {
   summary: "",
-  tag: "",
   allow: "everyone",
   scope: "none",
   status: 200,

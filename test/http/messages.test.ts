@@ -100,10 +100,7 @@ test.each<[Allow, string]>([
   ["canManageProspects", "You lack the permission canManageProspects, which an admin can give you."],
   ["admin", "Only admins and owners may do this."],
 ])("a missing right is named: %s", async (allow, detail) => {
-  const handler = endpoint(
-    { summary: "", tag: "", allow, scope: "none", status: 200, response: z.unknown() },
-    async () => ({}),
-  );
+  const handler = endpoint({ summary: "", allow, scope: "none", status: 200, response: z.unknown() }, async () => ({}));
   const { body } = await handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), lambdaContext);
   expect(JSON.parse(body)).toMatchObject({ code: "permission_denied", detail });
 });

@@ -82,7 +82,7 @@ test("an answer whose first byte is late becomes a 503, and an answer that has b
     vi.unstubAllEnvs();
     vi.restoreAllMocks();
   });
-  const contract = { summary: "", tag: "", allow: "everyone", scope: "none", status: 200, response: MapPin } as const;
+  const contract = { summary: "", allow: "everyone", scope: "none", status: 200, response: MapPin } as const;
   const received = async (pieces: () => Generator<string>) => {
     streamText(contract, async () => pieces());
     const stream = new HttpStream();
@@ -195,7 +195,7 @@ test("a request without a first byte is answered with 503 when only the time of 
     vi.restoreAllMocks();
     syncBuiltinESMExports();
   });
-  const contract = { summary: "", tag: "", allow: "everyone", scope: "none", status: 200, response: MapPin } as const;
+  const contract = { summary: "", allow: "everyone", scope: "none", status: 200, response: MapPin } as const;
   streamText(contract, () => new Promise(() => undefined));
   const stream = new HttpStream();
   const remaining = { ...lambdaContext, getRemainingTimeInMillis: () => limits.streamBodyMs + 7 };

@@ -38,7 +38,6 @@ const file = Buffer.from(
 );
 const contract = {
   summary: "",
-  tag: "",
   allow: "everyone",
   scope: "none",
   status: 200,

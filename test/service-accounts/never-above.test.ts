@@ -52,7 +52,7 @@ async function refusalOf(contract: Contract, caller: Caller): Promise<string> {
   const answer = await chain({ ...event, request: readRequest(event) }, lambdaContext);
   return typeof answer === "string" ? answer : JSON.parse(answer.body).code;
 }
-const bare = { summary: "", tag: "", status: 200, response: Scope } as const;
+const bare = { summary: "", status: 200, response: Scope } as const;
 
 const same = (contract: Contract): string => JSON.stringify([contract.allow, contract.scope]);
 /** One contract for each combination of `allow` and `scope`, because only these two fields decide who may call a route. */
@@ -67,7 +67,7 @@ test("each route has the scope that the contract of the API states", () => {
 
 test("a contract without a scope does not compile", () => {
   // @ts-expect-error
-  const contract: Contract = { summary: "", tag: "", allow: "everyone", status: 200, response: Scope };
+  const contract: Contract = { summary: "", allow: "everyone", status: 200, response: Scope };
   expect(contract.scope).toBeUndefined();
 });
 

@@ -118,7 +118,6 @@ export async function pageOfResults(
 export const resultFile = {
   description:
     "All results of the job, gzipped if the client accepts it. If an error occurs while streaming, the connection breaks, so a client can notice an incomplete file.",
-  tag: "Jobs",
   allow: "canManageProspects",
   scope: ["prospects:write", "prospects:delete", "prospects:import"],
   path: IdPath,

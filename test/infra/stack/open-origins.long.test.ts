@@ -23,7 +23,6 @@ test("`*` allows all origins, but allows none of them to send cookies or the hea
   const event = { ...caller, multiValueHeaders: { Origin: ["https://any.example.com"] } };
   const contract = {
     summary: "",
-    tag: "",
     allow: "everyone",
     scope: "none",
     status: 200,
