@@ -1,5 +1,5 @@
 /** Makes webhook events from changed rows: from the difference between a row before and after a write. */
-import * as z from "zod/mini";
+import type * as z from "zod/mini";
 import { keyNotices, StoredKeyRing } from "#shared/auth/key-ring.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -222,22 +222,11 @@ function territoryEvent(before: StoredTerritory | undefined, after: StoredTerrit
 /** Maximum number of the import's errors that an event contains. A delivery with its body must fit into one row of 400 KB. */
 const IMPORT_ERRORS = 100;
 
-/** Accepts binary values as bytes (from the table) and as base64 text (from stream records). */
-const Bytes = z.union([
-  z.instanceof(Uint8Array),
-  z.pipe(
-    z.string(),
-    z.transform((base64) => Buffer.from(base64, "base64")),
-  ),
-]);
-const ImportRow = z.extend(StoredImport, { errors: Bytes });
-const State = z.object({ state: z.string() });
-
 /** Makes one event when an import is completed. A dry run makes none. */
 function importEvents(before: unknown, after: unknown): DomainEvent[] {
-  const row = ImportRow.parse(after);
-  const was = before === undefined ? undefined : State.parse(before).state;
-  if (row.state !== "completed" || was === "completed" || row.dryRun) return [];
+  const row = StoredImport.parse(after);
+  const wasCompleted = before !== undefined && StoredImport.parse(before).state === "completed";
+  if (row.state !== "completed" || wasCompleted || row.dryRun) return [];
   const { id, imported, updated, skipped } = row;
   const errors = unpacked(RowFaults, row.errors).slice(0, IMPORT_ERRORS);
   return [eventOf({ ...row, version: 1 }, "prospect.import_completed", { id, imported, updated, skipped, errors })];
