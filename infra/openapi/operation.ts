@@ -56,7 +56,7 @@ export function documentOperation(route: Route, info: DocumentInfo, components: 
   return {
     operationId: operationIdOf(route),
     summary: info.summary,
-    description: [info.description, rights.public].filter(Boolean).join("\n\n"),
+    description: [info.description, NO_TOKEN].filter(Boolean).join("\n\n"),
     tags: [sectionOf(route)],
     security: [],
     responses: {
@@ -93,7 +93,7 @@ export function sessionOperation(route: Route, info: z.infer<typeof SessionInfo>
   return {
     operationId: operationIdOf(route),
     summary: info.summary,
-    description: [info.description, rights.public].join("\n\n"),
+    description: [info.description, NO_TOKEN].join("\n\n"),
     tags: [sectionOf(route)],
     security: [],
     ...(parameters.length > 0 && { parameters }),
@@ -186,7 +186,6 @@ export function operation(route: Route, contract: Contract, components: Componen
       .join("\n\n"),
     ...(scopes !== undefined && { "x-required-scope": scopes.join(" | ") }),
     tags: [sectionOf(route)],
-    ...(contract.allow === "public" && { security: [] }),
     ...(all.length > 0 && { parameters: all }),
     ...(body !== undefined && {
       requestBody:
@@ -202,8 +201,9 @@ export function operation(route: Route, contract: Contract, components: Componen
   };
 }
 
+const NO_TOKEN = "Needs no token.";
+
 const rights = {
-  public: "Needs no token.",
   everyone: "For every signed-in user.",
   admin: "For admins and owners.",
   canViewAllProspects: "Needs the permission `canViewAllProspects`, which admins and owners have.",
@@ -336,8 +336,8 @@ function problemStatuses(route: Route, { allow, scope, body, mayReset }: Contrac
   const { method } = route;
   return [
     400,
-    ...(allow === "public" ? [] : [401]),
-    ...(allow === "public" || (allow === "everyone" && scope === "none") ? [] : [403]),
+    401,
+    ...(allow === "everyone" && scope === "none" ? [] : [403]),
     ...(isOfRecord(route) ? [404] : []),
     ...(method === "GET" ? [] : [409]),
     ...(mayReset === true ? [410] : []),

@@ -6,8 +6,8 @@ import type { NeededScope } from "#shared/auth/scopes.ts";
 import type { Permission } from "#shared/auth/user-schema.ts";
 import type { ApiEvent } from "#shared/http/request.ts";
 
-/** Who may call an endpoint. `public` needs no token, `everyone` any valid one. `admin` includes owners. The others are permissions. */
-export type Allow = "public" | "everyone" | "admin" | Permission;
+/** Who may call an endpoint. `everyone` needs any valid token. `admin` includes owners. The others are permissions. */
+export type Allow = "everyone" | "admin" | Permission;
 
 export interface Contract {
   readonly summary: string;

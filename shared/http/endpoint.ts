@@ -153,7 +153,6 @@ export function requestChain<C extends Contract, Answer, Services>(
 /** Throws `permission_denied` or `insufficient_scope` if the caller lacks the role, permission or scope for the endpoint. */
 const authorization = ({ allow, scope }: Contract): MiddlewareObj<ApiEvent> => ({
   before: ({ event }) => {
-    if (allow === "public") return;
     const caller = callerOf(event);
     addLogContext({ companyId: caller.companyId, userId: caller.userId });
     requireScope(caller, scope);
@@ -176,7 +175,7 @@ function callerOf({ requestContext }: ApiEvent): Caller {
 }
 
 function isAllowed(caller: Caller, allow: Allow): boolean {
-  if (allow === "public" || allow === "everyone") return true;
+  if (allow === "everyone") return true;
   return allow === "admin" ? isAdmin(caller) : may(caller, allow);
 }
 

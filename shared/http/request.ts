@@ -19,7 +19,7 @@ export interface Request {
 /** API Gateway's event with the fields that middlewares add. */
 export interface ApiEvent extends APIGatewayProxyEvent {
   request: Request;
-  /** Absent on public endpoints. */
+  /** Absent until the rights of the caller are checked. */
   caller?: Caller;
   /** The parsed body, before it is validated by a schema. */
   payload?: unknown;

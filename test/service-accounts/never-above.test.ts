@@ -41,7 +41,7 @@ const allRights: readonly Rights[] = Role.options.flatMap((role) =>
 /** Returns true if a user with these rights may call a route with this `allow`. The function shares no code with the service. */
 function personMay({ role, permissions }: Rights, allow: Contract["allow"]): boolean {
   if (allow === "everyone" || role === "owner" || role === "admin") return true;
-  return allow !== "admin" && allow !== "public" && permissions.includes(allow);
+  return allow !== "admin" && permissions.includes(allow);
 }
 
 /** Returns the error code of the refusal. Returns "allowed" if the request passes all checks of rights. */
