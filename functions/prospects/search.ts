@@ -13,7 +13,6 @@ export const handler = streamEndpoint(
     allow: "everyone",
     scope: "prospects:read",
     body: SearchBody,
-    isRead: true,
     response: ProspectPage,
   },
   ({ context, caller, body: { filter, ...pages } }) =>

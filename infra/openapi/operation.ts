@@ -163,9 +163,7 @@ export function operation(route: Route, contract: Contract, components: Componen
   const inQuery =
     query === undefined ? [] : components.parameters(query).map((parameter) => ({ ...parameter, in: "query" }));
   const inHeader = [
-    ...(route.method === "POST" && contract.isRead !== true
-      ? [{ $ref: "#/components/parameters/Idempotency-Key" }]
-      : []),
+    ...(route.method === "POST" && route.isRead !== true ? [{ $ref: "#/components/parameters/Idempotency-Key" }] : []),
     ...(contract.revalidated ? [{ $ref: "#/components/parameters/If-None-Match" }] : []),
   ];
   const scopes = scopesOf(contract.scope);
@@ -269,7 +267,7 @@ const noContent = ({ revalidated }: Contract): Fields => ({
 
 const statusWords = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
-function success({ method, file }: Route, contract: Contract, components: Components): Fields {
+function success({ method, file, isRead }: Route, contract: Contract, components: Components): Fields {
   const { status = 200, response } = contract;
   const answer = components.schema(response, "output");
   const { component, isList } = componentOf(answer);
@@ -285,7 +283,7 @@ function success({ method, file }: Route, contract: Contract, components: Compon
     headers: {
       ...requestIdHeader,
       ...location,
-      ...(method === "POST" && contract.isRead !== true && replayed),
+      ...(method === "POST" && isRead !== true && replayed),
       ...disposition,
       ...(contract.revalidated && etag),
     },

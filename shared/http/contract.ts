@@ -36,8 +36,6 @@ export interface Contract {
   readonly holdsSecret?: boolean;
   /** True if the response has an ETag, and may be 304. */
   readonly revalidated?: true;
-  /** True for a POST that only reads. A client may repeat it without an `Idempotency-Key`. */
-  readonly isRead?: true;
   /** True if the response may be 410: the client must then synchronize from the beginning. */
   readonly mayReset?: true;
   /** The media type of the response, if it is not `application/json`. */
