@@ -56,7 +56,8 @@ export const publishedPatterns = (): object[] => [
   { eventName: ["MODIFY"], dynamodb: { NewImage: { type: { S: ["prospect"] } } } },
 ];
 
-type Derive = (table: Table, change: RowChange, dictionary: () => Promise<Dictionary>) => Promise<DomainEvent[]>;
+type LoadDictionary = () => Promise<Dictionary>;
+type Derive = (table: Table, change: RowChange, dictionary: LoadDictionary) => Promise<DomainEvent[]>;
 
 /** Maps the type of a changed row to the function that makes its events. */
 export const eventsOf: Record<PublishedType, Derive> = {
@@ -70,11 +71,7 @@ export const eventsOf: Record<PublishedType, Derive> = {
   keyRing: (_, { before, after }, dictionary) => keyEvents(before, after, dictionary),
 };
 
-async function prospectEvents(
-  table: Table,
-  change: RowChange,
-  dictionary: () => Promise<Dictionary>,
-): Promise<DomainEvent[]> {
+async function prospectEvents(table: Table, change: RowChange, dictionary: LoadDictionary): Promise<DomainEvent[]> {
   const before = change.before === undefined ? undefined : storedProspect(change.before);
   const after = storedProspect(change.after);
   const job = bulkJobOf(after);
@@ -154,11 +151,7 @@ const prospectFields: ReadonlyArray<readonly [ChangedField, keyof StoredProspect
 ];
 
 /** Makes the event of a new note. A note that an import has created makes no event, and neither do later changes of a note. */
-async function noteEvents(
-  table: Table,
-  change: RowChange,
-  dictionary: () => Promise<Dictionary>,
-): Promise<DomainEvent[]> {
+async function noteEvents(table: Table, change: RowChange, dictionary: LoadDictionary): Promise<DomainEvent[]> {
   const note = StoredNote.parse(change.after);
   if (change.before !== undefined || note.importId !== undefined) return [];
   const names = await dictionary();
@@ -166,11 +159,7 @@ async function noteEvents(
   return [eventOf(note, "note.created", { note: presentNote(note, names), prospect })];
 }
 
-async function appointmentEvents(
-  table: Table,
-  change: RowChange,
-  dictionary: () => Promise<Dictionary>,
-): Promise<DomainEvent[]> {
+async function appointmentEvents(table: Table, change: RowChange, dictionary: LoadDictionary): Promise<DomainEvent[]> {
   const after = StoredAppointment.parse(change.after);
   const before = change.before === undefined ? undefined : StoredAppointment.parse(change.before);
   const name = appointmentEvent(before, after);
@@ -236,11 +225,7 @@ function importEvents(before: unknown, after: unknown): DomainEvent[] {
  * Makes one event at the end of a bulk job, unless its setting `events` is `none`. The version is always 1 and the time the end of the job,
  * so that a repeated stream record makes no second delivery.
  */
-async function jobEvents(
-  before: unknown,
-  after: unknown,
-  dictionary: () => Promise<Dictionary>,
-): Promise<DomainEvent[]> {
+async function jobEvents(before: unknown, after: unknown, dictionary: LoadDictionary): Promise<DomainEvent[]> {
   const job = StoredBulk.parse(after);
   const wasOpen = before === undefined || !hasEnded(StoredBulk.parse(before));
   if (!hasEnded(job) || !wasOpen || job.events === "none") return [];
@@ -249,7 +234,7 @@ async function jobEvents(
 }
 
 /** Makes the events of changed API keys. A use of a key also changes the row, but not its version, so it makes no event. */
-async function keyEvents(old: unknown, now: unknown, dictionary: () => Promise<Dictionary>): Promise<DomainEvent[]> {
+async function keyEvents(old: unknown, now: unknown, dictionary: LoadDictionary): Promise<DomainEvent[]> {
   const after = StoredKeyRing.parse(now);
   const before = old === undefined ? after : StoredKeyRing.parse(old);
   if (before.version === after.version) return [];
