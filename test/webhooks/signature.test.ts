@@ -7,9 +7,11 @@ import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
 import { describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
-import { type SignatureHeaders, signatureHeaders } from "#shared/webhooks/deliver/request.ts";
+import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { SecretChoice } from "#shared/webhooks/subscriptions/schema.ts";
 import { maskOf } from "#shared/webhooks/subscriptions/secret.ts";
+
+type SignatureHeaders = ReturnType<typeof signatureHeaders>;
 
 const DAY = 86_400_000;
 

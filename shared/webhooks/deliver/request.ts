@@ -3,10 +3,11 @@ import { createHmac, type Hmac } from "node:crypto";
 import type { Post } from "#shared/outbound/post.ts";
 import { plainHeaders, standardHeaders } from "#shared/webhooks/deliver/headers.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
+import type { OpenedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 
 export function requestOf(
   url: string,
-  secrets: SigningSecrets,
+  secrets: OpenedSecrets,
   { id, event, attempt }: Pick<StoredDelivery, "id" | "event" | "attempt">,
   body: string,
   nowMs: number,
@@ -21,31 +22,17 @@ export function requestOf(
   };
 }
 
-/** The current secret and, until `until`, the previous one. */
-export interface SigningSecrets {
-  readonly secretKey: string;
-  readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
-}
-
-/** The service's own signature headers, and the three headers of the Standard Webhooks specification. */
-export interface SignatureHeaders {
-  readonly "X-Service-Signature": string;
-  readonly "X-Service-Signature-Previous"?: string;
-  readonly "webhook-id": string;
-  readonly "webhook-timestamp": string;
-  readonly "webhook-signature": string;
-}
-
 /**
- * Signs the exact bytes of the body. The service's own signature uses the bytes of the secret's text. Standard Webhooks decodes a `whsec_…`
- * secret from base64, and uses the text of any other secret. Until `previousSecret.until`, a receiver may verify with either secret.
+ * Signs the exact bytes of the body. Returns the service's own signature headers, and the three headers of Standard Webhooks. The service's
+ * own signature uses the bytes of the secret's text. Standard Webhooks decodes a `whsec_…` secret from base64, and uses the text of any
+ * other secret. Until `previousSecret.until`, a receiver may verify with either secret.
  */
 export function signatureHeaders(
-  { secretKey, previousSecret }: SigningSecrets,
+  { secretKey, previousSecret }: OpenedSecrets,
   deliveryId: string,
   body: string,
   nowMs: number,
-): SignatureHeaders {
+) {
   const headers = standardHeaders(deliveryId, nowMs);
   const timestamp = headers["webhook-timestamp"];
   const previous =

@@ -38,9 +38,10 @@ export async function sealedSecret(
   return { sealedSecret: sealed, secretMask: maskOf(secretKey) };
 }
 
+/** The current secret and, until `until`, the previous one. */
 export interface OpenedSecrets {
   readonly secretKey: string;
-  readonly previousSecret: { readonly secretKey: string; readonly until: string } | undefined;
+  readonly previousSecret?: { readonly secretKey: string; readonly until: string } | undefined;
 }
 
 export async function openedSecrets(secrets: Pick<Secrets, "open">, webhook: StoredWebhook): Promise<OpenedSecrets> {
