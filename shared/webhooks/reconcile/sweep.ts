@@ -2,7 +2,6 @@
  * The sweeper reads the due index, and sends a new queue message for each due delivery, backlog, replay and fan-out whose message was lost.
  */
 import * as z from "zod/mini";
-import { allEnded } from "#shared/all-ended.ts";
 import { delaySecondsUntil, messageGroup, type Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -116,26 +115,17 @@ async function sweepShard(
 
 async function queueSome(run: Run, entries: readonly DueEntry[]): Promise<void> {
   const messages: Queued[] = [];
-  const guarded = async (work: () => Promise<unknown>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      run.firstError ??= error;
-    }
-  };
-  await allEnded(
-    entries.map((entry) =>
-      guarded(async () => {
-        const queued = await lostMessage(run, entry);
-        if (queued !== undefined) messages.push(queued);
-      }),
-    ),
-  );
+  for (const end of await Promise.allSettled(entries.map((entry) => lostMessage(run, entry)))) {
+    if (end.status === "rejected") run.firstError ??= end.reason;
+    else if (end.value !== undefined) messages.push(end.value);
+  }
   if (messages.length === 0) return;
-  await guarded(async () => {
+  try {
     await run.context.queue.send(messages);
     run.queued += messages.length;
-  });
+  } catch (error) {
+    run.firstError ??= error;
+  }
 }
 
 /**
