@@ -1,6 +1,6 @@
 /** Counts overdue deliveries with the due index, and logs once a minute how late they are. */
 import * as z from "zod/mini";
-import { allEnded } from "#shared/all-ended.ts";
+import { allEnded, mapConcurrently } from "#shared/all-ended.ts";
 import type { EventContext } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -87,16 +87,11 @@ export async function reportLag(
   const now = context.clock.now();
   const inBacklogs = nothing();
   let notCounted = 0;
-  const backlogs = backlogsOf(context, throttled);
-  async function work(): Promise<void> {
-    for (;;) {
-      const { value: shards, done } = await backlogs.next();
-      if (done === true) return;
-      if (context.clock.now() > endMs) notCounted++;
-      else for (const shard of shards) await countBacklog(context, shard, now, inBacklogs);
-    }
-  }
-  await allEnded(Array.from({ length: PARALLEL }, work));
+  const backlogs = await Array.fromAsync(backlogsOf(context, throttled));
+  await mapConcurrently(backlogs, PARALLEL, async (shards) => {
+    if (context.clock.now() > endMs) notCounted++;
+    else for (const shard of shards) await countBacklog(context, shard, now, inBacklogs);
+  });
   log.info("deliveries waiting", {
     waiting: due.count + inBacklogs.count,
     inBacklogs: inBacklogs.count,
