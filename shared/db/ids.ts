@@ -56,16 +56,16 @@ export function leaseIds(table: Table): Ids {
   const general = pool(leaseGeneral);
   const byCompany = { prospect: new Map<number, Pool>(), address: new Map<number, Pool>() };
 
-  function ofCompany(kind: Kind, companyId: number): Pool {
+  function nextOf(kind: Kind, companyId: number): Promise<number> {
     const known = byCompany[kind].get(companyId) ?? pool(() => leaseForCompany(kind, companyId, 1));
     byCompany[kind].set(companyId, known);
-    return known;
+    return known();
   }
 
   return {
-    next: () => general.take(),
-    nextProspect: (companyId) => ofCompany("prospect", companyId).take(),
-    nextAddress: (companyId) => ofCompany("address", companyId).take(),
+    next: general,
+    nextProspect: (companyId) => nextOf("prospect", companyId),
+    nextAddress: (companyId) => nextOf("address", companyId),
     takeProspects: async (companyId, count) => {
       const { next } = await leaseForCompany("prospect", companyId, Math.ceil(count / IDS_PER_PARTITION));
       return Array.from({ length: count }, (_, i) => next + i);
@@ -76,15 +76,13 @@ export function leaseIds(table: Table): Ids {
   };
 }
 
-interface Pool {
-  take(): Promise<number>;
-}
+type Pool = () => Promise<number>;
 
-/** Gives ids of one block at a time. Concurrent callers share the block. */
+/** Returns a function that gives ids of one block at a time. Concurrent callers share the block. */
 function pool(renew: () => Promise<Lease>): Pool {
   let current: Promise<Lease> | undefined;
 
-  async function take(): Promise<number> {
+  return async function take(): Promise<number> {
     current ??= renew();
     const mine = current;
     const lease = await mine.catch((error: unknown) => {
@@ -94,7 +92,5 @@ function pool(renew: () => Promise<Lease>): Pool {
     if (lease.next < lease.end) return lease.next++;
     if (current === mine) current = undefined;
     return take();
-  }
-
-  return { take };
+  };
 }
