@@ -1,8 +1,17 @@
-/** Checks of JSON objects with arbitrary keys. */
+/** Parses JSON, and checks JSON objects with arbitrary keys. */
 import * as z from "zod/mini";
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Returns undefined, which no schema of an object accepts, if the text is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * For each object that `readJson` has made: the keys and texts of integers beyond 2^53 - 1. A double represents few of them exactly.

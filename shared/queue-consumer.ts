@@ -2,6 +2,7 @@
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from "aws-lambda";
 import * as z from "zod/mini";
 import { withDeadline } from "#shared/deadline.ts";
+import { jsonOf } from "#shared/json.ts";
 import { errorFields, log } from "#shared/log.ts";
 
 export interface Received<Message> {
@@ -72,12 +73,3 @@ export const eachAlone =
     Promise.allSettled(batch.map(work));
 
 const receiveCount = ({ attributes }: SQSRecord): number => Number(attributes.ApproximateReceiveCount);
-
-/** Returns undefined, which no schema accepts, if the text is not JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

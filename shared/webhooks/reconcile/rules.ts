@@ -7,6 +7,7 @@ import * as keys from "#shared/db/keys.ts";
 import { DELIVERY_SHARDS } from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import { debounceKeys, type FanOutLane, fanOutKeys } from "#shared/db/webhook-keys.ts";
+import { jsonOf } from "#shared/json.ts";
 import type { Attempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { StoredWindow } from "#shared/webhooks/events/debounce.ts";
 import { StoredFanOut, StoredProgress } from "#shared/webhooks/events/fan-out.ts";
@@ -70,14 +71,6 @@ function bodyFaults({ body, id, webhookId, registrationId, event }: StoredDelive
   const { data } = parsed;
   const isOwn = data.id === id && data.webhookId === webhookId && data.registrationId === registrationId;
   return isOwn && data.event === event ? [] : ["its body describes another delivery"];
-}
-
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 const isSuccess = ({ status }: Attempt): boolean => status !== null && status >= 200 && status < 300;
