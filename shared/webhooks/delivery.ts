@@ -119,6 +119,7 @@ export const StoredDelivery = z.object({
   sweptAt: z.optional(Timestamp),
   /** Absent if each attempt makes the body from other rows (events/debounce.ts). */
   body: z.optional(z.pipe(Bytes, z.transform(unpackedBody))),
+  /** True if the data of the event is in a separate row, because the event has many deliveries or much data. */
   sharedData: z.optional(z.literal(true)),
   /** The id of the record whose events the delivery collects. Only a delivery with a debounce window has it. */
   recordId: z.optional(Id),
@@ -193,12 +194,6 @@ export const bodyText = (
 export const newDelivery = (input: NewDelivery, data: string, mark?: TestMark): StoredDelivery => ({
   ...deliveryWithoutBody(input),
   body: bodyText(input, input.triggeredBy, data, mark),
-});
-
-/** Returns a delivery without the data of its event, which is in a separate row if the event has many deliveries or much data. */
-export const deliveryWithSharedData = (input: NewDelivery): StoredDelivery => ({
-  ...deliveryWithoutBody(input),
-  sharedData: true,
 });
 
 export function deliveryWithoutBody({ dueMs, triggeredBy: _, ...described }: NewDelivery): StoredDelivery {

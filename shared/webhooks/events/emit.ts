@@ -7,7 +7,7 @@ import type { EventContext } from "#shared/context.ts";
 import {
   deliveryId,
   deliveryItem,
-  deliveryWithSharedData,
+  deliveryWithoutBody,
   newDelivery,
   StoredDelivery,
 } from "#shared/webhooks/delivery.ts";
@@ -71,7 +71,7 @@ function deliveryFor({ event, subscriber }: Match, timeScale: number, nowMs: num
   // Deliveries of a bulk job are created at a limited rate. They are due at their creation, so that they do not count as overdue.
   const dueMs = isBulk ? Math.max(planned, nowMs) : planned;
   const input = { ...about, dueMs, trigger: "automatic", triggeredBy: null } as const;
-  return data.text === undefined ? deliveryWithSharedData(input) : newDelivery(input, data.text);
+  return data.text === undefined ? { ...deliveryWithoutBody(input), sharedData: true } : newDelivery(input, data.text);
 }
 
 /** Adds events of one window one after the other, and different windows concurrently. Returns the deliveries that need a message. */
