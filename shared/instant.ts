@@ -1,5 +1,6 @@
 /** The schemas of times and days in requests. */
 import * as z from "zod/mini";
+import { DAY_MS, iso } from "#shared/clock.ts";
 import type { Timestamp } from "#shared/schema.ts";
 
 // `z.regexes` would add all patterns of zod to each bundle (6 KB).
@@ -20,22 +21,29 @@ export const IsoTime = z
 
 export const isDay = (value: string): boolean => value.length === "2026-06-01".length;
 
-/** Converts to milliseconds since 1970. A day means 00:00 UTC. Fractions of a millisecond are ignored. */
-export function instantOf(value: string): number {
-  if (isDay(value)) return Date.parse(value);
+/** Which instant a day without a time means: 00:00 UTC or its last millisecond. */
+export type DayEdge = "start" | "end";
+
+/** Converts to milliseconds since 1970. Fractions of a millisecond are ignored. */
+export function instantOf(value: string, edge: DayEdge = "start"): number {
+  if (isDay(value)) return Date.parse(value) + (edge === "end" ? DAY_MS - 1 : 0);
   const written = value.replace(/([+-]\d\d)(\d\d)$/, "$1:$2");
   return Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(written) ? written : `${written}Z`);
 }
 
 /** The output is the time as the API formats it. */
-export const InstantInput = z.pipe(
-  IsoTime,
+const instantInput = (edge: DayEdge) =>
   z.pipe(
-    z.transform((value: string): Timestamp => new Date(instantOf(value)).toISOString()),
-    // The conversion to UTC can give the year -1 or 10000.
-    z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
-  ),
-);
+    IsoTime,
+    z.pipe(
+      z.transform((value: string): Timestamp => iso(instantOf(value, edge))),
+      // The conversion to UTC can give the year -1 or 10000.
+      z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
+    ),
+  );
+
+export const InstantInput = /* @__PURE__ */ instantInput("start");
+export const LastInstantInput = /* @__PURE__ */ instantInput("end");
 
 export const INSTANT_TEXT =
   "ISO 8601; without an offset it is UTC, without a time it is the first instant of that UTC day.";

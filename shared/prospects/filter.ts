@@ -3,14 +3,13 @@ import * as z from "zod/mini";
 import { type Caller, isAdmin, visibleAssignee } from "#shared/auth/caller.ts";
 import { trimmed, wordsIn } from "#shared/blank.ts";
 import { folded, searchable } from "#shared/caseless.ts";
-import { DAY_MS } from "#shared/clock.ts";
 import { circleArea } from "#shared/company-index/areas.ts";
 import { type Area, type Criteria, type SearchWord, withoutImplied } from "#shared/company-index/criteria.ts";
 import type { FindOptions } from "#shared/company-index/read/company-index.ts";
 import { explain } from "#shared/documentation.ts";
 import { FARTHEST_METERS } from "#shared/geometry/distance.ts";
 import { validate } from "#shared/http/validate.ts";
-import { IsoTime, instantOf, isDay } from "#shared/instant.ts";
+import { type DayEdge, IsoTime, instantOf } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
 import { digitsOf, wholeNumber } from "#shared/prospects/indexed.ts";
 import type { Dictionary } from "#shared/reference/dictionary.ts";
@@ -96,10 +95,10 @@ export const TimeParameter = z.pipe(
 );
 
 /** Returns milliseconds since 1970. A UTC day becomes its first or its last millisecond. */
-export const dateBound = (edge: "start" | "end") =>
+export const dateBound = (edge: DayEdge) =>
   z.pipe(
     TimeParameter,
-    z.transform((value) => instantOf(value) + (isDay(value) && edge === "end" ? DAY_MS - 1 : 0)),
+    z.transform((value) => instantOf(value, edge)),
   );
 
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;

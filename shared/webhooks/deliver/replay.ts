@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
 import { type DeliveryQueue, delaySecondsUntil, type Queued } from "#shared/aws/sqs.ts";
-import { DAY_MS, iso } from "#shared/clock.ts";
+import { iso } from "#shared/clock.ts";
 import type { ApiContext, EventContext } from "#shared/context.ts";
 import { any, missing, present } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -12,7 +12,7 @@ import type { Table } from "#shared/db/table.ts";
 import { replayKeys } from "#shared/db/webhook-keys.ts";
 import { explain } from "#shared/documentation.ts";
 import { ApiError, notFound } from "#shared/errors.ts";
-import { INSTANT_TEXT, InstantInput, IsoTime, instantOf, isDay } from "#shared/instant.ts";
+import { INSTANT_TEXT, InstantInput, LastInstantInput } from "#shared/instant.ts";
 import * as limits from "#shared/limits.ts";
 import { Id, named, Timestamp } from "#shared/schema.ts";
 import { dueAgain } from "#shared/webhooks/deliver/redeliver.ts";
@@ -23,23 +23,11 @@ import { findWebhook, readWebhook } from "#shared/webhooks/subscriptions/webhook
 
 const ReplayedDeliveries = z.enum(["undelivered", "all"]);
 
-/** The end of the time range. A date without a time means the last millisecond of this day. */
-const EndInput = z.pipe(
-  IsoTime,
-  z.pipe(
-    z.transform((value: string): string => {
-      const instant = instantOf(value) + (isDay(value) ? DAY_MS - 1 : 0);
-      return new Date(instant).toISOString();
-    }),
-    z.iso.datetime({ precision: 3, error: "must lie in the years 0000 to 9999" }),
-  ),
-);
-
 export const ReplayRange = named(
   "ReplayRange",
   z.object({
     from: InstantInput,
-    to: z.optional(EndInput),
+    to: z.optional(LastInstantInput),
     deliveries: z._default(ReplayedDeliveries, "undelivered"),
   }),
   "The time range, and which of its deliveries to send again.",
