@@ -1,4 +1,5 @@
 /** Changes the states of deliveries by conditional writes, and says which deliveries of a batch are not finished. */
+import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
 import { all, type Change, equals, type Item, type Write } from "#shared/db/expression.ts";
@@ -70,25 +71,17 @@ const TRANSACTION_WRITES = 100;
 /** Makes the updates, up to 100 in one transaction. Returns those whose conditions have failed. */
 export async function updateEach<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
   const refused: T[] = [];
-  for (let from = 0; from < updates.length; from += TRANSACTION_WRITES) {
-    refused.push(...(await updateTogether(table, updates.slice(from, from + TRANSACTION_WRITES))));
-  }
-  return refused;
-}
-
-async function updateTogether<T extends Update>(table: Table, updates: readonly T[]): Promise<T[]> {
-  const refused: T[] = [];
-  let left = [...updates];
+  let left = updates;
   while (left.length > 0) {
+    const some = left.slice(0, TRANSACTION_WRITES);
     try {
-      const [first, ...more] = left;
-      if (first !== undefined && more.length === 0) await table.write(first);
-      else await table.transact(left);
-      break;
+      if (some.length === 1) await table.write(at(some, 0));
+      else await table.transact(some);
+      left = left.slice(some.length);
     } catch (error) {
       if (!(error instanceof ConditionFailed)) throw error;
       const failed = new Set(error.failed.map(({ index }) => index));
-      refused.push(...left.filter((_, i) => failed.has(i)));
+      refused.push(...some.filter((_, i) => failed.has(i)));
       left = left.filter((_, i) => !failed.has(i));
     }
   }
