@@ -122,11 +122,13 @@ export async function startReplay(
   range: ReplayRange,
 ): Promise<Plan<Replayed>> {
   const { registrations } = await readWebhook(context, companyId, webhookId);
-  if (range.to !== undefined && range.from > range.to) throw swapped();
+  if (range.to !== undefined && range.from > range.to) {
+    throw badRange("The time range ends before it begins.", "must not be later than `to`");
+  }
   const key = replayKeys.replay(companyId, webhookId);
-  const earlier = await context.table.get(key);
-  if (earlier !== undefined && StoredReplay.parse(earlier).dueAt !== undefined)
-    return unchanged(sameAs(range, earlier));
+  const item = await context.table.get(key);
+  const earlier = item && StoredReplay.parse(item);
+  if (earlier?.dueAt !== undefined) return unchanged(sameAs(range, earlier));
   const now = context.clock.now();
   const replay: StoredReplay = {
     type: "replay",
@@ -154,8 +156,7 @@ export async function startReplay(
   };
 }
 
-function sameAs(range: ReplayRange, item: unknown): Replayed {
-  const { from, to, deliveries, count } = StoredReplay.parse(item);
+function sameAs(range: ReplayRange, { from, to, deliveries, count }: StoredReplay): Replayed {
   const isSame = range.from === from && (range.to ?? null) === to && range.deliveries === deliveries;
   if (!isSame) throw new ApiError("conflict", "Another replay of this webhook is still running.");
   return { count };
@@ -172,7 +173,10 @@ async function countTaken(table: Table, replay: StoredReplay, registered: Readon
     let count = 0;
     for await (const item of table.query({ ...partition, ...range, fields: candidateFields })) {
       if (item.type !== "delivery") continue;
-      if (++read > limits.replayedDeliveries) throw tooMany();
+      if (++read > limits.replayedDeliveries) {
+        const message = `must not have more than ${limits.replayedDeliveries} deliveries after it, up to \`to\``;
+        throw badRange("The range is too long for one replay.", message);
+      }
       if (isTaken(Candidate.parse(item), replay, registered)) count++;
     }
     return count;
@@ -180,16 +184,8 @@ async function countTaken(table: Table, replay: StoredReplay, registered: Readon
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
-function swapped(): ApiError {
-  const faults = [{ pointer: "/from", code: "too_big", message: "must not be later than `to`" }];
-  return new ApiError("validation_failed", "The time range ends before it begins.", { faults });
-}
-
-function tooMany(): ApiError {
-  const message = `must not have more than ${limits.replayedDeliveries} deliveries after it, up to \`to\``;
-  const faults = [{ pointer: "/from", code: "too_big", message }];
-  return new ApiError("validation_failed", "The range is too long for one replay.", { faults });
-}
+const badRange = (detail: string, message: string): ApiError =>
+  new ApiError("validation_failed", detail, { faults: [{ pointer: "/from", code: "too_big", message }] });
 
 /** Maximum number of deliveries that one step of the replay reads. It limits the duration of a step that skips most deliveries. */
 const READ_PER_STEP = 500;
