@@ -11,8 +11,7 @@ import { openReads, type Reads } from "#shared/db/reads.ts";
 import { openTable, type Table } from "#shared/db/table.ts";
 import { oncePerInstance } from "#shared/instance.ts";
 import type { Exchange, Post } from "#shared/outbound/post.ts";
-import type { Secrets } from "#shared/secrets/secrets.ts";
-import { secretsOn } from "#shared/secrets/secrets.ts";
+import { type Secrets, secretsOn } from "#shared/secrets/secrets.ts";
 
 /** Each function opens only the services that it needs, because each service makes the bundle of the function larger. */
 export interface AppContext {

@@ -2,8 +2,7 @@
 
 import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { absent } from "#shared/db/expression.ts";
+import { absent, type Item, type Write } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import { expectedKeys } from "#shared/db/webhook-keys.ts";
 import { Id } from "#shared/schema.ts";

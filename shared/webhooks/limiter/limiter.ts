@@ -7,7 +7,6 @@ import * as z from "zod/mini";
 import { at } from "#shared/at.ts";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import type { Item } from "#shared/db/expression.ts";
 import {
   all,
   any,
@@ -17,6 +16,7 @@ import {
   type Condition,
   equals,
   exists,
+  type Item,
   missing,
 } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";

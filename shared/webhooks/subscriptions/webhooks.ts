@@ -1,8 +1,7 @@
 /** Reads, presents and deletes a company's webhooks with their registrations. */
 import * as z from "zod/mini";
 import type { ApiContext, ReadContext } from "#shared/context.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
-import { absent, equals, present } from "#shared/db/expression.ts";
+import { absent, equals, type Item, present, type Write } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import type { Reads } from "#shared/db/reads.ts";
