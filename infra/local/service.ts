@@ -226,7 +226,7 @@ function serve({ listener }: Parts, gateway: Gateway, edge: Edge | undefined, co
 
 /** Returns undefined if the templates contain no console. */
 function edgeOf({ options, stack, engines, identity }: Parts): Edge | undefined {
-  const consoleUrl = stack.stages[0]?.Variables.consoleUrl;
+  const consoleUrl = stack.stage.Variables.consoleUrl;
   if (consoleUrl === undefined) return undefined;
   const streets = options.demo === true ? demoStreets() : undefined;
   return createEdge({

@@ -6,31 +6,18 @@ import * as z from "zod/mini";
 import { InvocationError } from "../runtime/environment.ts";
 import type { LocalFunction } from "../runtime/function.ts";
 import { LocalError } from "../servers/error.ts";
-import type { Api, ApiAuthorizer, ApiMethod } from "../template/api-definition.ts";
+import type { Api, ApiAuthorizer } from "../template/api-definition.ts";
 import { nameOfArn, patternOf } from "../template/names.ts";
 import type { GatewayError } from "./answers.ts";
 import { headerValues, type RawRequest } from "./request.ts";
 
-export function createAuthorizers(api: Api, functions: ReadonlyMap<string, LocalFunction>) {
-  const byName = new Map<string, Authorizer>();
-  for (const [name, spec] of api.authorizers) {
-    const { found, kind } = functionAt(spec.uri, functions);
-    if (found === undefined || kind !== "invocations") {
-      throw new LocalError(`securitySchemes.${name}: authorizerUri is not a function of the template`);
-    }
-    byName.set(name, createAuthorizer(spec, found));
+/** Returns the authorizer of the API. Throws a LocalError if its function is not in the template. */
+export function authorizerOf({ authorizer }: Api, functions: ReadonlyMap<string, LocalFunction>): Authorizer {
+  const { found, kind } = functionAt(authorizer.uri, functions);
+  if (found === undefined || kind !== "invocations") {
+    throw new LocalError("securitySchemes: authorizerUri is not a function of the template");
   }
-  return {
-    /** Resolves with the result of the method's authorizer, or with undefined if the method has none. */
-    async authorize(method: ApiMethod, headers: Headers, methodArn: string): Promise<Verdict | undefined> {
-      const name = method.authorizer;
-      if (name === undefined) return undefined;
-      return byName.get(name)?.authorize(headers, methodArn) ?? "AUTHORIZER_CONFIGURATION_ERROR";
-    },
-    flush() {
-      for (const authorizer of byName.values()) authorizer.flush();
-    },
-  };
+  return createAuthorizer(authorizer, found);
 }
 
 /** The only form of policy that the local service evaluates. It refuses policies with several statements or with conditions. */

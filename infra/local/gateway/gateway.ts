@@ -19,7 +19,7 @@ import {
   gatewayErrors,
   preflightAnswer,
 } from "./answers.ts";
-import { createAuthorizers, Denied, functionAt } from "./authorizers.ts";
+import { authorizerOf, Denied, functionAt } from "./authorizers.ts";
 import { type Call, methodArn, proxyEvent, readMetadata, readResult } from "./proxy.ts";
 import { header, type RawRequest, readBody, readRequest, unreadableParameter } from "./request.ts";
 import { createRouter } from "./router.ts";
@@ -74,22 +74,22 @@ export function createGateway(
       }
     },
     refuse: (error, socket) => refuse(error, socket, errors),
-    flushAuthorizers: () => setup.authorizers.flush(),
+    flushAuthorizers: () => setup.authorizer.flush(),
   };
 }
 
-/** Returns the router, throttles, authorizers and integrations through which requests pass. */
-function stepsOf({ api, stages: [stage], usagePlans }: Stack, functions: ReadonlyMap<string, LocalFunction>) {
+/** Returns the router, throttles, authorizer and integrations through which requests pass. */
+function stepsOf({ api, stage, usagePlan }: Stack, functions: ReadonlyMap<string, LocalFunction>) {
   return {
     router: createRouter(api),
-    throttle: createThrottle(stage?.MethodSettings ?? []),
-    keyThrottle: createKeyThrottle(usagePlans),
-    authorizers: createAuthorizers(api, functions),
+    throttle: createThrottle(stage.MethodSettings),
+    keyThrottle: createKeyThrottle(usagePlan),
+    authorizer: authorizerOf(api, functions),
     integrations: new Map(api.methods.map((method) => [method, integrationOf(method, functions)])),
     /** The fields of each call that depend only on the templates. */
     constants: {
-      stage: stage?.StageName ?? "local",
-      stageVariables: stage?.Variables ?? {},
+      stage: stage.StageName,
+      stageVariables: stage.Variables,
       binaryMediaTypes: api.binaryMediaTypes,
     },
   };
@@ -109,7 +109,7 @@ interface Setup extends ReturnType<typeof stepsOf> {
 
 /** Returns the response to a request. Returns undefined if the response was streamed, because it is then already sent. */
 async function answerTo(
-  { apiHeaders, router, throttle, keyThrottle, authorizers, integrations, constants }: Setup,
+  { apiHeaders, router, throttle, keyThrottle, authorizer, integrations, constants }: Setup,
   request: IncomingMessage,
   requestId: string,
   response: ServerResponse,
@@ -122,7 +122,8 @@ async function answerTo(
   const raw = { ...received, headers: apiHeaders(received) };
   const match = router(raw.verb, raw.segments);
   if (match === undefined) return "MISSING_AUTHENTICATION_TOKEN";
-  const authorized = await authorizers.authorize(match.method, raw.headers, methodArn(constants.stage, raw));
+  const guard = match.method.isGuarded ? authorizer : undefined;
+  const authorized = await guard?.authorize(raw.headers, methodArn(constants.stage, raw));
   if (typeof authorized === "string" || authorized instanceof Denied) return authorized;
   // Check the throttle of the API key before the throttle of the stage. A request that the API key's throttle refuses must not use a token
   // of the stage's throttle.

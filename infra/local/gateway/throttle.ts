@@ -1,8 +1,8 @@
-/** Implements the throttles of the stage and of the usage plans as token buckets. */
+/** Implements the throttles of the stage and of the usage plan as token buckets. */
 import { methodSetting, planMethod } from "../template/api-definition.ts";
 import type { Stack, UsagePlanOfKeys } from "../template/stack.ts";
 
-type Settings = Stack["stages"][number]["MethodSettings"];
+type Settings = Stack["stage"]["MethodSettings"];
 
 /**
  * Creates the throttle of the stage. Each method with separate settings has its own token bucket. All other methods share one token bucket.
@@ -19,13 +19,15 @@ export function createThrottle(settings: Settings, now: () => number = Date.now)
 }
 
 /**
- * Creates the throttles of the usage plans. Each API key has one token bucket for all methods, and a further bucket for each method that
- * has a separate throttle. `unknown` means that the key of a request is in no usage plan.
+ * Creates the throttles of the usage plan. Each API key has one token bucket for all methods, and a further bucket for each method that has
+ * a separate throttle. `unknown` means that the key of a request is not in the usage plan.
  */
-export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => number = Date.now) {
-  const byKey = new Map(
-    plans.flatMap(({ keys, Throttle, ApiStages }) => keys.map((key) => [key, bucketsOf(Throttle, ApiStages, now)])),
-  );
+export function createKeyThrottle({ keys, Throttle: all, ApiStages: [stage] }: UsagePlanOfKeys) {
+  const bucketsOf = () => ({
+    all: createBucket(all),
+    byMethod: new Map(Object.entries(stage.Throttle).map(([method, limits]) => [method, createBucket(limits)])),
+  });
+  const byKey = new Map(keys.map((key) => [key, bucketsOf()]));
   return (apiKey: string | undefined, path: string, verb: string): "passes" | "throttled" | "unknown" => {
     const buckets = byKey.get(apiKey ?? "");
     if (buckets === undefined) return "unknown";
@@ -34,17 +36,10 @@ export function createKeyThrottle(plans: readonly UsagePlanOfKeys[], now: () => 
   };
 }
 
-type Limits = UsagePlanOfKeys["Throttle"];
-
-function bucketsOf(all: Limits, stages: UsagePlanOfKeys["ApiStages"], now: () => number) {
-  const methods = stages.flatMap(({ Throttle }) => Object.entries(Throttle));
-  return {
-    all: createBucket(all, now),
-    byMethod: new Map(methods.map(([method, limits]) => [method, createBucket(limits, now)])),
-  };
-}
-
-function createBucket({ RateLimit: rate, BurstLimit: burst }: Limits, now: () => number): () => boolean {
+function createBucket(
+  { RateLimit: rate, BurstLimit: burst }: UsagePlanOfKeys["Throttle"],
+  now = Date.now,
+): () => boolean {
   let tokens = burst;
   let filledAt = now();
   return () => {

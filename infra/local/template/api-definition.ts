@@ -173,7 +173,8 @@ export interface ApiMethod {
   /** The HTTP method in capital letters. `ANY` means all HTTP methods that the path does not define separately. */
   readonly verb: string;
   readonly integration: z.infer<typeof Integration>;
-  readonly authorizer: string | undefined;
+  /** True if the authorizer checks each request. */
+  readonly isGuarded: boolean;
   /** True if a request needs an API key that is in a usage plan. The authorizer returns the key. */
   readonly needsKey: boolean;
 }
@@ -187,7 +188,7 @@ export interface ApiAuthorizer {
 
 export interface Api {
   readonly methods: readonly ApiMethod[];
-  readonly authorizers: ReadonlyMap<string, ApiAuthorizer>;
+  readonly authorizer: ApiAuthorizer;
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
   /** Minimum size in bytes of a response that is compressed. If it is undefined, no response is compressed. */
@@ -211,9 +212,11 @@ export function readDefinition(id: string, body: unknown): Api {
   );
   const wrong = [...methods.flatMap((method) => faultsOf(method, schemes)), ...siblingFaults(Object.keys(paths))];
   if (wrong.length > 0) throw new LocalError(wrong.map((fault) => `${id}.Body.paths.${fault}`).join("\n"));
+  const [authorizer, ...others] = Object.values(schemes).flatMap(authorizerIn);
+  if (authorizer === undefined || others.length > 0) throw new LocalError(`${id}.Body: must have one authorizer`);
   return {
     methods,
-    authorizers: authorizersIn(schemes),
+    authorizer,
     gatewayResponses: rest["x-amazon-apigateway-gateway-responses"],
     binaryMediaTypes: rest["x-amazon-apigateway-binary-media-types"],
     minimumCompressionSize: rest["x-amazon-apigateway-minimum-compression-size"],
@@ -222,26 +225,16 @@ export function readDefinition(id: string, body: unknown): Api {
 
 type Schemes = Readonly<Record<string, z.infer<typeof SecurityScheme>>>;
 
-const authorizersIn = (schemes: Schemes): Map<string, ApiAuthorizer> =>
-  new Map(
-    Object.entries(schemes).flatMap(([name, { name: header, [AUTHORIZER]: authorizer }]) => {
-      if (authorizer === undefined) return [];
-      const read = {
-        header: header.toLowerCase(),
-        uri: authorizer.authorizerUri,
-        validation: authorizer.identityValidationExpression,
-        ttlSeconds: authorizer.authorizerResultTtlInSeconds,
-      };
-      return [[name, read] as const];
-    }),
-  );
+function authorizerIn({ name, [AUTHORIZER]: authorizer }: Schemes[string]): ApiAuthorizer[] {
+  if (authorizer === undefined) return [];
+  const { authorizerUri: uri, identityValidationExpression: validation } = authorizer;
+  return [{ header: name.toLowerCase(), uri, validation, ttlSeconds: authorizer.authorizerResultTtlInSeconds }];
+}
 
 interface ReadMethod extends ApiMethod {
   readonly operation: z.infer<typeof Operation>;
   /** The names of the security schemes that a request must fulfil. */
   readonly needed: readonly string[];
-  /** Those of `needed` that are authorizers. */
-  readonly authorizers: readonly string[];
 }
 
 function readMethod(
@@ -252,24 +245,22 @@ function readMethod(
 ): ReadMethod {
   const verb = key === ANY_METHOD ? "ANY" : key.toUpperCase();
   const needed = operation.security.flatMap((requirement) => Object.keys(requirement));
-  const authorizers = needed.filter((name) => schemes[name]?.[AUTHORIZER] !== undefined);
   return {
     name: `${verb} ${path}`,
     path,
     verb,
     integration: operation[INTEGRATION],
-    authorizer: authorizers[0],
+    isGuarded: needed.some((name) => schemes[name]?.[AUTHORIZER] !== undefined),
     needsKey: needed.some((name) => schemes[name]?.name === KEY_HEADER),
     operation,
     needed,
-    authorizers,
   };
 }
 
 const PATH_PART = /^(?:[\w.:-]+|\{[\w.-]+\+?\})$/;
 
 function faultsOf(method: ReadMethod, schemes: Schemes): string[] {
-  const { path, verb, operation, needed, authorizers, needsKey } = method;
+  const { path, verb, operation, needed, isGuarded, needsKey } = method;
   const parts = path.split("/").slice(1);
   const named = parts.flatMap((part) => /^\{([^+}]+)\+?\}$/.exec(part)?.[1] ?? []);
   const declared = new Set(operation.parameters.map(({ name }) => name));
@@ -278,10 +269,9 @@ function faultsOf(method: ReadMethod, schemes: Schemes): string[] {
     ...(isSupported ? [] : ["a part of the path has characters that are not supported"]),
     ...named.filter((name) => !declared.has(name)).map((name) => `the path's parameter ${name} is not declared`),
     ...needed.filter((name) => schemes[name] === undefined).map((name) => `no security scheme is named ${name}`),
-    ...(authorizers.length > 1 ? ["a method can have only one authorizer"] : []),
     // With the API key source AUTHORIZER, the only one that the local service supports, API Gateway takes the key of a request from the
     // authorizer's answer and not from a header. It therefore refuses every request to a method that needs a key but has no authorizer.
-    ...(needsKey && authorizers.length === 0 ? ["needs an API key, but has no authorizer that names one"] : []),
+    ...(needsKey && !isGuarded ? ["needs an API key, but has no authorizer that names one"] : []),
     ...undeclaredHeaders(operation).map((name) => `${name} is not declared`),
   ];
   return wrong.map((fault) => `${path}.${verb}: ${fault}`);

@@ -222,13 +222,13 @@ export const schemas = {
    * the local service would lose this number at a restart.
    */
   "AWS::ApiGateway::UsagePlan": z.strictObject({
-    ApiStages: z.array(
+    ApiStages: z.tuple([
       z.strictObject({
         ApiId: z.string(),
         Stage: z.string(),
         Throttle: z._default(z.record(z.string(), Limits), {}),
       }),
-    ),
+    ]),
     Throttle: Limits,
     Description: Ignored,
   }),

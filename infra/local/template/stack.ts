@@ -33,8 +33,8 @@ export interface Stack {
   readonly invokeConfigs: readonly Named<"AWS::Lambda::EventInvokeConfig">[];
   readonly rules: readonly Named<"AWS::Events::Rule">[];
   readonly api: Api;
-  readonly stages: readonly Named<"AWS::ApiGateway::Stage">[];
-  readonly usagePlans: readonly UsagePlanOfKeys[];
+  readonly stage: Named<"AWS::ApiGateway::Stage">;
+  readonly usagePlan: UsagePlanOfKeys;
   readonly outputs: Readonly<Record<string, string>>;
 }
 
@@ -69,6 +69,7 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     [...resources.values()]
       .filter((resource) => resource.schema === schema)
       .map(({ id, name, properties }) => Object.assign({}, z.parse(schema, properties), { id, name }));
+  const api = only("REST API", of(schemas["AWS::ApiGateway::RestApi"]));
   const stack = {
     tables: of(schemas["AWS::DynamoDB::Table"]),
     queues: of(schemas["AWS::SQS::Queue"]),
@@ -82,17 +83,17 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     eventSources: of(schemas["AWS::Lambda::EventSourceMapping"]),
     invokeConfigs: of(schemas["AWS::Lambda::EventInvokeConfig"]),
     rules: of(schemas["AWS::Events::Rule"]),
-    api: readApi(of(schemas["AWS::ApiGateway::RestApi"])),
-    stages: of(schemas["AWS::ApiGateway::Stage"]),
-    usagePlans: of(schemas["AWS::ApiGateway::UsagePlan"]).map((plan) => ({
-      ...plan,
-      keys: keysOf(plan.name, of(schemas["AWS::ApiGateway::UsagePlanKey"]), of(schemas["AWS::ApiGateway::ApiKey"])),
-    })),
+    api: readDefinition(api.id, api.Body),
+    stage: only("stage", of(schemas["AWS::ApiGateway::Stage"])),
+    usagePlan: {
+      ...only("usage plan", of(schemas["AWS::ApiGateway::UsagePlan"])),
+      keys: keysOf(of(schemas["AWS::ApiGateway::UsagePlanKey"]), of(schemas["AWS::ApiGateway::ApiKey"])),
+    },
     outputs,
   };
   refuseUnknownMethods(stack);
-  const { eventSources, rules, api } = stack;
-  refuseUnknownQualifiers(of(schemas["AWS::Lambda::Alias"]), { eventSources, rules, api });
+  const { eventSources, rules } = stack;
+  refuseUnknownQualifiers(of(schemas["AWS::Lambda::Alias"]), { eventSources, rules, api: stack.api });
   return stack;
 }
 
@@ -148,47 +149,41 @@ function faultsOf(id: string, type: string, properties: unknown): string[] {
   return parsed.success ? [] : [faults(id, parsed.error)];
 }
 
-function readApi(restApis: readonly Named<"AWS::ApiGateway::RestApi">[]): Api {
-  const [api, ...others] = restApis;
-  if (api === undefined || others.length > 0) throw new LocalError("the templates must have exactly one REST API");
-  return readDefinition(api.id, api.Body);
+function only<T>(kind: string, found: readonly T[]): T {
+  const [one, ...others] = found;
+  if (one === undefined || others.length > 0) throw new LocalError(`the templates must have exactly one ${kind}`);
+  return one;
 }
 
 /**
- * Throws if a stage or a usage plan has settings for a method that the API does not have. These settings would have no effect, so they are
- * a mistake.
+ * Throws if the stage or the usage plan has settings for a method that the API does not have. These settings would have no effect, so they
+ * are a mistake.
  */
-function refuseUnknownMethods({ api, stages, usagePlans }: Pick<Stack, "api" | "stages" | "usagePlans">): void {
+function refuseUnknownMethods({ api, stage, usagePlan }: Pick<Stack, "api" | "stage" | "usagePlan">): void {
   const ofStages = api.methods.flatMap(({ path: of, verb }) =>
     (verb === "ANY" ? ANY : [verb]).map((one) => methodSetting(of, one)),
   );
   const ofPlans = api.methods.map(({ path: of, verb }) => planMethod(of, verb));
   const known = new Set(["* /*", ...ofStages, ...ofPlans]);
-  const named = [
-    ...stages.flatMap(({ id, MethodSettings }) =>
-      MethodSettings.map(({ HttpMethod, ResourcePath }) => [`${id}.MethodSettings`, `${HttpMethod} ${ResourcePath}`]),
-    ),
-    ...usagePlans.flatMap(({ id, ApiStages }) =>
-      ApiStages.flatMap(({ Throttle }) => Object.keys(Throttle)).map((method) => [`${id}.ApiStages`, method]),
-    ),
-  ];
-  for (const [place, method = ""] of named) {
-    if (!known.has(method)) throw new LocalError(`${place}: ${method} is not a method of the definition`);
+  const named = {
+    [`${stage.id}.MethodSettings`]: stage.MethodSettings.map((one) => `${one.HttpMethod} ${one.ResourcePath}`),
+    [`${usagePlan.id}.ApiStages`]: Object.keys(usagePlan.ApiStages[0].Throttle),
+  };
+  for (const [place, methods] of Object.entries(named)) {
+    const unknown = methods.find((method) => !known.has(method));
+    if (unknown !== undefined) throw new LocalError(`${place}: ${unknown} is not a method of the definition`);
   }
 }
 
 function keysOf(
-  plan: string,
   memberships: readonly Named<"AWS::ApiGateway::UsagePlanKey">[],
   keys: readonly Named<"AWS::ApiGateway::ApiKey">[],
 ): string[] {
-  return memberships
-    .filter(({ UsagePlanId }) => UsagePlanId === plan)
-    .map(({ KeyId }) => {
-      const found = keys.find(({ name }) => name === KeyId);
-      if (found === undefined) throw new LocalError(`the usage plan ${plan} names the unknown API key ${KeyId}`);
-      return found.Value;
-    });
+  return memberships.map(({ id, KeyId }) => {
+    const found = keys.find(({ name }) => name === KeyId);
+    if (found === undefined) throw new LocalError(`${id}: no API key is named ${KeyId}`);
+    return found.Value;
+  });
 }
 
 /**
@@ -210,10 +205,10 @@ function metadata(id: string, key: string, resources: ReadonlyMap<string, Resolv
 
 export const isQueue = ({ EventSourceArn }: Mapping): boolean => EventSourceArn.startsWith("arn:aws:sqs:");
 
-/** Returns true if the API calls this function for a method or as an authorizer. Returns false for a function that only events start. */
-export function servesRequests({ name }: FunctionSpec, { authorizers, methods }: Api): boolean {
+/** Returns true if the API calls this function for a method or as its authorizer. Returns false for a function that only events start. */
+export function servesRequests({ name }: FunctionSpec, { authorizer, methods }: Api): boolean {
   const addresses = [
-    ...[...authorizers.values()].map(({ uri }) => uri),
+    authorizer.uri,
     ...methods.flatMap(({ integration }) => (integration.type === "aws_proxy" ? [integration.uri] : [])),
   ];
   return addresses.some((uri) => uri.includes(`:${name}/`));
