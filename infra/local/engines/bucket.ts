@@ -123,13 +123,11 @@ export class BucketRules {
   async #notify(call: Call, { body }: Request, reply: Reply): Promise<void> {
     const { bucket: name, key } = call;
     for (const { Queue, Filter } of this.#bucketOf(call)?.NotificationConfiguration?.QueueConfigurations ?? []) {
-      const matches = Filter.S3Key.Rules.every(({ Name, Value }) =>
-        Name === "prefix" ? key.startsWith(Value) : key.endsWith(Value),
-      );
+      if (!key.startsWith(Filter.S3Key.Rules[0].Value)) continue;
       // The headers of a completed multipart upload have no ETag.
       const eTag = String(reply.getHeader("etag") ?? "").replaceAll('"', "");
       const object = { key: encodeURIComponent(key).replaceAll("%2F", "/"), size: bytesOf(body).length, eTag };
-      if (matches) await this.#send(nameOfArn(Queue), created(name, object));
+      await this.#send(nameOfArn(Queue), created(name, object));
     }
   }
 }

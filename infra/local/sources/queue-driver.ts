@@ -24,7 +24,6 @@ export interface QueueSource {
   readonly concurrency: number;
 }
 
-const DEFAULT_BATCH_SIZE = 10;
 /** SQS's limits for one call: at most 10 messages, and at most 20 s of waiting. */
 export const CALL_LIMIT = 10;
 const WAIT_SECONDS = 20;
@@ -40,7 +39,6 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
   const { mapping, target, queues, visibilitySeconds, concurrency } = source;
   const QueueUrl = queueUrl(queues.endpoint, nameOfArn(mapping.EventSourceArn));
   const waiting = new FairQueue<Message>((message) => groupOf(message) ?? "");
-  const size = mapping.BatchSize ?? DEFAULT_BATCH_SIZE;
 
   /**
    * Deletes the messages that succeed. A failed message becomes visible again after the queue's timeout or after a time that the function
@@ -62,7 +60,6 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
       // The function has logged its error.
       return messages;
     }
-    if (mapping.FunctionResponseTypes.length === 0) return [];
     const failed = failedItems(payload, new Set(messages.map(idOf)));
     return failed === "all" ? messages : messages.filter((one) => failed.has(idOf(one)));
   }
@@ -85,7 +82,7 @@ export function queueDriver(source: QueueSource): Driver<Messages> {
       return Messages.length > 0;
     },
     take() {
-      const batch = Array.from({ length: size }, () => waiting.take()).filter((one) => one !== undefined);
+      const batch = Array.from({ length: mapping.BatchSize }, () => waiting.take()).filter((one) => one !== undefined);
       return batch.length === 0 ? undefined : batch;
     },
     process: (messages) =>

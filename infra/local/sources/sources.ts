@@ -69,18 +69,18 @@ function tableOf({ id, EventSourceArn }: Mapping): string {
   return name;
 }
 
-/** SQS's visibility timeout of a queue that sets none. */
-const STANDARD_VISIBILITY_SECONDS = 30;
-
 function queueSource(mapping: Mapping, hosted: Hosted): RunningSource {
   refuseStreamSettings(mapping);
-  const queue = hosted.stack.queues.find(({ name }) => name === nameOfArn(mapping.EventSourceArn));
-  if (queue === undefined) throw new LocalError(`${mapping.id}.EventSourceArn: not a queue of the template`);
+  const { VisibilityTimeout: visibilitySeconds } =
+    hosted.stack.queues.find(({ name }) => name === nameOfArn(mapping.EventSourceArn)) ?? {};
+  if (visibilitySeconds === undefined) {
+    throw new LocalError(`${mapping.id}.EventSourceArn: not a queue of the template with a visibility timeout`);
+  }
   const driver = queueDriver({
     mapping,
     target: targetOf(mapping, hosted),
     queues: hosted.engines.queues,
-    visibilitySeconds: queue.VisibilityTimeout ?? STANDARD_VISIBILITY_SECONDS,
+    visibilitySeconds,
     concurrency: concurrencyOf(mapping),
   });
   return startPoller(driver, hosted.log);
@@ -93,8 +93,8 @@ function queueSource(mapping: Mapping, hosted: Hosted): RunningSource {
  */
 function refuseStreamSettings(mapping: Mapping): void {
   const { DestinationConfig, BisectBatchOnFunctionError, FilterCriteria, MaximumBatchingWindowInSeconds } = mapping;
-  const isLarge = mapping.BatchSize !== undefined && mapping.BatchSize > CALL_LIMIT;
-  const isUnsupported = BisectBatchOnFunctionError || MaximumBatchingWindowInSeconds > 0 || isLarge;
+  const isUnsupported =
+    BisectBatchOnFunctionError || MaximumBatchingWindowInSeconds > 0 || mapping.BatchSize > CALL_LIMIT;
   if (DestinationConfig ?? FilterCriteria ?? isUnsupported) {
     throw new LocalError(
       `${mapping.id}: the event source of a queue has settings for streams, or settings that are not supported locally`,

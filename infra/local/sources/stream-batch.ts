@@ -10,7 +10,6 @@ type Records = readonly StreamRecord[];
 
 export interface BatchRules {
   readonly bisect: boolean;
-  readonly reportsFailures: boolean;
   /** Maximum number of retries. -1 means no limit. */
   readonly maxRetries: number;
   /** Maximum age of a record in seconds. -1 means no limit. */
@@ -45,7 +44,7 @@ export async function processBatch(records: Records, rules: BatchRules, effects:
     await abandon(old, "MaximumRecordAgeExceeded", failures, effects);
     const fresh = part.records.slice(old.length);
     if (fresh.length === 0) continue;
-    const { count, threw } = await attempt(fresh, rules, effects);
+    const { count, threw } = await attempt(fresh, effects);
     await checkpoint(fresh.slice(0, count), effects);
     const rest = fresh.slice(count);
     if (rest.length === 0) continue;
@@ -66,11 +65,7 @@ function oldOf(records: Records, { maxAgeSeconds }: BatchRules, effects: BatchEf
  * Invokes the function. `count` is the number of processed records: those before the first failed record. `threw` is true if the function
  * threw an error.
  */
-async function attempt(
-  records: Records,
-  { reportsFailures }: BatchRules,
-  effects: BatchEffects,
-): Promise<{ count: number; threw: boolean }> {
+async function attempt(records: Records, effects: BatchEffects): Promise<{ count: number; threw: boolean }> {
   let payload: string;
   try {
     payload = await effects.invoke(records);
@@ -78,7 +73,6 @@ async function attempt(
     effects.assertRunning();
     return { count: 0, threw: true };
   }
-  if (!reportsFailures) return { count: records.length, threw: false };
   const failed = failedItems(payload, new Set(records.map(({ dynamodb }) => dynamodb.SequenceNumber)));
   if (failed === "all") return { count: 0, threw: false };
   const lowest = records.findIndex(({ dynamodb }) => failed.has(dynamodb.SequenceNumber));

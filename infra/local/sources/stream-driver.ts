@@ -41,7 +41,6 @@ export interface StreamSource {
  * waits longer, but the tests would then take longer.
  */
 const RETRY_MS = { first: 100, longest: 1_000 } as const;
-const DEFAULT_BATCH_SIZE = 100;
 const PAGE_RECORDS = 1_000;
 
 interface ShardBatch extends Batch {
@@ -79,7 +78,7 @@ export class StreamDriver implements Driver<ShardBatch> {
         position: String(record.dynamodb?.SequenceNumber),
         record: isWanted(record) ? lambdaRecord(record) : undefined,
       }));
-      const batches = batchesOf(entries, mapping.BatchSize ?? DEFAULT_BATCH_SIZE);
+      const batches = batchesOf(entries, mapping.BatchSize);
       this.#batches.push(...batches.map((batch) => ({ ...batch, shard })));
       if (page.NextShardIterator !== undefined) this.#iterators.set(shard, page.NextShardIterator);
       else {
@@ -100,7 +99,6 @@ export class StreamDriver implements Driver<ShardBatch> {
     const { mapping, target, positions } = this.#source;
     const rules = {
       bisect: mapping.BisectBatchOnFunctionError,
-      reportsFailures: mapping.FunctionResponseTypes.length > 0,
       maxRetries: mapping.MaximumRetryAttempts,
       maxAgeSeconds: mapping.MaximumRecordAgeInSeconds,
     };

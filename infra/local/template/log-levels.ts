@@ -3,6 +3,3 @@
 /** The levels of the lines of functions, from the most detailed to the least detailed. */
 export const logLevels = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"] as const;
 export type LogLevel = (typeof logLevels)[number];
-
-/** The levels of the lines that Lambda itself logs, for example `platform.report`. */
-export const systemLogLevels = ["DEBUG", "INFO", "WARN"] as const;

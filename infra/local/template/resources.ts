@@ -3,7 +3,7 @@
  * properties. Otherwise the local service would ignore such properties without a warning.
  */
 import * as z from "zod/mini";
-import { logLevels, systemLogLevels } from "./log-levels.ts";
+import { logLevels } from "./log-levels.ts";
 
 const Fields = z.record(z.string(), z.unknown());
 
@@ -42,14 +42,7 @@ const KeySchema = z.array(z.strictObject({ AttributeName: z.string(), KeyType: z
 const SecondaryIndex = z.strictObject({
   IndexName: z.string(),
   KeySchema,
-  Projection: z.strictObject({
-    ProjectionType: z.enum(["ALL", "KEYS_ONLY", "INCLUDE"]),
-    NonKeyAttributes: z.optional(z.array(z.string())),
-  }),
-});
-
-const StreamSpecification = z.strictObject({
-  StreamViewType: z.enum(["NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY"]),
+  Projection: z.strictObject({ ProjectionType: z.literal("KEYS_ONLY") }),
 });
 
 /** The rule by which the bucket sends a queue message for each new object. */
@@ -57,9 +50,7 @@ const QueueConfiguration = z.strictObject({
   Event: z.literal("s3:ObjectCreated:*"),
   Queue: z.string(),
   Filter: z.strictObject({
-    S3Key: z.strictObject({
-      Rules: z.array(z.strictObject({ Name: z.enum(["prefix", "suffix"]), Value: z.string() })),
-    }),
+    S3Key: z.strictObject({ Rules: z.tuple([z.strictObject({ Name: z.literal("prefix"), Value: z.string() })]) }),
   }),
 });
 
@@ -99,7 +90,7 @@ export const schemas = {
     GlobalSecondaryIndexes: z.optional(z.array(SecondaryIndex)),
     TimeToLiveSpecification: z.optional(z.strictObject({ AttributeName: z.string(), Enabled: z.boolean() })),
     BillingMode: z.literal("PAY_PER_REQUEST"),
-    StreamSpecification: z.optional(StreamSpecification),
+    StreamSpecification: z.optional(z.strictObject({ StreamViewType: z.literal("NEW_AND_OLD_IMAGES") })),
     DeletionProtectionEnabled: Ignored,
     PointInTimeRecoverySpecification: Ignored,
   }),
@@ -135,7 +126,7 @@ export const schemas = {
       // The metric filters match only JSON lines, so CloudFormation's default format (text) is refused.
       LogFormat: z.literal("JSON"),
       ApplicationLogLevel: z._default(z.enum(logLevels), "INFO"),
-      SystemLogLevel: z._default(z.enum(systemLogLevels), "INFO"),
+      SystemLogLevel: Ignored,
       LogGroup: z.optional(z.string()),
     }),
     // `Code` is ignored, because the local service finds the code by the directory in the resource's metadata.
@@ -159,10 +150,10 @@ export const schemas = {
   "AWS::Lambda::EventSourceMapping": z.strictObject({
     EventSourceArn: z.string(),
     FunctionName: z.string(),
-    BatchSize: z.optional(z.int()),
+    BatchSize: z.int(),
     /** A stream's event source never waits for more records, because this setting is only a maximum. */
     MaximumBatchingWindowInSeconds: z._default(Seconds, 0),
-    FunctionResponseTypes: z._default(z.array(z.literal("ReportBatchItemFailures")), []),
+    FunctionResponseTypes: z.tuple([z.literal("ReportBatchItemFailures")]),
     FilterCriteria: z.optional(z.strictObject({ Filters: z.array(z.strictObject({ Pattern: z.string() })) })),
     StartingPosition: z.optional(z.literal("TRIM_HORIZON")),
     BisectBatchOnFunctionError: z._default(z.boolean(), false),
@@ -191,18 +182,11 @@ export const schemas = {
   }),
   "AWS::ApiGateway::RestApi": z.strictObject({
     Name: Ignored,
-    Description: Ignored,
     Body: z.unknown(),
     // `Mode` says whether a deployment merges the definition into an existing API or replaces it. A local start has no existing API.
     Mode: Ignored,
     Parameters: z.optional(z.strictObject({ endpointConfigurationTypes: z.string() })),
     EndpointConfiguration: Ignored,
-    // API Gateway prefers the setting in the definition.
-    DisableExecuteApiEndpoint: Ignored,
-    SecurityPolicy: Ignored,
-    EndpointAccessMode: Ignored,
-    Policy: Ignored,
-    Tags: Ignored,
   }),
   "AWS::ApiGateway::Stage": z.strictObject({
     RestApiId: z.string(),
@@ -210,12 +194,10 @@ export const schemas = {
     MethodSettings: z._default(z.array(MethodSetting), []),
     /** The stage variables. API Gateway accepts only the characters of `VARIABLE_VALUE` in their values. */
     Variables: z._default(z.record(z.string().check(z.regex(/^\w+$/)), z.string().check(z.regex(VARIABLE_VALUE))), {}),
-    // The following settings have no effect in the local service, which has no deployments, access logs, traces or tags.
+    // The following settings have no effect in the local service, which has no deployments, access logs or traces.
     DeploymentId: Ignored,
     AccessLogSetting: Ignored,
-    Description: Ignored,
     TracingEnabled: Ignored,
-    Tags: Ignored,
   }),
   /**
    * A usage plan defines the throttle of its API keys. The schema accepts no quota. A quota needs the number of requests in a period, and
@@ -248,14 +230,10 @@ export const schemas = {
 export const ignoredTypes: ReadonlySet<string> = new Set([
   "AWS::ApiGateway::Account",
   "AWS::ApiGateway::Deployment",
-  "AWS::CDK::Metadata",
   "AWS::CloudWatch::Alarm",
-  "AWS::CloudWatch::CompositeAlarm",
   "AWS::CloudWatch::Dashboard",
   "AWS::CodeDeploy::Application",
   "AWS::CodeDeploy::DeploymentGroup",
-  "AWS::IAM::ManagedPolicy",
-  "AWS::IAM::Policy",
   "AWS::IAM::Role",
   "AWS::Lambda::Permission",
   "AWS::Logs::LogGroup",

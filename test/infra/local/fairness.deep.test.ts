@@ -18,8 +18,9 @@ import { queueArn, queueUrl } from "../../../infra/local/template/names.ts";
 import { schemas } from "../../../infra/local/template/resources.ts";
 
 const NAME = "Fair";
-const mappingOf = (name: string, more: object = {}) => {
-  const settings = { EventSourceArn: queueArn(name), FunctionName: "f", BatchSize: 1, ...more };
+const mappingOf = (name: string) => {
+  const FunctionResponseTypes = ["ReportBatchItemFailures"];
+  const settings = { EventSourceArn: queueArn(name), FunctionName: "f", BatchSize: 1, FunctionResponseTypes };
   return { ...z.parse(schemas["AWS::Lambda::EventSourceMapping"], settings), id: name, name };
 };
 const Event = z.object({
@@ -122,7 +123,7 @@ describe("the local queue", () => {
     await queues.sqs.send(new CreateQueueCommand({ QueueName: name, Attributes: { VisibilityTimeout } }));
     const counts: string[] = [];
     const driver = queueDriver({
-      mapping: mappingOf(name, { FunctionResponseTypes: ["ReportBatchItemFailures"] }),
+      mapping: mappingOf(name),
       target: {
         async invoke(event) {
           const [record] = z.parse(Event, event).Records;

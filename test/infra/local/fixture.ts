@@ -292,6 +292,7 @@ const events = {
       EventSourceArn: getAtt("Work", "Arn"),
       FunctionName: ref("Consume"),
       BatchSize: 1,
+      FunctionResponseTypes: ["ReportBatchItemFailures"],
       ScalingConfig: { MaximumConcurrency: 2 },
     },
   },

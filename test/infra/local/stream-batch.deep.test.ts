@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { type BatchRules, batchesOf, processBatch } from "../../../infra/local/sources/stream-batch.ts";
 
-const rules: BatchRules = { bisect: true, reportsFailures: true, maxRetries: 2, maxAgeSeconds: -1 };
+const rules: BatchRules = { bisect: true, maxRetries: 2, maxAgeSeconds: -1 };
 const record = (number: number, ApproximateCreationDateTime = 100) => ({
   dynamodb: { SequenceNumber: String(number), ApproximateCreationDateTime },
 });
