@@ -9,19 +9,18 @@ import {
 } from "aws-cdk-lib/aws-backup";
 import { ComparisonOperator, Metric, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnRule, Schedule } from "aws-cdk-lib/aws-events";
-import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import { PolicyStatement, type Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { FilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import { ArnFormat, CfnOutput, Duration, Fn, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { COLD_AFTER_DAYS, type BackupPlan as Plan } from "../settings/retention.ts";
 import { ExplainedAlarm } from "./alarms.ts";
 import type { ServedTable } from "./rights.ts";
-import { accept } from "./rules.ts";
+import { accept, managedRole } from "./rules.ts";
 
 /** The hour of the copies, in UTC. Any hour is possible, because a copy uses no capacity of the table. */
 const HOUR = "5";
-const COPY_POLICY = "service-role/AWSBackupServiceRolePolicyForBackup";
-const RESTORE_POLICY = "service-role/AWSBackupServiceRolePolicyForRestores";
+const MAINTAINED = "AWS maintains this policy for its backup service, and";
 
 /** `tables` are the table of the data stack, and the restored table if the service uses one. `logDays` is for the log of the jobs. */
 export function createBackups(scope: Construct, plan: Plan, tables: readonly ServedTable[], logDays: number): void {
@@ -47,8 +46,10 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
       (rule) => new BackupPlanRule(rule),
     ),
   });
-  const role = createRole(home, "Role", COPY_POLICY, "the plan selects only the tables of this service.");
-  const restores = createRole(home, "RestoreRole", RESTORE_POLICY, "only an operator's command passes the role.");
+  const copies = `${MAINTAINED} the plan selects only the tables of this service.`;
+  const role = managedRole(home, "Role", "backup", "AWSBackupServiceRolePolicyForBackup", copies);
+  const passed = `${MAINTAINED} only an operator's command passes the role.`;
+  const restores = managedRole(home, "RestoreRole", "backup", "AWSBackupServiceRolePolicyForRestores", passed);
   new CfnOutput(Stack.of(home), "RestoreRoleArn", { value: restores.roleArn });
   new BackupSelection(backups, "Table", {
     backupPlan: backups,
@@ -60,18 +61,6 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   failureAlarm(home, logGroup);
   // An alarm of CloudWatch looks back at most a week, so it cannot watch monthly copies.
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
-}
-
-/** The role has a policy of AWS, which allows more than the role needs. `limit` says why cdk-nag's finding about the policy is accepted. */
-function createRole(home: Construct, id: string, policy: string, limit: string): Role {
-  const role = new Role(home, id, {
-    assumedBy: new ServicePrincipal("backup.amazonaws.com"),
-    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName(policy)],
-  });
-  accept(role, {
-    [`AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${policy}]`]: `AWS maintains this policy for its backup service, and ${limit}`,
-  });
-  return role;
 }
 
 interface LoggedJobs {

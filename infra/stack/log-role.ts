@@ -3,21 +3,14 @@
  * without it API Gateway would refuse to deploy any API with logs. Another deployment replaces the role with its own.
  */
 import { CfnAccount } from "aws-cdk-lib/aws-apigateway";
-import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { RemovalPolicy } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { accept } from "./rules.ts";
+import { managedRole } from "./rules.ts";
 
 export function createLogRole(scope: Construct): void {
   const home = new Construct(scope, "ApiLogs");
-  const role = new Role(home, "Role", {
-    assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
-    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName("service-role/AmazonAPIGatewayPushToCloudWatchLogs")],
-  });
+  const reason = "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.";
+  const role = managedRole(home, "Role", "apigateway", "AmazonAPIGatewayPushToCloudWatchLogs", reason);
   role.applyRemovalPolicy(RemovalPolicy.RETAIN);
   new CfnAccount(home, "Account", { cloudWatchRoleArn: role.roleArn }).applyRemovalPolicy(RemovalPolicy.RETAIN);
-  accept(role, {
-    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]":
-      "The role belongs to the account and serves all its APIs, and API Gateway requires this policy.",
-  });
 }

@@ -4,10 +4,9 @@
  */
 import { Alarm } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
-import { ManagedPolicy, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import { CfnAlias, type Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
-import { accept } from "./rules.ts";
+import { managedRole } from "./rules.ts";
 
 /** The alias points to the current version, and during a deployment also to the new one. */
 const ALIAS = "live";
@@ -52,14 +51,9 @@ export function moveStepByStep(scope: Construct): void {
   const created = scope.node.findAll();
   const alarms = created.filter((child) => child instanceof Alarm && errorAlarms.has(child.node.id));
   const application = new CfnApplication(home, "Application", { computePlatform: "Lambda" });
-  const role = new Role(home, "Role", {
-    assumedBy: new ServicePrincipal("codedeploy.amazonaws.com"),
-    managedPolicies: [ManagedPolicy.fromAwsManagedPolicyName("service-role/AWSCodeDeployRoleForLambdaLimited")],
-  });
-  accept(role, {
-    "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited]":
-      "AWS maintains this policy for exactly this purpose. It allows CodeDeploy to move aliases and to read alarms.",
-  });
+  const reason =
+    "AWS maintains this policy for exactly this purpose. It allows CodeDeploy to move aliases and to read alarms.";
+  const role = managedRole(home, "Role", "codedeploy", "AWSCodeDeployRoleForLambdaLimited", reason);
   for (const alias of created.filter((child) => child instanceof CfnAlias)) {
     const group = new CfnDeploymentGroup(alias, "Deployment", {
       applicationName: application.ref,
