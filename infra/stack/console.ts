@@ -23,8 +23,8 @@ import {
   ViewerProtocolPolicy,
 } from "aws-cdk-lib/aws-cloudfront";
 import { HttpOrigin, S3BucketOrigin } from "aws-cdk-lib/aws-cloudfront-origins";
-import { BlockPublicAccess, Bucket, BucketEncryption, type IBucket, ObjectOwnership } from "aws-cdk-lib/aws-s3";
-import { Duration, RemovalPolicy, Stack } from "aws-cdk-lib/core";
+import { Bucket, type IBucket } from "aws-cdk-lib/aws-s3";
+import { Duration, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { API_PATHS, contentSecurityPolicy, edgeFunction, INDEX, pageHeaders } from "../edge/console-site.ts";
 import type { Console, DeployConfig } from "../settings/config.ts";
@@ -32,6 +32,7 @@ import { STAGE } from "./api.ts";
 import { createConsoleClient } from "./console-client.ts";
 import { publishFiles } from "./console-files.ts";
 import { CONSOLE_PROOF, consoleProof } from "./console-origin.ts";
+import { privateBucket } from "./data-stack.ts";
 import type { Platform } from "./function.ts";
 import { accept } from "./rules.ts";
 
@@ -122,15 +123,7 @@ const acceptedFindings = {
 
 /** The bucket outlives the stack, because CloudFormation cannot delete a bucket that contains files. */
 function createBucket(home: Construct): IBucket {
-  const bucket = new Bucket(home, "Pages", {
-    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
-    objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
-    encryption: BucketEncryption.S3_MANAGED,
-    enforceSSL: true,
-    minimumTLSVersion: 1.2,
-    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-    lifecycleRules: [{ id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) }],
-  });
+  const bucket = new Bucket(home, "Pages", privateBucket());
   accept(bucket, { "AwsSolutions-S1": "The files are public by CloudFront, and nothing else reads the bucket." });
   if (!isBucket(bucket)) throw new Error("the CDK made no bucket");
   return bucket;

@@ -6,6 +6,7 @@ import {
   BlockPublicAccess,
   Bucket,
   BucketEncryption,
+  type BucketProps,
   CfnBucket,
   type CorsRule,
   HttpMethods,
@@ -141,6 +142,24 @@ const lifetimeDays = ({ importFileDays }: Retention): Record<Folder, number> => 
 /** Days for which an export of a company is kept. They are few, because the export is a second copy of personal data. */
 const COMPANY_EXPORT_DAYS = 30;
 
+/** Returns the properties of a bucket that outlives its stack and deletes the files of each folder after the given number of days. */
+export const privateBucket = (lifetimes: Readonly<Record<string, number>> = {}): BucketProps => ({
+  blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
+  objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
+  encryption: BucketEncryption.S3_MANAGED,
+  enforceSSL: true,
+  minimumTLSVersion: 1.2,
+  removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+  lifecycleRules: [
+    { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
+    ...Object.entries(lifetimes).map(([folder, days]) => ({
+      id: folder,
+      prefix: `${folder}/`,
+      expiration: Duration.days(days),
+    })),
+  ],
+});
+
 /** Allows web pages of these origins to upload and download files with presigned URLs. */
 const corsRule = (origins: readonly string[]): CorsRule => ({
   allowedOrigins: [...origins],
@@ -180,23 +199,8 @@ function createBucket(
   ];
   const bucket = new Bucket(scope, "Files", {
     ...(bucketName !== undefined && { bucketName }),
-    blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
-    objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
-    encryption: BucketEncryption.S3_MANAGED,
-    enforceSSL: true,
-    minimumTLSVersion: 1.2,
     ...(cors.length > 0 && { cors }),
-    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-    lifecycleRules: [
-      { id: "abandoned-uploads", abortIncompleteMultipartUploadAfter: Duration.days(1) },
-      ...Object.entries({ ...lifetimeDays(retention), [COMPANY_EXPORTS]: COMPANY_EXPORT_DAYS }).map(
-        ([folder, days]) => ({
-          id: folder,
-          prefix: `${folder}/`,
-          expiration: Duration.days(days),
-        }),
-      ),
-    ],
+    ...privateBucket({ ...lifetimeDays(retention), [COMPANY_EXPORTS]: COMPANY_EXPORT_DAYS }),
   });
   const resource = bucket.node.defaultChild;
   // The construct's own method would deploy an additional function.
