@@ -24,10 +24,6 @@ import { accept } from "./rules.ts";
 
 export interface Platform extends Resources {
   readonly bundles: string;
-  readonly issuer: string;
-  readonly audience: string;
-  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
-  readonly jwksUri: string | undefined;
   readonly settings: Readonly<Record<Setting, string>>;
   readonly capacity: Capacity;
   readonly logDays: number;

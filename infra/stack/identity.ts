@@ -19,6 +19,7 @@ export interface Identity {
   readonly audience: string;
   /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
   readonly jwksUri: string | undefined;
+  /** Undefined if the issuer is external. */
   readonly userPool?: { readonly id: string; readonly arn: string; readonly clientId: string };
 }
 

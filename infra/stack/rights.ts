@@ -10,6 +10,7 @@ import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import type { Purpose } from "#shared/secrets/secrets.ts";
 import { type Access, folderNames, type TableAccess } from "../routes/route.ts";
 import type { Console, DeployConfig } from "../settings/config.ts";
+import type { Identity } from "./identity.ts";
 
 export interface ServedTable {
   readonly tableName: string;
@@ -17,7 +18,7 @@ export interface ServedTable {
   readonly tableStreamArn?: string | undefined;
 }
 
-export interface Resources {
+export interface Resources extends Identity {
   readonly table: ServedTable;
   readonly bucket: Bucket;
   readonly deliveryQueue: Queue;
@@ -29,8 +30,6 @@ export interface Resources {
   /** Undefined if the deployment has no console. */
   readonly console: Console | undefined;
   readonly mail: DeployConfig["mail"];
-  /** Undefined if the issuer is external. */
-  readonly userPool: { readonly id: string; readonly arn: string; readonly clientId: string } | undefined;
 }
 
 export function allow(actions: string[], resources: string[]): PolicyStatement {

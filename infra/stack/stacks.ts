@@ -53,10 +53,7 @@ export function createStacks(
     secretsKey,
     exportQueue: createQueue(service, "Exports"),
     bulkQueue: createQueue(service, "BulkJobs"),
-    issuer: identity.issuer,
-    audience: identity.audience,
-    jwksUri: identity.jwksUri,
-    userPool: identity.userPool,
+    ...identity,
     mail: config.mail,
     console: config.console,
     settings: {
