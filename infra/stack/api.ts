@@ -21,7 +21,7 @@ import { type Capacity, streamThrottle, type Throttle } from "../settings/capaci
 import type { DeployConfig } from "../settings/config.ts";
 import { ExplainedAlarm } from "./alarms.ts";
 import { apiDefinition, type Invoked, methodsOf, openMethods } from "./api-definition.ts";
-import { type LimitedMethod, throttleCompanies, throttleKeyVariables } from "./company-throttle.ts";
+import { keyPrefix, type LimitedMethod, throttleCompanies } from "./company-throttle.ts";
 import { mapDomain } from "./domain.ts";
 import { called, createFunction, type FunctionSpec, functionLogs, type Platform } from "./function.ts";
 import type { PathMethod } from "./gateway.ts";
@@ -76,7 +76,11 @@ export function createApi(
   const definition = apiDefinition({
     title,
     endpoints,
-    authorizer: invoked(invokerOf("GET"), { ...authorizer, environment: throttleKeyVariables(scope), logGroup }),
+    authorizer: invoked(invokerOf("GET"), {
+      ...authorizer,
+      environment: { THROTTLE_KEY_PREFIX: keyPrefix(scope) },
+      logGroup,
+    }),
     otherMethods: invoked(invokerOf("POST"), { ...methodNotAllowed, environment, logGroup }),
     partition,
     region,
@@ -91,7 +95,7 @@ export function createApi(
     isDefaultEndpointOff,
     logDays: platform.logDays,
   });
-  throttleCompanies(home, api, { company: capacity.company, methods: companyThrottles(table, capacity) });
+  throttleCompanies(home, api, capacity.company, companyThrottles(table, capacity));
   if (domain !== undefined) mapDomain(scope, api, domain);
   errorAlarm(api);
   return api;

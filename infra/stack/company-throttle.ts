@@ -15,26 +15,19 @@ export interface LimitedMethod extends Throttle {
   readonly method: PathMethod;
 }
 
-interface CompanyThrottles {
-  readonly company: Throttle;
-  readonly methods: readonly LimitedMethod[];
-}
-
-/**
- * Returns the authorizer's environment variable with the common prefix of all API keys. The prefix contains a part of the stack's id,
- * because keys must be unique in the account and region.
- */
-export const throttleKeyVariables = (scope: Construct): Record<string, string> => ({
-  THROTTLE_KEY_PREFIX: keyPrefix(scope),
-});
-
-function keyPrefix(scope: Construct): string {
+/** Returns the common prefix of all API keys. It contains a part of the stack's id, because keys must be unique in the account and region. */
+export function keyPrefix(scope: Construct): string {
   // arn:aws:cloudformation:REGION:ACCOUNT:stack/NAME/UUID. The value may contain only letters and digits.
   const uuid = Fn.select(2, Fn.split("/", Stack.of(scope).stackId));
   return Fn.join("", ["canvassing", Fn.select(0, Fn.split("-", uuid)), "throttle"]);
 }
 
-export function throttleCompanies(home: Construct, api: SpecRestApi, { company, methods }: CompanyThrottles): void {
+export function throttleCompanies(
+  home: Construct,
+  api: SpecRestApi,
+  company: Throttle,
+  methods: readonly LimitedMethod[],
+): void {
   const scope = new Construct(home, "CompanyThrottle");
   // The CDK's class UsagePlan can throttle only methods that are CDK constructs, not those of an OpenAPI document.
   const plan = new CfnUsagePlan(scope, "Plan", {
