@@ -21,7 +21,7 @@ export interface LocalOptions {
   readonly timeScale: number;
   /** A restored table, which the service uses instead of the table of the template. */
   readonly activeTable?: DeployConfig["activeTable"];
-  readonly allowedOrigins?: readonly string[];
+  readonly allowedOrigins?: DeployConfig["allowedOrigins"];
   /** The throttles of all requests and of each company. By default, they are those of the capacity preset `production`. */
   readonly throttles?: Pick<Capacity, "requests" | "company"> | undefined;
   /** Creates the templates in the order of their deployment. Tests replace this function with one that returns their own templates. */

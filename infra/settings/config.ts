@@ -7,15 +7,14 @@ import { type Place, placeFaults } from "./place.ts";
 import { type BackupPlan, backupPlanOf, type Retention } from "./retention.ts";
 import { ruleFaults } from "./rules.ts";
 
-export interface DeployConfig {
-  /** Distinguishes several deployments in one account. Undefined for the main one. */
-  readonly stage?: string | undefined;
-  /** The URL of the OpenID Connect issuer of access tokens. If it is undefined, the stack creates a Cognito user pool. */
-  readonly issuer?: string | undefined;
-  /** The URL of the issuer's public keys. If it is undefined, the authorizer finds it in the issuer's discovery document. */
-  readonly jwksUri?: string | undefined;
-  /** The client ids or audiences that access tokens may have, in addition to the client of the stack's user pool. */
-  readonly audience: readonly string[];
+/** The settings that the stacks use unchanged. `context.ts` describes each of them. */
+type Unchanged = Pick<
+  Settings,
+  | ("stage" | "issuer" | "jwksUri" | "audience" | "webhookUrlPolicy" | "timeScale")
+  | ("allowedOrigins" | "serverTiming" | "alarmEmail" | "monthlyBudget" | "tags")
+>;
+
+export interface DeployConfig extends Readonly<Unchanged> {
   /** The sender in SES. Without it, Cognito itself sends the mails, at most about 50 per day for an account. */
   readonly mail?: { readonly from: string; readonly sesIdentity: string } | undefined;
   /** Resources of an earlier deployment that the stacks use instead of creating new ones. */
@@ -24,30 +23,17 @@ export interface DeployConfig {
   readonly activeTable?: ActiveTable | undefined;
   /** How long AWS Backup keeps copies of the table. Undefined if it makes none. */
   readonly backup?: BackupPlan | undefined;
-  /** `local` also allows http and loopback addresses, for development. */
-  readonly webhookUrlPolicy: "public" | "local";
-  /** Delays, retry intervals and debounce windows are divided by this factor, which is above 1 in tests. */
-  readonly timeScale: number;
   /** With `canary`, a new version of a function gets a tenth of the invocations for five minutes. */
   readonly rollout: "canary" | "at-once";
   readonly capacity: Capacity;
   /** True if a web ACL (AWS WAF) checks each request before API Gateway receives it. */
   readonly webAcl?: boolean | undefined;
   readonly retention: Retention;
-  readonly alarmEmail?: string | undefined;
-  /** Dollars. A mail to `alarmEmail` says that the costs of the account are near or above this sum. */
-  readonly monthlyBudget?: number | undefined;
-  /** The tags of all resources. AWS shows tags on each resource and, after their activation, in the bill. */
-  readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly watch: Watch;
   /** The console in the browser. If it is undefined, the deployment serves only the API. */
   readonly console?: Console | undefined;
   /** The API's own domain name. If it is undefined, clients use API Gateway's URL, which contains the id of the API. */
   readonly domain?: Domain | undefined;
-  /** Origins whose web pages may call the API. An empty list disables CORS. */
-  readonly allowedOrigins: readonly string[];
-  /** True if the header `Server-Timing` shows how each request used the table. For development only. */
-  readonly serverTiming: boolean;
 }
 
 export interface Watch {
