@@ -1,5 +1,5 @@
 /** Lists the routes of users, statuses and tags. */
-import { dictionary, named, namesChange, newIds } from "./access.ts";
+import { dictionary, named, namesChange, newIds, runningJob } from "./access.ts";
 import { get, patch, post, type Route, remove, type TableAccess } from "./route.ts";
 
 /** The rights to create a status or tag. They include the right to write the row that keeps the status's or tag's text unique. */
@@ -17,11 +17,6 @@ const userWrites: TableAccess = {
   ...namesChange,
   reference: ["GetItem", "PutItem", "UpdateItem", "ConditionCheckItem"],
 };
-/**
- * The rights to read the state of the company's running bulk job. A request that changes or deletes a user waits until a running job of
- * this user has read the user's new permissions.
- */
-const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
 /** The rights to invite a user. An invitation claims the e-mail address and counts toward a daily limit. */
 const invitationWrites: TableAccess = { ...userWrites, email: ["GetItem", "PutItem"], quotas: ["UpdateItem"] };
 

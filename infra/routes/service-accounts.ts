@@ -1,5 +1,5 @@
 /** Lists the routes of service accounts and their keys. */
-import { currentDictionary, named, namesChange, newIds } from "./access.ts";
+import { currentDictionary, named, namesChange, newIds, runningJob } from "./access.ts";
 import { get, patch, post, type Route, remove, type TableAccess } from "./route.ts";
 
 const accounts = "/api/service-accounts";
@@ -17,12 +17,13 @@ const takeOver: TableAccess = {
 };
 /** If the request is made with an API key, its transaction also checks the row with this key. */
 const keyWrites: TableAccess = { ...takeOver, keyRings: ["GetItem", "UpdateItem", "ConditionCheckItem"] };
+const newKey = { table: { ...keyWrites, dataKeys: ["GetItem", "PutItem"] }, secrets: "make" } as const;
 /** A request that lowers the rights of an account also changes the keys that were created with a key of this account. */
-const createdKeys: TableAccess = {
+const accountChange: TableAccess = {
+  ...accountWrites,
+  ...runningJob,
   keyRings: ["GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"],
 };
-/** The rights to wait for a running job of the account, which must read the account's new rights. */
-const runningJob: TableAccess = { bulkQueues: ["GetItem"], bulkJobs: ["GetItem"] };
 
 export const serviceAccountRoutes: readonly Route[] = [
   get(accounts, "service-accounts/list", { table: { reference: ["Query"] } }),
@@ -35,17 +36,11 @@ export const serviceAccountRoutes: readonly Route[] = [
     },
   }),
   get(`${accounts}/{id}`, "service-accounts/get", { table: named }),
-  patch(`${accounts}/{id}`, "service-accounts/update", { table: { ...accountWrites, ...createdKeys, ...runningJob } }),
-  remove(`${accounts}/{id}`, "service-accounts/delete", { table: { ...accountWrites, ...createdKeys, ...runningJob } }),
+  patch(`${accounts}/{id}`, "service-accounts/update", { table: accountChange }),
+  remove(`${accounts}/{id}`, "service-accounts/delete", { table: accountChange }),
   get(keys, "api-keys/list", { table: { ...currentDictionary, keyRings: ["GetItem"] } }),
-  post(keys, "api-keys/create", {
-    table: { ...keyWrites, dataKeys: ["GetItem", "PutItem"] },
-    secrets: "make",
-  }),
-  post(`${keys}/{keyId}/rotate`, "api-keys/rotate", {
-    table: { ...keyWrites, dataKeys: ["GetItem", "PutItem"] },
-    secrets: "make",
-  }),
+  post(keys, "api-keys/create", newKey),
+  post(`${keys}/{keyId}/rotate`, "api-keys/rotate", newKey),
   post(`${keys}/{keyId}/take-over`, "api-keys/take-over", { table: takeOver }),
   remove(`${keys}/{keyId}`, "api-keys/revoke", { table: keyWrites }),
 ];
