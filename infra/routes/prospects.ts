@@ -9,10 +9,10 @@ import {
   indexRows,
   newIds,
 } from "./access.ts";
-import { get, LONG_WORK, patch, post, put, type Rate, type Route, remove, type TableAccess } from "./route.ts";
+import { get, LONG_WORK, patch, post, put, type Route, remove, type TableAccess, type Throttle } from "./route.ts";
 
 /** The throttle of map pins. The response can contain the pins of all prospects of a company, so it can be several megabytes large. */
-const MAP: Rate = { perSecond: 200, burst: 400 };
+const MAP: Throttle = { perSecond: 200, burst: 400 };
 
 const prospectWrites: TableAccess = {
   ...currentDictionary,

@@ -19,8 +19,11 @@ interface Marks {
   readonly public?: true | undefined;
   /** True for a POST that changes nothing. It accepts no idempotency key, so its function needs no rights to the rows of these keys. */
   readonly isRead?: true | undefined;
-  /** The throttle of the route, instead of that of the whole API. A public route has `WITHOUT_TOKEN`. */
-  readonly rate?: Rate | undefined;
+  /**
+   * The throttle of the route for all callers together, instead of that of the whole API. It keeps a costly route from using the capacity
+   * of the whole API. A public route has `WITHOUT_TOKEN`.
+   */
+  readonly rate?: Throttle | undefined;
 }
 
 const routeOf =
@@ -40,8 +43,8 @@ export const put = routeOf("PUT");
 export const patch = routeOf("PATCH");
 export const remove = routeOf("DELETE");
 
-/** A limit for the requests of all callers together. It keeps a costly route from using the capacity of the whole API. */
-export interface Rate {
+/** The rate of requests, and the number that may arrive at once. */
+export interface Throttle {
   readonly perSecond: number;
   readonly burst: number;
 }
@@ -50,13 +53,13 @@ export interface Rate {
  * The throttle of each method that needs no token: of public routes, wrong methods and preflights. Each method has its own throttle. One
  * response takes some milliseconds, so at this rate most methods keep only one of the ten concurrent executions of a new account busy.
  */
-export const WITHOUT_TOKEN: Rate = { perSecond: 200, burst: 400 };
+export const WITHOUT_TOKEN: Throttle = { perSecond: 200, burst: 400 };
 
 /**
  * The throttle of costly routes. A request to such a route keeps its function busy for seconds, or starts work that continues after the
  * response, such as an import, an export, a bulk job or a replay of webhook deliveries.
  */
-export const LONG_WORK: Rate = { perSecond: 20, burst: 100 };
+export const LONG_WORK: Throttle = { perSecond: 20, burst: 100 };
 
 /** A function without a route. `infra/stack/workers.ts` adds the right to read the queue or stream that invokes it. */
 export interface EventFunction {

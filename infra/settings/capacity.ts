@@ -1,18 +1,13 @@
 /** Divides the concurrency of an AWS account between the functions. The preset `small` is for a new account and reserves nothing. */
 import { CHANGES_AT_ONCE } from "#shared/jobs/job.ts";
 import * as limits from "#shared/limits.ts";
+import type { Throttle } from "../routes/route.ts";
 
 export const presets = ["small", "production"] as const;
 export type Preset = (typeof presets)[number];
 
 /** Lambda refuses a reservation that leaves fewer than 100 executions unreserved. */
 const UNRESERVED = 100;
-
-/** The rate of requests, and the number that may arrive at once. */
-export interface Throttle {
-  readonly perSecond: number;
-  readonly burst: number;
-}
 
 /** The default memory in MB. It also determines the share of a processor: 1 769 MB are a whole one. */
 export const MEMORY_MB = 1024;

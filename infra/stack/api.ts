@@ -15,9 +15,9 @@ import { LogGroup } from "aws-cdk-lib/aws-logs";
 import { Duration, Fn, NestedStack, RemovalPolicy, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import * as limits from "#shared/limits.ts";
-import { type Method, type Rate, type Route, WITHOUT_TOKEN } from "../routes/route.ts";
+import { type Method, type Route, type Throttle, WITHOUT_TOKEN } from "../routes/route.ts";
 import { authorizer, methodNotAllowed, routes } from "../routes/routes.ts";
-import { type Capacity, streamThrottle, type Throttle } from "../settings/capacity.ts";
+import { type Capacity, streamThrottle } from "../settings/capacity.ts";
 import type { DeployConfig } from "../settings/config.ts";
 import { ExplainedAlarm } from "./alarms.ts";
 import { apiDefinition, type Invoked, methodsOf, openMethods } from "./api-definition.ts";
@@ -175,7 +175,7 @@ const settingOf = ({ perSecond, burst }: Throttle) => ({
 const ROUTE_SHARE = 0.2;
 
 /** API Gateway throttles GET and HEAD separately. HEAD gets a tenth, so that both together exceed the rate only a little. */
-function throttleOf({ perSecond, burst }: Rate, method: PathMethod, requests: Throttle): Throttle {
+function throttleOf({ perSecond, burst }: Throttle, method: PathMethod, requests: Throttle): Throttle {
   const share = method === "HEAD" ? 0.1 : 1;
   return {
     perSecond: Math.ceil(Math.min(perSecond, requests.perSecond * ROUTE_SHARE) * share),

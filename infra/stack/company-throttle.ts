@@ -6,7 +6,7 @@ import { ApiKey, CfnUsagePlan, CfnUsagePlanKey, type SpecRestApi } from "aws-cdk
 import { Fn, Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
 import { THROTTLE_KEYS, throttleKey } from "#shared/auth/throttle-key.ts";
-import type { Throttle } from "../settings/capacity.ts";
+import type { Throttle } from "../routes/route.ts";
 import type { PathMethod } from "./gateway.ts";
 
 /** The throttle of each company for one method. */

@@ -6,8 +6,7 @@ import { Construct } from "constructs";
 import { problems } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
-import { WITHOUT_TOKEN } from "../routes/route.ts";
-import type { Throttle } from "../settings/capacity.ts";
+import { type Throttle, WITHOUT_TOKEN } from "../routes/route.ts";
 import { CONSOLE_PROOF, consoleProof, VIEWER_ADDRESS } from "./console-origin.ts";
 import { TOO_LARGE_DETAIL } from "./gateway.ts";
 
