@@ -87,14 +87,8 @@ export function createApi(
     allowedOrigins,
     isDefaultEndpointOff,
   });
-  const api = createRestApi(scope, {
-    restApiName: title,
-    definition,
-    throttles: ownThrottles(table, capacity.requests, allowedOrigins),
-    requests: capacity.requests,
-    isDefaultEndpointOff,
-    logDays: platform.logDays,
-  });
+  const throttles = ownThrottles(table, capacity.requests, allowedOrigins);
+  const api = createRestApi(scope, platform, definition, throttles, isDefaultEndpointOff);
   throttleCompanies(home, api, capacity.company, companyThrottles(table, capacity));
   if (domain !== undefined) mapDomain(scope, api, domain);
   errorAlarm(api);
@@ -120,25 +114,19 @@ export const accessLogFormat = JSON.stringify({
   userId: "$context.authorizer.userId",
 });
 
-interface RestApiSpec {
-  readonly restApiName: string;
-  readonly definition: object;
-  readonly throttles: Record<string, MethodDeploymentOptions>;
-  readonly requests: Throttle;
-  readonly isDefaultEndpointOff: boolean;
-  readonly logDays: number;
-}
-
 function createRestApi(
   scope: Construct,
-  { restApiName, definition, throttles, requests, isDefaultEndpointOff, logDays }: RestApiSpec,
+  { capacity, logDays }: Platform,
+  definition: object,
+  throttles: Record<string, MethodDeploymentOptions>,
+  isDefaultEndpointOff: boolean,
 ): SpecRestApi {
   const accessLog = new LogGroup(scope, "AccessLog", {
     retention: logDays,
     removalPolicy: RemovalPolicy.DESTROY,
   });
   const api = new SpecRestApi(scope, "Api", {
-    restApiName,
+    restApiName: Stack.of(scope).stackName,
     apiDefinition: ApiDefinition.fromInline(definition),
     // With OVERWRITE, a deployment removes everything that the definition no longer contains.
     mode: RestApiMode.OVERWRITE,
@@ -148,7 +136,7 @@ function createRestApi(
     ...(isDefaultEndpointOff && { disableExecuteApiEndpoint: true }),
     deployOptions: {
       stageName: STAGE,
-      ...settingOf(requests),
+      ...settingOf(capacity.requests),
       ...LOGGED,
       methodOptions: throttles,
       accessLogDestination: new LogGroupLogDestination(accessLog),
