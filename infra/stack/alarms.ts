@@ -90,7 +90,7 @@ interface BatchAlarms {
  */
 export function batchAlarms(watched: LambdaFunction, { failedItem, metricName, fails, throttled }: BatchAlarms): void {
   errorAlarm(watched, fails);
-  const items = logMetric(watched, metricName, watched.logGroup, { event: failedItem, value: "1" });
+  const items = logMetric(watched, metricName, failedItem);
   new ExplainedAlarm(watched, "ItemErrors", { metric: items, threshold: 0, periods: 3, ...fails });
   const metric = watched.metricThrottles({ period: MINUTE, statistic: "Sum" });
   new ExplainedAlarm(watched, "Throttled", { metric, threshold: 0, periods: 3, ...throttled });
@@ -105,22 +105,20 @@ export function lagAlarm(watched: LambdaFunction, seconds: number, meaning: Mean
 /** The path of a field in the service's log lines (shared/log.ts). Lambda's JSON format puts these fields below `message`. */
 type LogField = `$.message.${string}`;
 
-export interface LogMetricSpec {
-  readonly event: string;
-  /** The field whose value becomes the metric. With `1`, the metric is 1 in each minute that has a log line with the event. */
-  readonly value: "1" | LogField;
-}
-
-export function logMetric(scope: Construct, metricName: string, logGroup: ILogGroup, spec: LogMetricSpec): Metric {
-  const metricNamespace = Stack.of(scope).stackName;
-  const { event, value } = spec;
-  new MetricFilter(scope, metricName, {
-    logGroup,
-    filterPattern: FilterPattern.stringValue("$.message.event" satisfies LogField, "=", event),
-    metricNamespace,
-    metricName,
-    metricValue: value,
-  });
+/**
+ * Creates a metric from the function's log lines with the event. Its value is that of the field `metricValue`. With `1`, the metric is 1 in
+ * each minute that has such a line.
+ */
+export function logMetric(
+  watched: LambdaFunction,
+  metricName: string,
+  event: string,
+  metricValue: "1" | LogField = "1",
+): Metric {
+  const metricNamespace = Stack.of(watched).stackName;
+  const filterPattern = FilterPattern.stringValue("$.message.event" satisfies LogField, "=", event);
+  const { logGroup } = watched;
+  new MetricFilter(watched, metricName, { logGroup, filterPattern, metricNamespace, metricName, metricValue });
   return new Metric({ namespace: metricNamespace, metricName, period: MINUTE, statistic: "Maximum" });
 }
 

@@ -153,9 +153,8 @@ function createDeliverer(scope: Construct, platform: Platform): void {
     title: "Delivery queue late",
     impact: "Webhooks are at least 15 minutes late, because the delivery queue is not emptied.",
   });
-  const missing = logMetric(deliver, "MissingDeliveries", deliver.logGroup, { event: "delivery missing", value: "1" });
   new ExplainedAlarm(deliver, "Missing", {
-    metric: missing,
+    metric: logMetric(deliver, "MissingDeliveries", "delivery missing"),
     threshold: 0,
     title: "Delivery missing",
     impact: "A webhook receiver has lost an event, because the row of a queued delivery is not in the table.",
@@ -190,10 +189,9 @@ function createSweeper(scope: Construct, platform: Platform): void {
   });
   const event = "deliveries waiting";
   // This metric also contains deliveries of paused webhooks and failing receivers. The alarm uses `OverdueSeconds`, which does not.
-  logMetric(sweep, "OldestDueSeconds", sweep.logGroup, { event, value: "$.message.oldestDueSeconds" });
-  const overdue = logMetric(sweep, "OverdueSeconds", sweep.logGroup, { event, value: "$.message.overdueSeconds" });
+  logMetric(sweep, "OldestDueSeconds", event, "$.message.oldestDueSeconds");
   new ExplainedAlarm(sweep, "Overdue", {
-    metric: overdue,
+    metric: logMetric(sweep, "OverdueSeconds", event, "$.message.overdueSeconds"),
     threshold: OVERDUE_SECONDS,
     periods: 5,
     title: "Deliveries overdue",
