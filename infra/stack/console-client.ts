@@ -13,16 +13,12 @@ import type { DeployConfig } from "../settings/config.ts";
 import type { Platform } from "./function.ts";
 import { clientDefaults } from "./identity.ts";
 
-interface ConsoleClientSpec {
-  readonly url: string;
-  readonly config: Pick<DeployConfig, "adopted" | "console">;
-}
-
 /** Returns the client's id. There is no client secret: PKCE proves that the server which exchanges the code also began the sign-in. */
 export function createConsoleClient(
   home: Construct,
   { userPool }: Platform,
-  { url, config }: ConsoleClientSpec,
+  url: string,
+  config: DeployConfig,
 ): string {
   if (userPool === undefined) throw new Error("context key consoleClient: needed with console and issuer");
   const pool = UserPool.fromUserPoolId(home, "UserPool", userPool.id);

@@ -56,7 +56,7 @@ export function createConsole(
       ? serve(home, api, platform, config)
       : { url: console.localUrl, publish: () => undefined };
   const { url } = served;
-  const clientId = console.clientId ?? createConsoleClient(home, platform, { url, config });
+  const clientId = console.clientId ?? createConsoleClient(home, platform, url, config);
   const stage = api.deploymentStage.node.defaultChild;
   // These are stage variables, because the functions are created before CloudFront's host name is known: CloudFront refers to the API, and
   // the API to its functions.
