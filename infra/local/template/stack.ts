@@ -8,7 +8,7 @@ import { messageOf } from "../../cli/command/error.ts";
 import { faults, LocalError } from "../servers/error.ts";
 import { ANY, type Api, methodSetting, planMethod, readDefinition } from "./api-definition.ts";
 import { resolve, type Scope } from "./intrinsics.ts";
-import { nameOfArn, physicalName } from "./names.ts";
+import { physicalName } from "./names.ts";
 import { ignoredTypes, schemas, Template, type TemplateResource } from "./resources.ts";
 
 /** A resource with its logical id, its local name and its properties. The intrinsic functions in its properties are already resolved. */
@@ -92,8 +92,6 @@ export function readStack(sources: readonly unknown[], sqsEndpoint: string, asse
     outputs,
   };
   refuseUnknownMethods(stack);
-  const { eventSources, rules } = stack;
-  refuseUnknownQualifiers(of(schemas["AWS::Lambda::Alias"]), { eventSources, rules, api: stack.api });
   return stack;
 }
 
@@ -184,17 +182,6 @@ function keysOf(
     if (found === undefined) throw new LocalError(`${id}: no API key is named ${KeyId}`);
     return found.Value;
   });
-}
-
-/**
- * Throws if an event source, a rule or the API names an alias that does not exist. In a deployment, Lambda would refuse each invocation
- * through such an alias.
- */
-function refuseUnknownQualifiers(aliases: readonly Named<"AWS::Lambda::Alias">[], callers: object): void {
-  const known = new Set(aliases.map((alias) => `${nameOfArn(alias.FunctionName)}:${alias.Name}`));
-  const called = JSON.stringify(callers).matchAll(/:function:([\w-]+:[\w$-]+)/g);
-  const [unknown] = [...called].map(([, name = ""]) => name).filter((name) => !known.has(name));
-  if (unknown !== undefined) throw new LocalError(`${unknown}: the templates have no such alias of this function`);
 }
 
 function metadata(id: string, key: string, resources: ReadonlyMap<string, Resolved>): string {
