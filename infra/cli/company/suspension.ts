@@ -90,7 +90,7 @@ async function markUsers(table: Table, companyId: number, change: Change): Promi
 }
 
 /** Calls `write`. Ignores a failed condition, because it means that there is nothing to change. */
-async function unlessRefused(write: () => Promise<unknown>): Promise<void> {
+export async function unlessRefused(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {

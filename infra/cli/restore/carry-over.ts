@@ -11,7 +11,6 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { debounceKeys } from "#shared/db/webhook-keys.ts";
-import { ConditionFailed } from "#shared/errors.ts";
 import { type Erasure, erasures } from "../company/erasure.ts";
 import {
   byKey,
@@ -24,7 +23,7 @@ import {
   scanned,
   textOf,
 } from "../company/rows.ts";
-import { markedCompany } from "../company/suspension.ts";
+import { markedCompany, unlessRefused } from "../company/suspension.ts";
 
 export interface CarryContext {
   /** The table that the service uses now. */
@@ -54,12 +53,9 @@ export async function raiseIds(context: CarryContext): Promise<void> {
   const counters = await Promise.all(writtenTables(context).map(({ table }) => table.get(keys.idCounter())));
   const nextBlock = Math.max(...counters.map((counter) => Counter.parse(counter).nextBlock));
   const update = { update: keys.idCounter(), change: { set: { nextBlock: nextBlock + SPARE_BLOCKS } } };
-  try {
-    // After an earlier call, the restored counter is already about `SPARE_BLOCKS` above `nextBlock`, and the condition fails.
-    await restored.table.write({ ...update, when: below("nextBlock", nextBlock + SPARE_BLOCKS / 2) });
-  } catch (error) {
-    if (!(error instanceof ConditionFailed)) throw error;
-  }
+  // After an earlier call, the restored counter is already about `SPARE_BLOCKS` above `nextBlock`, and the condition fails.
+  const when = below("nextBlock", nextBlock + SPARE_BLOCKS / 2);
+  await unlessRefused(() => restored.table.write({ ...update, when }));
 }
 
 /** Erases from the restored table the companies that were erased after the restore point. Returns their ids. */
