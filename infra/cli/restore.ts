@@ -46,7 +46,6 @@ const inputs = {
   verify: z.strictObject({ ...Shared.shape, table: TableName, rebuild: z._default(z.boolean(), false) }),
   company: z.strictObject({ ...Shared.shape, from: TableName, company: CompanyId }),
 } as const;
-type Input<Name extends keyof typeof inputs> = z.output<(typeof inputs)[Name]>;
 
 interface Deployment extends RestoreContext {
   /** The name of the table that the service uses. */
@@ -55,16 +54,6 @@ interface Deployment extends RestoreContext {
 }
 
 const report = (line: string): void => console.error(line);
-
-async function table(deployment: Deployment, input: Input<"table">): Promise<number> {
-  const carry = await carryOf(deployment, input.as, input.from);
-  const request = { source: (carry.earlier ?? carry.live).tableName, at: input.to };
-  return printed(input.as, await restoreWholeTable(deployment, request, carry));
-}
-
-async function prepare(deployment: Deployment, input: Input<"prepare">): Promise<number> {
-  return printed(input.table, await prepareCopy(deployment, await carryOf(deployment, input.table, input.from)));
-}
 
 function printed(table: string, restored: WholeRestore): number {
   console.log(JSON.stringify({ table, ...restored, activeTableStream: restored.streamArn }, null, 2));
@@ -87,27 +76,6 @@ async function carryOf({ client, used, storeOf }: Deployment, target: string, fr
   };
 }
 
-async function verify({ client, storeOf }: Deployment, input: Input<"verify">): Promise<number> {
-  if ((await describeTable(client, input.table)) === undefined) throw new Error(`there is no table ${input.table}`);
-  const line = (text: string): void => console.log(text);
-  const context = { rows: storeOf(input.table), clock: systemClock, wait, isRepairing: input.rebuild, report: line };
-  return (await verifyAll(context)) === 0 ? 0 : 1;
-}
-
-async function remove(deployment: Deployment, input: Input<"delete">): Promise<number> {
-  const isDeleted = await deleteRestored(deployment, input.table, deployment.used);
-  console.log(`the table ${input.table} ${isDeleted ? "is deleted" : "does not exist"}`);
-  return 0;
-}
-
-async function company({ used, storeOf }: Deployment, input: Input<"company">): Promise<number> {
-  const context = { live: storeOf(used), restored: storeOf(input.from), clock: systemClock, progress: report };
-  const { faults, ...counts } = await restoreCompany(context, input.company);
-  const shown = faults.slice(0, FAULTS_SHOWN);
-  console.log(JSON.stringify({ company: input.company, ...counts, allFaults: faults.length, faults: shown }));
-  return faults.length === 0 ? 0 : 1;
-}
-
 /** The options of all commands. The schema of each command refuses the options of the other commands with a sentence. */
 const options = Object.fromEntries(Object.values(inputs).flatMap(({ shape }) => Object.entries(optionsIn(shape))));
 
@@ -128,11 +96,33 @@ const command =
   };
 
 const commands = {
-  table: command(inputs.table, table),
-  verify: command(inputs.verify, verify),
-  prepare: command(inputs.prepare, prepare),
-  delete: command(inputs.delete, remove),
-  company: command(inputs.company, company),
+  table: command(inputs.table, async (deployment, { as, to: at, from }) => {
+    const carry = await carryOf(deployment, as, from);
+    const request = { source: (carry.earlier ?? carry.live).tableName, at };
+    return printed(as, await restoreWholeTable(deployment, request, carry));
+  }),
+  prepare: command(inputs.prepare, async (deployment, { table, from }) =>
+    printed(table, await prepareCopy(deployment, await carryOf(deployment, table, from))),
+  ),
+  verify: command(inputs.verify, async ({ client, storeOf }, { table, rebuild }) => {
+    if ((await describeTable(client, table)) === undefined) throw new Error(`there is no table ${table}`);
+    const line = (text: string): void => console.log(text);
+    const context = { rows: storeOf(table), clock: systemClock, wait, isRepairing: rebuild, report: line };
+    return (await verifyAll(context)) === 0 ? 0 : 1;
+  }),
+  delete: command(inputs.delete, async (deployment, { table }) => {
+    const isDeleted = await deleteRestored(deployment, table, deployment.used);
+    console.log(`the table ${table} ${isDeleted ? "is deleted" : "does not exist"}`);
+    return 0;
+  }),
+  company: command(inputs.company, async ({ used, storeOf }, { company, from }) => {
+    const context = { live: storeOf(used), restored: storeOf(from), clock: systemClock, progress: report };
+    const { faults, ...counts } = await restoreCompany(context, company);
+    console.log(
+      JSON.stringify({ company, ...counts, allFaults: faults.length, faults: faults.slice(0, FAULTS_SHOWN) }),
+    );
+    return faults.length === 0 ? 0 : 1;
+  }),
 };
 
 await runNamed(commands, usage);
