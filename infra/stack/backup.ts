@@ -63,17 +63,11 @@ export function createBackups(scope: Construct, plan: Plan, tables: readonly Ser
   if (plan.dailyDays > 0) absenceAlarm(home, completed);
 }
 
-interface LoggedJobs {
-  readonly logGroup: LogGroup;
-  /** Matches the event of each completed copy. */
-  readonly completed: CfnRule;
-}
-
 /**
  * Creates a log of the jobs, in which an alarm counts the failed jobs. The metrics of AWS Backup are not enough: they contain no reason of
- * a failure, and the metrics of restores do not name the vault.
+ * a failure, and the metrics of restores do not name the vault. `completed` is the rule for completed copies.
  */
-function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number): LoggedJobs {
+function logJobs(home: Construct, vault: BackupVault, restores: Role, logDays: number) {
   const logGroup = new LogGroup(home, "Jobs", {
     // EventBridge expects this prefix.
     logGroupName: `/aws/events/${Stack.of(home).stackName}/backups`,

@@ -77,7 +77,7 @@ export function createStacks(
   if (config.watch.canary) createCanary(service, platform, apiUrl);
   if (config.webAcl) {
     const isBehindCloudFront = console !== undefined && console.localUrl === undefined;
-    protectApi(service, api, { company: config.capacity.company, isBehindCloudFront });
+    protectApi(service, api, config.capacity.company, isBehindCloudFront);
   }
   unreadableAlarms(service);
   concurrencyAlarm(service);

@@ -39,13 +39,8 @@ const countedRules = [
   "NoUserAgent_HEADER",
 ] as const;
 
-interface Protected {
-  readonly company: Throttle;
-  /** True if CloudFront also forwards requests to the API, for the console. */
-  readonly isBehindCloudFront: boolean;
-}
-
-export function protectApi(scope: Construct, api: SpecRestApi, { company, isBehindCloudFront }: Protected): void {
+/** `isBehindCloudFront` is true if CloudFront also forwards requests to the API, for the console. */
+export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle, isBehindCloudFront: boolean): void {
   const home = new Construct(scope, "WebAcl");
   const { partition, region } = Stack.of(scope);
   const acl = new CfnWebACL(home, "Acl", {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { FunctionSpec } from "../template/stack.ts";
 import { InvocationError, type ResponseSink } from "./environment.ts";
 import { type FunctionHost, Pool } from "./pool.ts";
-import { endOf, type InvocationEnd, writeReport, writeStart } from "./report.ts";
+import { endOf, type InvocationEnd, reportLine, startLine } from "./report.ts";
 import { createTurns } from "./turns.ts";
 
 /** Lambda's maximum size of a request and of a response that is not streamed. */
@@ -47,10 +47,9 @@ export function createFunction(spec: FunctionSpec, maxEnvironments: number, host
         throw error;
       });
       const started = Date.now();
-      const report = (end: InvocationEnd): void =>
-        writeReport(spec, { requestId, durationMs: Date.now() - started, ...end }, write);
+      const report = (end: InvocationEnd): void => write(reportLine(spec, requestId, Date.now() - started, end));
       let failed = true;
-      writeStart(requestId, write);
+      write(startLine(requestId));
       try {
         const deadline = started + timeoutMs;
         const call = { type: "invoke", event: text, requestId, deadline, streamed: sink !== undefined } as const;

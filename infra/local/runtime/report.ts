@@ -1,4 +1,4 @@
-/** Writes the log lines with which Lambda itself reports an invocation. */
+/** The log lines with which Lambda itself reports an invocation. */
 import { messageOf } from "../../cli/command/error.ts";
 import type { FunctionSpec } from "../template/stack.ts";
 import { InvocationError } from "./environment.ts";
@@ -21,26 +21,16 @@ export function endOf(error: unknown): InvocationEnd {
   return { status: errorType.startsWith("Runtime.") ? "failure" : "error", errorType, reason };
 }
 
-type Write = (line: string) => void;
+export const startLine = (requestId: string): string => systemLine("platform.start", { requestId, version: "$LATEST" });
 
-export function writeStart(requestId: string, write: Write): void {
-  system("platform.start", { requestId, version: "$LATEST" }, write);
-}
-
-interface Report extends InvocationEnd {
-  readonly requestId: string;
-  readonly durationMs: number;
-}
-
-export function writeReport(spec: FunctionSpec, { durationMs, ...report }: Report, write: Write): void {
+export function reportLine(spec: FunctionSpec, requestId: string, durationMs: number, end: InvocationEnd): string {
   const metrics = { durationMs, billedDurationMs: durationMs, memorySizeMB: spec.MemorySize };
-  system("platform.report", { ...report, metrics }, write);
+  return systemLine("platform.report", { requestId, ...end, metrics });
 }
 
 /**
- * Writes one of Lambda's system log lines. It ignores the function's system log level, so that developers see each invocation. A deployment
- * writes only the lines of failed invocations.
+ * Returns one of Lambda's system log lines. The local service ignores the function's system log level, so that developers see each
+ * invocation. A deployment writes only the lines of failed invocations.
  */
-function system(type: string, record: object, write: Write): void {
-  write(JSON.stringify({ time: new Date().toISOString(), type, record }));
-}
+const systemLine = (type: string, record: object): string =>
+  JSON.stringify({ time: new Date().toISOString(), type, record });
