@@ -54,20 +54,11 @@ export function collectComponents(): Components {
   };
 }
 
-interface Conversion {
-  readonly shape: JsonSchema;
-  readonly named: readonly {
-    readonly name: string;
-    readonly schema: z.core.$ZodType;
-    readonly definition: JsonSchema;
-  }[];
-}
-
 /**
  * Converts a zod schema. JSON Schema cannot express a zod transform. So the input schema describes the value before the transform, and the
  * output schema describes the value after the transform.
  */
-function convert(source: z.ZodMiniType, io: Direction): Conversion {
+function convert(source: z.ZodMiniType, io: Direction) {
   const schemas = new Map<string, z.core.$ZodType>();
   const converted = z.toJSONSchema(source, {
     io,

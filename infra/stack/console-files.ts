@@ -12,12 +12,6 @@ import { consoleDirectory } from "../build/console.ts";
 import { ASSETS, CONFIG, type ConsoleSettings, consoleConfig, consoleFiles } from "../edge/console-site.ts";
 import { accept } from "./rules.ts";
 
-interface Files {
-  readonly bucket: IBucket;
-  readonly settings: ConsoleSettings;
-  readonly logDays: number;
-}
-
 const ASSET_DAYS = 365;
 
 /**
@@ -27,7 +21,7 @@ const ASSET_DAYS = 365;
 const IMPLIED = /^AWS::(?:IAM::Role|Lambda::(?:Function|Alias|Version))$/;
 
 /** Call it when the stack has all its other resources. */
-export function publishFiles(home: Construct, { bucket, settings, logDays }: Files): void {
+export function publishFiles(home: Construct, bucket: IBucket, settings: ConsoleSettings, logDays: number): void {
   const logGroup = new LogGroup(home, "PublishLogs", { retention: logDays, removalPolicy: RemovalPolicy.DESTROY });
   const common = { destinationBucket: bucket, prune: false, logGroup, memoryLimit: 256 };
   const directory = consoleFiles();

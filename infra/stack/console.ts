@@ -102,7 +102,7 @@ function serve(
   accept(distribution, acceptedFindings);
   return {
     url: `https://${domain?.name ?? distribution.distributionDomainName}`,
-    publish: () => publishFiles(home, { bucket, settings: { issuer: platform.issuer, basemap, offline }, logDays }),
+    publish: () => publishFiles(home, bucket, { issuer: platform.issuer, basemap, offline }, logDays),
   };
 }
 

@@ -79,18 +79,10 @@ function alarmsByNameOf(stack: Stack, data: Stack): IAlarm[] {
   });
 }
 
-interface Watched {
-  readonly stack: Stack;
-  readonly functionOf: (file: string) => LambdaFunction;
-  readonly alarms: readonly Alarm[];
-  readonly accessLog: LogGroup;
-  readonly functionLogs: readonly LogGroup[];
-  readonly queues: Pick<Platform, "deliveryQueue" | "importQueue" | "exportQueue" | "bulkQueue">;
-  readonly deadLetters: readonly Queue[];
-}
+type Watched = ReturnType<typeof watchedIn>;
 
 /** Searches the whole stack, so that a new alarm, dead-letter queue or log group needs no change here. */
-function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
+function watchedIn(stack: Stack, queues: Platform) {
   const all = stack.node.findAll();
   const functions = all.filter((one) => one instanceof LambdaFunction);
   const groups = all.filter((one) => one instanceof LogGroup);
@@ -100,7 +92,7 @@ function watchedIn(stack: Stack, queues: Watched["queues"]): Watched {
     throw new Error("the stack lacks its access log or a queue");
   return {
     stack,
-    functionOf(file) {
+    functionOf(file: string): LambdaFunction {
       const found = functions.find(
         ({ node: { defaultChild } }) => defaultChild instanceof CfnFunction && defaultChild.description === file,
       );
