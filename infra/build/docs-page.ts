@@ -14,11 +14,6 @@ const read = (name: string): string => readFileSync(asset(`swagger-ui-dist/${nam
 
 export const SECURITY_SCHEME = "accessToken";
 
-export interface DocsPage {
-  readonly html: string;
-  readonly contentSecurityPolicy: string;
-}
-
 /** The list of demo users with a button that signs the selected user in without a password. Only the page of a local service has them. */
 export interface LocalSignIn {
   /** The path, relative to the page, that returns an access token. */
@@ -63,7 +58,7 @@ const STYLE = `body{font-family:sans-serif}nav,.guides{max-width:1460px;margin:1
 .guides summary{cursor:pointer;padding:.4em 0;font-weight:600}.filter .operation-filter-input{width:100%}`;
 
 /** @param signIn adds the list of demo users and the sign-in button. The page of a deployment does not have them. */
-export function docsPage(signIn?: LocalSignIn): DocsPage {
+export function docsPage(signIn?: LocalSignIn) {
   const script = read("swagger-ui-bundle.js").replace(/\n?\/\/# sourceMappingURL=.*\s*$/, "");
   const style = `${read("swagger-ui.css").replace(/\n?\/\*# sourceMappingURL=.*?\*\//, "")}${STYLE}`;
   const content = {

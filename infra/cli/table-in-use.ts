@@ -103,13 +103,8 @@ export const stackOptions = { stage: { type: "string" }, stack: { type: "string"
 export const stackUsage = `    [--stage NAME]   the deployment of this stage, even while a local service runs
     [--stack NAME]   the deployment with this stack, even while a local service runs (default ${stackNameOf(undefined)})`;
 
-export interface ChosenStack {
-  readonly stage?: string | undefined;
-  readonly stack?: string | undefined;
-}
-
 /** Returns undefined if neither option is given. Throws WrongUsage if both are given or if a name is not valid. */
-export function chosenStack({ stage, stack }: ChosenStack): string | undefined {
+export function chosenStack({ stage, stack }: { stage?: string | undefined; stack?: string | undefined }) {
   if (stage !== undefined && stack !== undefined)
     throw new WrongUsage("--stage and --stack cannot be combined: --stage test means --stack Canvassing-test");
   if (stage !== undefined && !STAGE_NAME.test(stage))

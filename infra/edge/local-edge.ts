@@ -23,12 +23,6 @@ import {
   pageHeaders,
 } from "./console-site.ts";
 
-/** The parts of a request to the API that an edge function reads or changes. */
-interface ApiRequest {
-  readonly verb: string;
-  readonly path: string;
-  readonly headers: Headers;
-}
 type Headers = ReadonlyMap<string, readonly string[]>;
 
 interface PageRequest {
@@ -41,7 +35,7 @@ interface PageRequest {
 
 export interface Edge {
   /** Returns the headers with which the API receives a request. */
-  readonly apiHeaders: (request: ApiRequest) => Headers;
+  readonly apiHeaders: (request: { verb: string; path: string; headers: Headers }) => Headers;
   /** Returns true if the request is for a page or a file of the console. */
   isForConsole(request: PageRequest): boolean;
   /** Sends the response to a request for the console. Never rejects. */
@@ -159,13 +153,7 @@ const EdgeResponse = z.object({
   body: z.object({ encoding: z.literal("text"), data: z.string() }),
 });
 
-interface EdgeEvent {
-  readonly context: { readonly requestId: string };
-  readonly request: EdgeRequest;
-  readonly viewer: { readonly ip: string };
-}
-
-const Handler = z.custom<(event: EdgeEvent) => unknown>((it) => typeof it === "function");
+const Handler = z.custom<(event: object) => unknown>((it) => typeof it === "function");
 
 /** Loads an edge function. The returned function checks the result of each call with the schema. */
 function loadFunction<S extends z.ZodMiniType>(source: string, result: S): (request: EdgeRequest) => z.output<S> {
