@@ -5,7 +5,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { SHARED } from "../infra/build/console.ts";
 
 const root = resolve(import.meta.dirname, "..");
 
@@ -182,19 +181,6 @@ test("shared uses commands of the AWS SDK only in the modules of the services an
 const ofConsole = readdirSync(join(root, "console"), { recursive: true, encoding: "utf8" })
   .filter((file) => /\.tsx?$/.test(file) && !/^(?:dist|node_modules)\//.test(file))
   .map((file) => join("console", file));
-
-test("the build of the console knows every file of the service that the console uses", () => {
-  const used = new Set<string>();
-  const visit = (file: string): void => {
-    for (const target of imports(file)) {
-      if (!target.startsWith("shared/") || used.has(target)) continue;
-      used.add(target);
-      visit(target);
-    }
-  };
-  ofConsole.forEach(visit);
-  expect([...used].sort()).toEqual(SHARED.toSorted());
-});
 
 test("shared/ exports nothing that only tests use", () => {
   const importers = new Map<string, string[]>();
