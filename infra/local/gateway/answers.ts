@@ -4,7 +4,7 @@
 import { promisify } from "node:util";
 import { deflate, gzip } from "node:zlib";
 import { LocalError } from "../servers/error.ts";
-import type { Api, PreflightIntegration } from "../template/api-definition.ts";
+import { type Api, PROBLEM, type PreflightIntegration } from "../template/api-definition.ts";
 
 export interface Answer {
   readonly status: number;
@@ -12,22 +12,20 @@ export interface Answer {
   readonly body: string | Uint8Array;
 }
 
-/** The errors that the local gateway sends. The definition must have a response for each of them. */
-const errorTypes = [
-  "UNAUTHORIZED",
-  "ACCESS_DENIED",
-  "AUTHORIZER_FAILURE",
-  "AUTHORIZER_CONFIGURATION_ERROR",
-  "MISSING_AUTHENTICATION_TOKEN",
-  "INVALID_API_KEY",
-  "BAD_REQUEST_PARAMETERS",
-  "REQUEST_TOO_LARGE",
-  "UNSUPPORTED_MEDIA_TYPE",
-  "THROTTLED",
-  "INTEGRATION_FAILURE",
-  "INTEGRATION_TIMEOUT",
-] as const;
-export type GatewayError = (typeof errorTypes)[number];
+/** The errors that the local gateway sends. The definition has a response for each of them. */
+export type GatewayError =
+  | "UNAUTHORIZED"
+  | "ACCESS_DENIED"
+  | "AUTHORIZER_FAILURE"
+  | "AUTHORIZER_CONFIGURATION_ERROR"
+  | "MISSING_AUTHENTICATION_TOKEN"
+  | "INVALID_API_KEY"
+  | "BAD_REQUEST_PARAMETERS"
+  | "REQUEST_TOO_LARGE"
+  | "UNSUPPORTED_MEDIA_TYPE"
+  | "THROTTLED"
+  | "INTEGRATION_FAILURE"
+  | "INTEGRATION_TIMEOUT";
 
 /**
  * Builds the response for an error. `authorizer` is the context that the authorizer function returned. It is undefined if the error
@@ -40,8 +38,6 @@ export type GatewayErrors = (
 ) => Answer;
 
 export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
-  const missing = errorTypes.find((type) => gatewayResponses[type] === undefined);
-  if (missing !== undefined) throw new LocalError(`the definition has no response for ${missing}`);
   for (const [type, { responseTemplates, responseParameters }] of Object.entries(gatewayResponses)) {
     // Only the response for ACCESS_DENIED may use the authorizer's variables. Other errors can occur before the authorizer returns, and the
     // variables would then have no values.
@@ -56,12 +52,10 @@ export function gatewayErrors({ gatewayResponses }: Api): GatewayErrors {
     const response = gatewayResponses[type];
     if (response === undefined) throw new Error(`${type} has no response`);
     const { statusCode, responseTemplates, responseParameters } = response;
-    const headers = headersOf(responseParameters, variables);
-    const [[mediaType, template] = []] = Object.entries(responseTemplates);
     return {
       status: Number(statusCode),
-      headers: [...headers, ["Content-Type", String(mediaType)]],
-      body: render(String(template), variables),
+      headers: [...headersOf(responseParameters, variables), ["Content-Type", PROBLEM]],
+      body: render(responseTemplates[PROBLEM], variables),
     };
   };
 }
@@ -124,18 +118,18 @@ const render = (template: string, variables: Variables): string =>
 const codings = { gzip: promisify(gzip), deflate: promisify(deflate) } as const;
 
 /**
- * Compresses a complete response as API Gateway does. Returns the response unchanged if `minimumBytes` is undefined, if the response is
- * smaller or already has a content coding, or if the client accepts no supported coding.
+ * Compresses a complete response as API Gateway does. Returns the response unchanged if it is smaller than `minimumBytes` or already has a
+ * content coding, or if the client accepts no supported coding.
  */
 export async function compressed(
   answer: Answer,
   acceptEncoding: string | undefined,
-  minimumBytes: number | undefined,
+  minimumBytes: number,
 ): Promise<Answer> {
   const coding = acceptedCoding(acceptEncoding);
   const isEncoded = answer.headers.some(([name]) => name.toLowerCase() === "content-encoding");
   const size = Buffer.byteLength(answer.body);
-  if (minimumBytes === undefined || coding === undefined || isEncoded || size < minimumBytes) return answer;
+  if (coding === undefined || isEncoded || size < minimumBytes) return answer;
   const body = await codings[coding](answer.body);
   return { ...answer, headers: [...answer.headers, ["Content-Encoding", coding]], body };
 }

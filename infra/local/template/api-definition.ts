@@ -62,7 +62,7 @@ const ANY_METHOD = "x-amazon-apigateway-any-method";
 const verbs = ["get", "put", "post", "delete", "options", "head", "patch", ANY_METHOD] as const;
 const PathItem = z.partialRecord(z.enum(verbs), Operation);
 
-const PROBLEM = "application/problem+json";
+export const PROBLEM = "application/problem+json";
 const GatewayResponse = z.strictObject({
   statusCode: z.string(),
   responseParameters: z._default(Texts, {}),
@@ -129,7 +129,7 @@ const Definition = z.strictObject({
   // source, a header that the client sends.
   "x-amazon-apigateway-api-key-source": z.optional(z.literal("AUTHORIZER")),
   "x-amazon-apigateway-binary-media-types": z._default(z.array(z.string()), []),
-  "x-amazon-apigateway-minimum-compression-size": z.optional(z.int().check(z.minimum(0), z.maximum(10_485_760))),
+  "x-amazon-apigateway-minimum-compression-size": z.int().check(z.minimum(0), z.maximum(10_485_760)),
   "x-amazon-apigateway-gateway-responses": z._default(z.record(z.string(), GatewayResponse), {}),
 });
 
@@ -169,8 +169,8 @@ export interface Api {
   readonly authorizer: ApiAuthorizer;
   readonly gatewayResponses: Readonly<Record<string, z.infer<typeof GatewayResponse>>>;
   readonly binaryMediaTypes: readonly string[];
-  /** Minimum size in bytes of a response that is compressed. If it is undefined, no response is compressed. */
-  readonly minimumCompressionSize: number | undefined;
+  /** Minimum size in bytes of a response that is compressed. */
+  readonly minimumCompressionSize: number;
 }
 
 /**
