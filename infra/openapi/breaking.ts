@@ -151,13 +151,7 @@ const texts: ReadonlySet<string> = new Set(["description", "summary", "example",
 /** Returns the versions, paths, webhooks and components of a document, without descriptions and examples. A release records this result. */
 export const contractOf = (document: object): unknown => {
   const { openapi, info, paths, webhooks, components } = Document.parse(document);
-  return {
-    openapi,
-    info: z.looseObject({ version: z.string() }).parse(withoutTexts(info)),
-    paths: withoutTexts(paths),
-    webhooks: withoutTexts(webhooks),
-    components: withoutTexts(components),
-  };
+  return withoutTexts({ openapi, info, paths, webhooks, components });
 };
 
 /** Keywords whose value is a map. The keys of this map are names and not keywords, so a key `description` in it is not removed. */
