@@ -1,5 +1,5 @@
 /** The responses that API Gateway sends without invoking a function: its own errors, and CORS preflights. */
-import { problems } from "#shared/errors.ts";
+import { problemBody, problems } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import type { Method } from "../routes/route.ts";
@@ -108,18 +108,8 @@ export function gatewayResponses(allowedOrigins: readonly string[]): Record<stri
 }
 
 /** Returns the body of an error. API Gateway replaces the variables, for example `$context.requestId`. */
-function problemTemplate({ status, code, detail }: GatewayProblem): string {
-  const { title } = problems[code];
-  return JSON.stringify({
-    type: `urn:problem:${code}`,
-    title,
-    status,
-    detail,
-    code,
-    requestId: "$context.requestId",
-    errors: [],
-  });
-}
+const problemTemplate = ({ status, code, detail }: GatewayProblem): string =>
+  JSON.stringify({ ...problemBody(code, detail, "$context.requestId", []), status });
 
 /** A mock integration invokes no function. A preflight has no `Content-Type`, so the template for `application/json` is enough. */
 export function preflight(methods: readonly PathMethod[], allowedOrigins: readonly string[]): object {

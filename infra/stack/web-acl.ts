@@ -3,7 +3,7 @@ import type { SpecRestApi } from "aws-cdk-lib/aws-apigateway";
 import { CfnWebACL, CfnWebACLAssociation } from "aws-cdk-lib/aws-wafv2";
 import { Stack } from "aws-cdk-lib/core";
 import { Construct } from "constructs";
-import { problems } from "#shared/errors.ts";
+import { problemBody } from "#shared/errors.ts";
 import * as limits from "#shared/limits.ts";
 import type { ProblemCode } from "#shared/problem.ts";
 import { type Throttle, WITHOUT_TOKEN } from "../routes/route.ts";
@@ -49,8 +49,8 @@ export function protectApi(scope: Construct, api: SpecRestApi, company: Throttle
     description: "Refuses floods from one address, oversized requests and known attacks",
     visibilityConfig: visibility("WebAcl"),
     customResponseBodies: {
-      [FLOOD]: problemBody("rate_limited", "Too many requests from one address."),
-      [TOO_LARGE]: problemBody("payload_too_large", TOO_LARGE_DETAIL),
+      [FLOOD]: responseBody("rate_limited", "Too many requests from one address."),
+      [TOO_LARGE]: responseBody("payload_too_large", TOO_LARGE_DETAIL),
     },
     rules: [
       ...floodRules(
@@ -143,9 +143,8 @@ const FLOOD = "flood";
 const TOO_LARGE = "too-large";
 
 /** Returns a problem document, the format of all errors of the API. It lacks the request id, because AWS WAF cannot insert it. */
-function problemBody(code: ProblemCode, detail: string): CfnWebACL.CustomResponseBodyProperty {
-  const { status, title } = problems[code];
-  const content = { type: `urn:problem:${code}`, title, status, detail, code, errors: [] };
+function responseBody(code: ProblemCode, detail: string): CfnWebACL.CustomResponseBodyProperty {
+  const { requestId: _, ...content } = problemBody(code, detail, "", []);
   return { contentType: "APPLICATION_JSON", content: JSON.stringify(content) };
 }
 
