@@ -1,10 +1,9 @@
 /** The webhook receiver of the smoke test. It is an HTTP server on this machine that verifies each signature. */
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import { assert } from "#shared/smoke/api.ts";
 import { type Delivery, type Receiver, verified } from "#shared/smoke/story.ts";
+import { serveOnLoopback } from "../local/servers/listener.ts";
 
 interface Receipt {
   readonly body: string;
@@ -18,18 +17,14 @@ const WAIT_MS = 30_000;
 export async function startReceiver(port: number, url: string | undefined): Promise<Receiver & { stop(): void }> {
   const receipts: Receipt[] = [];
   const deliveries: Delivery[] = [];
-  const server = createServer(async (request, response) => {
+  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
     const body = await text(request);
     const signature = String(request.headers["x-service-signature"]);
     receipts.push({ body, signature, receivedAt: Date.now() });
     response.end();
-  });
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  assert(typeof address === "object" && address !== null, "the receiver has no address");
+  }, port);
   return {
-    url: url ?? `http://127.0.0.1:${address.port}/hook`,
+    url: url ?? `${endpoint}/hook`,
     proof: "the receiver gets it and verifies the signature",
     async delivered({ webhook, prospects, count }) {
       for (const deadline = Date.now() + WAIT_MS; ; await wait(10)) {
@@ -42,9 +37,6 @@ export async function startReceiver(port: number, url: string | undefined): Prom
         assert(Date.now() < deadline, `only ${own.length} of ${count} deliveries came within ${WAIT_MS} ms`);
       }
     },
-    stop() {
-      server.close();
-      server.closeAllConnections();
-    },
+    stop,
   };
 }

@@ -83,16 +83,17 @@ export interface LocalServer {
 }
 
 /**
- * Starts a server on a free port of the loopback address, so only this machine can reach it. If the handler rejects, the connection is
- * closed.
+ * Starts a server on the loopback address, so only this machine can reach it. With the port 0, it takes a free port. If the handler rejects,
+ * the connection is closed.
  */
 export async function serveOnLoopback(
   handler: (request: IncomingMessage, response: ServerResponse) => Promise<unknown>,
+  port = 0,
 ): Promise<LocalServer> {
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     void handler(request, response).catch(() => response.destroy());
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   return {
     endpoint: urlOf(server, "127.0.0.1"),
