@@ -1,12 +1,9 @@
 /** Tests the policy of the KMS key that protects webhook secrets and sessions. The test evaluates the policy for requests as KMS does. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { at, listed, synthesized, type Template } from "../infra/template.ts";
+import { at, listed, synthesized } from "../infra/template.ts";
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
 const Statement = z.strictObject({
   Sid: z.string(),

@@ -1,25 +1,21 @@
 /** Tests that the OpenAPI document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { KNOWN_VALUES } from "#shared/open-schema.ts";
 import { OPENAPI_30_FILE, OPENAPI_FILE } from "../../../infra/build/bundle.ts";
-import { asText, type OpenApiDocument, openApiDocument } from "../../../infra/openapi/generate.ts";
+import { asText, openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
 import { routes } from "../../../infra/routes/routes.ts";
 import { at, listed } from "../template.ts";
 
-let document: OpenApiDocument;
-beforeAll(async () => {
-  document = await openApiDocument();
-});
+const document = await openApiDocument();
 
-const operations = () =>
-  Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
-  );
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+);
 
 const escapePointer = (step: string) => step.replaceAll("~", "~0").replaceAll("/", "~1");
 
@@ -30,11 +26,9 @@ describe("the OpenAPI document", () => {
   });
 
   it("has exactly the routes of the route table", () => {
-    expect(
-      operations()
-        .map(({ name }) => name)
-        .toSorted(),
-    ).toEqual(routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+    expect(operations.map(({ name }) => name).toSorted()).toEqual(
+      routes.map(({ method, path }) => `${method} ${path}`).toSorted(),
+    );
   });
 
   it("limits each search for words to the length that the service accepts", () => {
@@ -51,10 +45,10 @@ describe("the OpenAPI document", () => {
   });
 
   it("gives every operation a unique id, a summary and a section", () => {
-    const ids = operations().map(({ operation }) => at(operation, "operationId"));
+    const ids = operations.map(({ operation }) => at(operation, "operationId"));
     expect(new Set(ids).size).toBe(ids.length);
     const sections = document.tags.map(({ name }) => name);
-    for (const { name, operation } of operations()) {
+    for (const { name, operation } of operations) {
       expect(at(operation, "summary"), name).toEqual(expect.stringMatching(/\S/));
       expect(sections, name).toContain(at(operation, "tags", 0));
     }
@@ -160,7 +154,7 @@ describe("the OpenAPI document", () => {
   });
 
   it("says that a deleted record gives 404, and that a disabled record gives 404 only to another DELETE", () => {
-    for (const { name, operation } of operations().filter(({ name }) => name.includes("{id}"))) {
+    for (const { name, operation } of operations.filter(({ name }) => name.includes("{id}"))) {
       const staysReadable = /\/api\/(?:statuses|users)\//.test(name);
       const description = String(at(operation, "description"));
       expect(description.includes("only a second DELETE is 404"), name).toBe(staysReadable);

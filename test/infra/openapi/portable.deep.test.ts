@@ -3,36 +3,29 @@
  * and geographic positions are plain arrays.
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { ChangeType } from "#shared/sync/changes/schema.ts";
 import { openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
-import { at } from "../template.ts";
+import { at, type Fields, isFields } from "../template.ts";
 
-type Fields = Record<string, unknown>;
 interface Found {
   readonly place: string;
   readonly fields: Fields;
 }
 
-const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null;
-
 /** Returns all objects within a value, each with its path. It leaves out examples, because they are data and not schemas. */
 function objects(value: unknown, place = ""): Found[] {
-  if (!isObject(value)) return [];
+  if (!isFields(value)) return [];
   const inner = Object.entries(value).filter(([name]) => name !== "example");
   const below = inner.flatMap(([name, part]) => objects(part, `${place}/${name}`));
   return Array.isArray(value) ? below : [{ place, fields: value }, ...below];
 }
 
-const latest: { found: Found[]; document: object } = { found: [], document: {} };
-const older: { found: Found[]; document: object } = { found: [], document: {} };
-beforeAll(async () => {
-  latest.document = await openApiDocument();
-  older.document = asVersion30(latest.document);
-  for (const version of [latest, older]) version.found = objects(version.document);
-});
+const versionOf = (document: object) => ({ document, found: objects(document) });
+const latest = versionOf(await openApiDocument());
+const older = versionOf(asVersion30(latest.document));
 
 const both = [
   ["3.1", latest],
@@ -55,8 +48,8 @@ describe.each(both)("OpenAPI %s", (_, version) => {
   it("names every object with fields", () => {
     // GeoJSON has fields with the names `type` and `properties`. Among the fields of a GeoJSON schema, `type` is therefore an object (a
     // schema) and not the name of a type.
-    const hasType = (fields: Record<string, unknown>) => "type" in fields && !isObject(fields.type);
-    const shapes = version.found.filter(({ fields }) => isObject(fields.properties) && hasType(fields));
+    const hasType = (fields: Record<string, unknown>) => "type" in fields && !isFields(fields.type);
+    const shapes = version.found.filter(({ fields }) => isFields(fields.properties) && hasType(fields));
     expect(shapes.length).toBeGreaterThan(50);
     for (const { place } of shapes) expect(place).toMatch(/^\/components\/schemas\/\w+$/);
   });
@@ -112,10 +105,10 @@ it("has no choice of schemas in OpenAPI 3.0: an item of the feed has one of all 
 it("has no schema in OpenAPI 3.0 from which generators make code that does not compile", () => {
   const isBooleanEnum = ({ type, enum: values }: Fields) => type === "boolean" && values !== undefined;
   const isAnyValue = (schema: unknown) =>
-    isObject(schema) && Object.keys(schema).every((keyword) => keyword === "description");
+    isFields(schema) && Object.keys(schema).every((keyword) => keyword === "description");
   const hasAnyValue = ({ items, additionalProperties: values, properties }: Fields) =>
-    [items, values, ...(isObject(properties) ? Object.values(properties) : [])].some(isAnyValue);
-  const isMapOfEnum = ({ additionalProperties: values }: Fields) => isObject(values) && "enum" in values;
+    [items, values, ...(isFields(properties) ? Object.values(properties) : [])].some(isAnyValue);
+  const isMapOfEnum = ({ additionalProperties: values }: Fields) => isFields(values) && "enum" in values;
   const isTimeWithPattern = ({ format, pattern }: Fields) => format === "date-time" && pattern !== undefined;
   for (const wrong of [isBooleanEnum, hasAnyValue, isMapOfEnum, isTimeWithPattern]) {
     expect(older.found.filter(({ fields }) => wrong(fields)).map(({ place }) => place)).toEqual([]);

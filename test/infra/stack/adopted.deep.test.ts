@@ -1,7 +1,7 @@
 /**
  * Tests that a deployment can import the table, the bucket, the encryption key and the user pool that remain from an earlier deployment.
  */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { at, listed, synthesized, type Template } from "../template.ts";
 
@@ -12,7 +12,6 @@ const names = {
   userPoolClient: "1a2b3c4d5e",
   secretsKey: "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
 } as const;
-const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
 /** Returns the resource for which the function has the right to this action. */
 const resourceOf = ({ statementsOf }: Template, file: string, action: string): unknown =>
   at(
@@ -20,21 +19,17 @@ const resourceOf = ({ statementsOf }: Template, file: string, action: string): u
     "Resource",
   );
 
-describe("an adopted table and bucket", () => {
-  let made: Template;
-  let adopted: Template;
-  beforeAll(async () => {
-    const { table, bucket, secretsKey } = names;
-    made = await synthesized(configured({ secretsKey }));
-    adopted = await synthesized(configured({ table, bucket, secretsKey }));
-  });
+const { table, bucket, secretsKey } = names;
+const made = await synthesized(readConfig({ secretsKey }));
+const adopted = await synthesized(readConfig({ table, bucket, secretsKey }));
 
+describe("an adopted table and bucket", () => {
   it("are resources of the stack under these names, which CloudFormation may import", () => {
     // CloudFormation imports an existing resource only if the template contains its name and its deletion policy begins with `Retain`.
     const DeletionPolicy = "RetainExceptOnCreate";
-    const [table, bucket] = [adopted.only("AWS::DynamoDB::Table"), adopted.only("AWS::S3::Bucket")];
-    expect(table.resource).toMatchObject({ DeletionPolicy, Properties: { TableName: names.table } });
-    expect(bucket.resource).toMatchObject({ DeletionPolicy, Properties: { BucketName: names.bucket } });
+    const resourceOfType = (type: string) => adopted.only(type).resource;
+    expect(resourceOfType("AWS::DynamoDB::Table")).toMatchObject({ DeletionPolicy, Properties: { TableName: table } });
+    expect(resourceOfType("AWS::S3::Bucket")).toMatchObject({ DeletionPolicy, Properties: { BucketName: bucket } });
   });
 
   it("have no other difference from new resources", () => {
@@ -51,32 +46,26 @@ describe("an adopted table and bucket", () => {
   });
 });
 
-describe("an adopted secrets key", () => {
-  it("is used unchanged, and the stack creates no key", async () => {
-    const { secretsKey } = names;
-    const template = await synthesized(configured({ secretsKey }));
-    expect(JSON.stringify(template.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");
-    expect(template.variablesOf("events/deliver")).toMatchObject({ SECRETS_KEY_ARN: secretsKey });
-    expect(resourceOf(template, "events/deliver", "kms:Decrypt")).toBe(secretsKey);
-  });
+it("an adopted secrets key is used unchanged, and the stack creates no key", () => {
+  expect(JSON.stringify(made.all("AWS::KMS::Key"))).not.toContain("webhook-secrets");
+  expect(made.variablesOf("events/deliver")).toMatchObject({ SECRETS_KEY_ARN: secretsKey });
+  expect(resourceOf(made, "events/deliver", "kms:Decrypt")).toBe(secretsKey);
 });
 
-describe("an adopted user pool", () => {
-  it("is the issuer and gets invitations; the stack neither makes nor changes a pool", async () => {
-    const { userPool, userPoolClient } = names;
-    const console = { console: true, signInPages: "false" };
-    const template = await synthesized(configured({ ...console, userPool, userPoolClient, audience: "other" }));
-    expect(template.all("AWS::Cognito::UserPool")).toEqual([]);
-    expect(template.all("AWS::Cognito::UserPoolDomain")).toEqual([]);
-    const clients = template.all("AWS::Cognito::UserPoolClient").map(({ id }) => id);
-    expect(clients).toEqual([expect.stringMatching(/^ConsoleClient/)]);
-    expect(template.variablesOf("users/create")).toMatchObject({ USER_POOL_ID: userPool });
-    const variables = template.variablesOf("authorize");
-    expect(variables).toMatchObject({ AUDIENCE: expect.stringMatching(`^${userPoolClient},other`) });
-    const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
-    expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
-    expect(template.outputs.UserPoolId?.Value).toBe(userPool);
-    const pool = resourceOf(template, "users/create", "cognito-idp:AdminCreateUser");
-    expect(JSON.stringify(pool)).toContain(`:userpool/${userPool}"`);
-  });
+it("an adopted user pool is the issuer and gets invitations; the stack neither makes nor changes a pool", async () => {
+  const { userPool, userPoolClient } = names;
+  const console = { console: true, signInPages: "false" };
+  const template = await synthesized(readConfig({ ...console, userPool, userPoolClient, audience: "other" }));
+  expect(template.all("AWS::Cognito::UserPool")).toEqual([]);
+  expect(template.all("AWS::Cognito::UserPoolDomain")).toEqual([]);
+  const clients = template.all("AWS::Cognito::UserPoolClient").map(({ id }) => id);
+  expect(clients).toEqual([expect.stringMatching(/^ConsoleClient/)]);
+  expect(template.variablesOf("users/create")).toMatchObject({ USER_POOL_ID: userPool });
+  const variables = template.variablesOf("authorize");
+  expect(variables).toMatchObject({ AUDIENCE: expect.stringMatching(`^${userPoolClient},other`) });
+  const host = ["https://cognito-idp.", { Ref: "AWS::Region" }, ".", { Ref: "AWS::URLSuffix" }];
+  expect(at(variables, "ISSUER")).toEqual({ "Fn::Join": ["", [...host, `/${userPool}`]] });
+  expect(template.outputs.UserPoolId?.Value).toBe(userPool);
+  const pool = resourceOf(template, "users/create", "cognito-idp:AdminCreateUser");
+  expect(JSON.stringify(pool)).toContain(`:userpool/${userPool}"`);
 });

@@ -2,17 +2,14 @@
  * Tests the topic that the alarms notify, the alarm for all functions of the account, and the log filters for unreadable data. The other
  * alarms and filters are in alarms.long.test.ts, which turns each alarm on.
  */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ActivityUnreadable } from "#shared/company-index/activity/log.ts";
 import { IndexUnreadable } from "#shared/company-index/encoding.ts";
 import type { EventFunction } from "../../../infra/routes/route.ts";
 import { eventFunctions, routes } from "../../../infra/routes/routes.ts";
-import { at, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { at, listed, ownIdentity, synthesized, target } from "../template.ts";
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
 const metricFilters = (name: string) =>
   template

@@ -1,5 +1,5 @@
 /** Tests the backup plan of AWS Backup, the lifecycle rules of the bucket, and a deployment that uses a restored table. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { lostRights, rightsOf } from "../../../infra/release/rights.ts";
 import { people } from "../../../infra/security/people.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
@@ -8,22 +8,16 @@ import { documented } from "../../harness/cloud/cdk-command.ts";
 import { at, listed, synthesized, type Template, target } from "../template.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
 
-const configured = (context: Readonly<Record<string, unknown>>) => readConfig(context);
 const tableArn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Canvassing-restored";
 const tableStreamArn = `${tableArn}/stream/2026-11-22T10:00:00.000`;
 
-let production: Template;
-let restored: Template;
+const alarmEmail = "operator@example.com";
+const settings = { preset: "production", alarmEmail };
+const production = await synthesized(readConfig(settings));
+const restored = await synthesized(readConfig({ ...settings, activeTableStream: tableStreamArn }));
+const kept = { logDays: "1827", recoveryDays: "7", backupMonthlyDays: 120 };
 /** The preset `small` with monthly copies and other retention times. */
-let monthly: Template;
-beforeAll(async () => {
-  production = await synthesized(configured({ preset: "production", alarmEmail: "operator@example.com" }));
-  restored = await synthesized(
-    configured({ preset: "production", alarmEmail: "operator@example.com", activeTableStream: tableStreamArn }),
-  );
-  const kept = { logDays: "1827", recoveryDays: "7", backupMonthlyDays: 120 };
-  monthly = await synthesized(configured({ ...kept, alarmEmail: "operator@example.com" }));
-});
+const monthly = await synthesized(readConfig({ ...kept, alarmEmail }));
 
 describe("the copies of AWS Backup", () => {
   it("are daily for a week and monthly for a year, in a vault that outlives the stack", () => {
@@ -112,7 +106,7 @@ describe("the copies of AWS Backup", () => {
     [{ backupMonthlyDays: 120 }, [120]],
     [{}, []],
   ])("with the preset small and %j are kept for %j days", async (context, days) => {
-    const rules = configured(context).backup;
+    const rules = readConfig(context).backup;
     expect(Object.values(rules ?? {}).filter((kept) => kept > 0)).toEqual(days);
   });
 });
@@ -122,7 +116,7 @@ describe("the output with the retention times", () => {
     const read = ({ outputs }: Template) => readRetention(String(outputs.Retention?.Value));
     expect(read(production)).toEqual({ logDays: 90, recoveryDays: 35, backupDays: 365 });
     expect(read(monthly)).toEqual({ logDays: 1_827, recoveryDays: 7, backupDays: 120 });
-    const { retention, backup } = configured({ backupDailyDays: 14 });
+    const { retention, backup } = readConfig({ backupDailyDays: 14 });
     expect(readRetention(retentionOutput(retention, backup))).toMatchObject({ backupDays: 14 });
   });
 });

@@ -2,7 +2,7 @@
  * Tests what CloudFormation does with the templates: failed deployments, changes that would lose data, and the sign-in pages of a user pool
  * that outlives its stack. test/harness/cloud simulates CloudFormation according to AWS's documentation.
  */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { type Account, bootstrappedAccount, type Made } from "../../harness/cloud/account.ts";
 import { type CloudFormation, openCloudFormation } from "../../harness/cloud/cloudformation.ts";
@@ -20,10 +20,7 @@ async function texts(context: Readonly<Record<string, unknown>>): Promise<StackT
   return textsOf(await synthesized(config), config);
 }
 
-let first: StackTexts;
-beforeAll(async () => {
-  first = await texts(owned);
-});
+const first = await texts(owned);
 
 let cloud: CloudFormation;
 const fresh = (): Account => {

@@ -1,20 +1,16 @@
 /** Tests the stack with the console: how CloudFront answers, who can read the bucket, and how the console signs users in. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { textsOf } from "../../harness/cloud/stack-templates.ts";
 import { neededBy, readTemplate } from "../../harness/cloud/template.ts";
-import { at, consoleOfIssuer, largest, listed, synthesized, type Template, target, withConsole } from "../template.ts";
+import { at, consoleOfIssuer, largest, listed, synthesized, target, withConsole } from "../template.ts";
 
-let template: Template;
+const template = await synthesized(withConsole);
 /** The API and the console have domains of their own, and the API has no other address. */
-let onDomains: Template;
-beforeAll(async () => {
-  template = await synthesized(withConsole);
-  onDomains = await synthesized({
-    ...withConsole,
-    console: { domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1" } },
-    domain: { name: "api.example.com", certificate: "arn", basePath: "v1", keepsDefaultEndpoint: false },
-  });
+const onDomains = await synthesized({
+  ...withConsole,
+  console: { domain: { name: "app.example.com", certificate: "arn:aws:acm:us-east-1:123456789012:certificate/1" } },
+  domain: { name: "api.example.com", certificate: "arn", basePath: "v1", keepsDefaultEndpoint: false },
 });
 
 /** Returns the text of a `Fn::Join`. A reference to a resource is written as `<logical id>`. */
@@ -24,8 +20,8 @@ const joined = (value: unknown): string => {
     .map((part) => (typeof part === "string" ? part : `<${target(part)}>`))
     .join(String(separator));
 };
-const distribution = () => at(template.only("AWS::CloudFront::Distribution").properties, "DistributionConfig");
-const behaviors = () => listed(at(distribution(), "CacheBehaviors"));
+const distribution = at(template.only("AWS::CloudFront::Distribution").properties, "DistributionConfig");
+const behaviors = listed(at(distribution, "CacheBehaviors"));
 
 /**
  * The HTTP statuses with which CloudFront caches an error of an origin for ten seconds, even with the policy CachingDisabled, unless the
@@ -53,13 +49,13 @@ it("copies the files, which CloudFormation cannot delete, when everything else e
 
 describe("the distribution", () => {
   it("forwards the paths of the API without caching", () => {
-    expect(behaviors().map((behavior) => at(behavior, "PathPattern"))).toEqual([
+    expect(behaviors.map((behavior) => at(behavior, "PathPattern"))).toEqual([
       "/api/*",
       "/docs",
       "/openapi*",
       "/health*",
     ]);
-    for (const behavior of behaviors()) {
+    for (const behavior of behaviors) {
       expect(behavior).toMatchObject({
         // The ids of the managed policies CachingDisabled and AllViewerExceptHostHeader. With both of them, CloudFront forwards the
         // Authorization header.
@@ -74,7 +70,7 @@ describe("the distribution", () => {
   });
 
   it("caches no error, because its cache does not distinguish users, and passes the body of each error on", () => {
-    const responses = listed(at(distribution(), "CustomErrorResponses"));
+    const responses = listed(at(distribution, "CustomErrorResponses"));
     const codes = responses.map((response) => Number(at(response, "ErrorCode")));
     expect(codes).toEqual(expect.arrayContaining(cachedByDefault));
     // A page (`ResponsePagePath`) would replace the problem body of the API.
@@ -82,7 +78,7 @@ describe("the distribution", () => {
   });
 
   it("rewrites paths and sets the headers of pages for its files only", () => {
-    const pages = at(distribution(), "DefaultCacheBehavior");
+    const pages = at(distribution, "DefaultCacheBehavior");
     const [association] = listed(at(pages, "FunctionAssociations"));
     expect(target(at(association, "FunctionARN"))).toContain("PageRequest");
     expect(target(at(pages, "ResponseHeadersPolicyId"))).toBeDefined();
@@ -98,10 +94,9 @@ describe("the distribution", () => {
   });
 
   it.each([
-    ["of CloudFront, whose name nobody knows before the deployment", () => template, "https://*.cloudfront.net"],
-    ["of its own domain only", () => onDomains, "https://app.example.com"],
-  ])("may upload files to the bucket of the data stack from pages %s", (_, made, origin) => {
-    const { stacks } = made();
+    ["of CloudFront, whose name nobody knows before the deployment", template, "https://*.cloudfront.net"],
+    ["of its own domain only", onDomains, "https://app.example.com"],
+  ])("may upload files to the bucket of the data stack from pages %s", (_, { stacks }, origin) => {
     const buckets = Object.values(stacks.data.Resources).filter(({ Type }) => Type === "AWS::S3::Bucket");
     expect(buckets.map(({ Properties }) => at(Properties, "CorsConfiguration", "CorsRules"))).toEqual([
       [

@@ -4,30 +4,15 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { PRICES_DATE, prices } from "../../../infra/settings/prices.ts";
-import { at, type Fields, listed, synthesized, type Template, withBackups } from "../template.ts";
+import { at, listed, synthesized, withBackups } from "../template.ts";
 import { customMetrics } from "./custom-metrics.ts";
 
 /** An account's first three dashboards are free with at most this many metrics. */
 const FREE_METRICS = 50;
-
-let template: Template;
-let dashboard: Fields;
-let body: Dashboard;
-beforeAll(async () => {
-  template = await synthesized(withBackups);
-  dashboard = template.only("AWS::CloudWatch::Dashboard").properties;
-  body = Dashboard.parse(JSON.parse(joined(dashboard.DashboardBody)));
-});
-
-/** Returns the text of a `Fn::Join`. Each value that only AWS knows is replaced by the JSON of its reference. */
-function joined(value: unknown): string {
-  const parts = listed(at(value, "Fn::Join", 1));
-  return parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part).replaceAll('"', "'"))).join("");
-}
 
 const Widget = z.object({
   type: z.string(),
@@ -39,18 +24,26 @@ const Widget = z.object({
   }),
 });
 const Dashboard = z.object({ widgets: z.array(Widget) });
-type Dashboard = z.infer<typeof Dashboard>;
+
+/** Returns the text of a `Fn::Join`. Each value that only AWS knows is replaced by the JSON of its reference. */
+function joined(value: unknown): string {
+  const parts = listed(at(value, "Fn::Join", 1));
+  return parts.map((part) => (typeof part === "string" ? part : JSON.stringify(part).replaceAll('"', "'"))).join("");
+}
+
+const template = await synthesized(withBackups);
+const dashboard = template.only("AWS::CloudWatch::Dashboard").properties;
+const body = Dashboard.parse(JSON.parse(joined(dashboard.DashboardBody)));
 
 /**
- * Returns the metrics on the dashboard. Each of them is a text with namespace, name and dimensions. The function leaves out expressions,
- * which are computed from other metrics.
+ * The metrics on the dashboard. Each of them is a text with namespace, name and dimensions. Expressions, which are computed from other
+ * metrics, are left out.
  */
-const metrics = (): string[] =>
-  body.widgets.flatMap(({ properties }) =>
-    properties.metrics
-      .filter(([first]) => typeof first === "string")
-      .map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
-  );
+const metrics = body.widgets.flatMap(({ properties }) =>
+  properties.metrics
+    .filter(([first]) => typeof first === "string")
+    .map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
+);
 
 /**
  * On the dashboard, an alarm is either a reference (`Fn::GetAtt`) or an ARN. Returns its logical id in the first case, and its name in the
@@ -78,7 +71,7 @@ describe("the dashboard", () => {
     "AWS/SQS ApproximateAgeOfOldestMessage",
     "Canvassing OldestDueSeconds",
   ])("shows %s", (start) => {
-    expect(metrics().filter((metric) => metric.startsWith(start))).not.toEqual([]);
+    expect(metrics.filter((metric) => metric.startsWith(start))).not.toEqual([]);
   });
 
   it("shows the state of each alarm of both stacks", () => {
@@ -91,10 +84,10 @@ describe("the dashboard", () => {
   });
 
   it("shows the depth of each dead-letter queue, the queues of jobs, and the runs of imports", () => {
-    const shown = metrics().filter((metric) => metric.includes("ApproximateNumberOfMessagesVisible"));
+    const shown = metrics.filter((metric) => metric.includes("ApproximateNumberOfMessagesVisible"));
     // Six dead-letter queues, and the three queues of imports, exports and bulk jobs.
     expect(shown).toHaveLength(6 + 3);
-    const job = metrics().filter((metric) => metric.includes("JobWork"));
+    const job = metrics.filter((metric) => metric.includes("JobWork"));
     expect(job.map((metric) => metric.split(" ")[1])).toEqual(expect.arrayContaining(["Invocations", "Errors"]));
   });
 
@@ -159,6 +152,6 @@ describe("the cost of watching", () => {
     expect(stated).toBe(
       `${alarms} alarms, at most ${custom} custom metrics and one dashboard cost at most $${dollars} a month`,
     );
-    expect(new Set(metrics()).size).toBeLessThanOrEqual(FREE_METRICS);
+    expect(new Set(metrics).size).toBeLessThanOrEqual(FREE_METRICS);
   });
 });

@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { beforeAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { openApiDocument } from "#shared/http/document.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { proxyEvent } from "../../harness/proxy-event.ts";
@@ -14,14 +14,9 @@ import { at, synthesized, type Template, target } from "../template.ts";
 const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab";
 const context = { domain: "api.example.com", certificate, basePath: "canvassing", alarmEmail: "operator@example.com" };
 
-let without: Template;
-let owned: Template;
-let both: Template;
-beforeAll(async () => {
-  without = await synthesized(readConfig({ alarmEmail: context.alarmEmail }));
-  owned = await synthesized(readConfig(context));
-  both = await synthesized(readConfig({ ...context, defaultEndpoint: "true" }));
-});
+const without = await synthesized(readConfig({ alarmEmail: context.alarmEmail }));
+const owned = await synthesized(readConfig(context));
+const both = await synthesized(readConfig({ ...context, defaultEndpoint: "true" }));
 
 describe("a domain", () => {
   it("is retained with the data, and accepts TLS 1.2 and newer", () => {

@@ -3,7 +3,7 @@
  * the stage.
  */
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
@@ -23,36 +23,32 @@ import {
   withBackups,
 } from "../template.ts";
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
-const definition = () => template.only("AWS::ApiGateway::RestApi").properties.Body;
+const definition = template.only("AWS::ApiGateway::RestApi").properties.Body;
 const entries = (value: unknown): [string, unknown][] => (isFields(value) ? Object.entries(value) : []);
 
-const gatewayAnswers = () =>
-  entries(at(definition(), "x-amazon-apigateway-gateway-responses")).map(([type, answer]) => ({ type, answer }));
+const gatewayAnswers = entries(at(definition, "x-amazon-apigateway-gateway-responses")).map(([type, answer]) => ({
+  type,
+  answer,
+}));
 
 const ANY = "x-amazon-apigateway-any-method";
 
-const methods = () =>
-  entries(at(definition(), "paths")).flatMap(([path, item]) =>
-    entries(item).map(([verb, operation]) => ({
-      path,
-      method: verb === ANY ? "ANY" : verb.toUpperCase(),
-      operation,
-      integration: at(operation, "x-amazon-apigateway-integration"),
-    })),
-  );
-const ofType = (type: string) => methods().filter(({ integration }) => at(integration, "type") === type);
-/**
- * `proxied`, `heads` and `others` return API Gateway's methods by kind. The methods in `proxied` call functions. The methods in `heads` are
- * those for HEAD. The methods in `others` are the catch-all methods (ANY), which answer 405.
- */
-const proxied = () => ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
-const heads = () => methods().filter(({ method }) => method === "HEAD");
-const others = () => methods().filter(({ method }) => method === "ANY");
+const methods = entries(at(definition, "paths")).flatMap(([path, item]) =>
+  entries(item).map(([verb, operation]) => ({
+    path,
+    method: verb === ANY ? "ANY" : verb.toUpperCase(),
+    operation,
+    integration: at(operation, "x-amazon-apigateway-integration"),
+  })),
+);
+const ofType = (type: string) => methods.filter(({ integration }) => at(integration, "type") === type);
+/** The methods that call functions, without those for HEAD. */
+const proxied = ofType("aws_proxy").filter(({ method }) => method !== "ANY" && method !== "HEAD");
+const heads = methods.filter(({ method }) => method === "HEAD");
+/** The catch-all methods, which answer 405. */
+const others = methods.filter(({ method }) => method === "ANY");
 
 function fileOf(integration: unknown): string {
   const [invoked] = listed(at(integration, "uri", "Fn::Join", 1)).filter((part) => /Function/.test(target(part) ?? ""));
@@ -74,15 +70,11 @@ describe("errors of API Gateway", () => {
       type instanceof ResponseType ? [type.responseType] : [],
     );
     expect(known.length).toBeGreaterThan(15);
-    expect(
-      gatewayAnswers()
-        .map(({ type }) => type)
-        .toSorted(),
-    ).toEqual(known.toSorted());
+    expect(gatewayAnswers.map(({ type }) => type).toSorted()).toEqual(known.toSorted());
   });
 
   it("are problem bodies with the status of the answer, a known code and the request's id, and no cache stores them", () => {
-    for (const { type, answer } of gatewayAnswers()) {
+    for (const { type, answer } of gatewayAnswers) {
       expect(Object.keys(at(answer, "responseTemplates") ?? {}), type).toEqual(["application/problem+json"]);
       const problem = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
       expect(String(problem.status), type).toBe(at(answer, "statusCode"));
@@ -95,7 +87,7 @@ describe("errors of API Gateway", () => {
 
   it("are 404 for an unknown path, 429 with Retry-After for a throttled request, 504 for a late function", () => {
     const answerTo = (type: string) => {
-      const answer = at(definition(), "x-amazon-apigateway-gateway-responses", type);
+      const answer = at(definition, "x-amazon-apigateway-gateway-responses", type);
       const { status, code } = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
       const retryAfter = at(answer, "responseParameters", "gatewayresponse.header.Retry-After");
       return [status, code, ...(retryAfter === undefined ? [] : [retryAfter])];
@@ -112,13 +104,13 @@ describe("errors of API Gateway", () => {
   it("are 401 with a challenge for a bad token, and 503 with Retry-After when the authorizer fails", () => {
     const header = (type: string, name: string) =>
       at(
-        definition(),
+        definition,
         "x-amazon-apigateway-gateway-responses",
         type,
         "responseParameters",
         `gatewayresponse.header.${name}`,
       );
-    const status = (type: string) => at(definition(), "x-amazon-apigateway-gateway-responses", type, "statusCode");
+    const status = (type: string) => at(definition, "x-amazon-apigateway-gateway-responses", type, "statusCode");
     expect([status("UNAUTHORIZED"), header("UNAUTHORIZED", "WWW-Authenticate")]).toEqual(["401", "'Bearer'"]);
     for (const type of ["AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"]) {
       expect([status(type), header(type, "Retry-After"), header(type, "WWW-Authenticate")]).toEqual([
@@ -134,11 +126,11 @@ describe("errors of API Gateway", () => {
   });
 
   it("contain nothing of the request except its id; only the answer to a denied token contains the authorizer's reason", () => {
-    const withReason = gatewayAnswers().filter(({ answer }) => JSON.stringify(answer).includes("context.authorizer"));
+    const withReason = gatewayAnswers.filter(({ answer }) => JSON.stringify(answer).includes("context.authorizer"));
     expect(withReason.map(({ type }) => type)).toEqual(["ACCESS_DENIED"]);
     const templates = [
-      ...gatewayAnswers().map(({ answer }) => at(answer, "responseTemplates")),
-      ...methods().flatMap(({ integration }) => [at(integration, "requestTemplates"), at(integration, "responses")]),
+      ...gatewayAnswers.map(({ answer }) => at(answer, "responseTemplates")),
+      ...methods.flatMap(({ integration }) => [at(integration, "requestTemplates"), at(integration, "responses")]),
     ];
     const variables = JSON.stringify(templates).match(/\$[\w.!{[]+/g) ?? [];
     expect(new Set(variables)).toEqual(new Set(["$context.requestId", "$context.authorizer.reason"]));
@@ -149,21 +141,21 @@ describe("methods", () => {
   const byPath = (table: readonly Route[]) => Map.groupBy(table, ({ path }) => path);
 
   it("are those of the route table, each answered by its own function", () => {
-    const calls = proxied().map(({ path, method, integration }) => `${method} ${path} ${fileOf(integration)}`);
+    const calls = proxied.map(({ path, method, integration }) => `${method} ${path} ${fileOf(integration)}`);
     expect(calls.toSorted()).toEqual(routes.map(({ method, path, file }) => `${method} ${path} ${file}`).toSorted());
   });
 
   it("answer HEAD by the function of GET, with the same rights", () => {
-    const gets = proxied().filter(({ method }) => method === "GET");
+    const gets = proxied.filter(({ method }) => method === "GET");
     expect(gets.length).toBeGreaterThan(30);
-    const same = (all: ReturnType<typeof methods>) =>
+    const same = (all: typeof methods) =>
       all.map(({ path, operation }) => ({ path, operation })).toSorted((a, b) => a.path.localeCompare(b.path));
-    expect(same(heads())).toEqual(same(gets));
+    expect(same(heads)).toEqual(same(gets));
   });
 
   it("stream exactly as the route table says, and wait longer than the function may run", () => {
     expect(routes.filter(({ streamed }) => streamed).map(({ path }) => path)).toContain("/api/prospects/pins");
-    for (const { path, method, integration } of proxied()) {
+    for (const { path, method, integration } of proxied) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
       const { properties: run } = template.functionOf(route?.file ?? "");
       const isStreamed = route?.streamed === true;
@@ -179,12 +171,8 @@ describe("methods", () => {
 
   it("that a known path does not have are answered by one function, for every media type", () => {
     const paths = [...byPath(routes).keys()].toSorted();
-    expect(
-      others()
-        .map(({ path }) => path)
-        .toSorted(),
-    ).toEqual(paths);
-    for (const { path, operation, integration } of others()) {
+    expect(others.map(({ path }) => path).toSorted()).toEqual(paths);
+    for (const { path, operation, integration } of others) {
       expect(at(integration, "type"), path).toBe("aws_proxy");
       expect(fileOf(integration), path).toBe(methodNotAllowed.file);
       expect(at(operation, "security"), path).toBeUndefined();
@@ -208,7 +196,7 @@ describe("methods", () => {
         `'${(byPath(routes).get(path) ?? []).flatMap(methodsOf).join(",")}'`,
       );
     }
-    for (const { type, answer } of gatewayAnswers()) {
+    for (const { type, answer } of gatewayAnswers) {
       expect(
         at(answer, "responseParameters", "gatewayresponse.header.Access-Control-Allow-Origin"),
         type,
@@ -217,7 +205,7 @@ describe("methods", () => {
   });
 
   it("answer preflights of unknown paths, so that the page can read the answer 404", () => {
-    const unknown = methods().filter(({ path }) => !byPath(routes).has(path));
+    const unknown = methods.filter(({ path }) => !byPath(routes).has(path));
     const parents = new Set(
       routes.flatMap(({ path }) => path.split("/").map((_, i, parts) => parts.slice(0, i).join("/") || "/")),
     );
@@ -232,7 +220,7 @@ describe("methods", () => {
       expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
       expect(header("Access-Control-Allow-Methods"), path).toBe("'GET,HEAD,POST,PUT,PATCH,DELETE'");
     }
-    const notFound = at(definition(), "x-amazon-apigateway-gateway-responses", "MISSING_AUTHENTICATION_TOKEN");
+    const notFound = at(definition, "x-amazon-apigateway-gateway-responses", "MISSING_AUTHENTICATION_TOKEN");
     expect(at(notFound, "responseParameters")).toMatchObject({
       "gatewayresponse.header.Access-Control-Allow-Origin": "'https://app.example.com'",
       "gatewayresponse.header.Access-Control-Expose-Headers": expect.stringContaining("WWW-Authenticate"),
@@ -247,11 +235,11 @@ describe("methods", () => {
 });
 
 describe("the authorizer", () => {
-  const scheme = () => at(definition(), "components", "securitySchemes", "caller");
-  const settings = () => at(scheme(), "x-amazon-apigateway-authorizer");
+  const scheme = at(definition, "components", "securitySchemes", "caller");
+  const settings = at(scheme, "x-amazon-apigateway-authorizer");
 
   it("verifies the caller of every route except the public documents, the health check and the sign-in of the console", () => {
-    for (const { path, method, operation } of proxied()) {
+    for (const { path, method, operation } of proxied) {
       const route = routes.find((candidate) => candidate.path === path && candidate.method === method);
       const isPublic =
         /^\/(?:docs|openapi(?:-3\.0)?\.json|health(?:\/webhooks)?)$/.test(path) || path.startsWith("/api/session/");
@@ -263,16 +251,16 @@ describe("the authorizer", () => {
   });
 
   it("is one function, called only if the Authorization header has the form of a bearer token or a session", () => {
-    expect(scheme()).toMatchObject({ type: "apiKey", name: "Authorization", in: "header" });
-    expect(settings()).toMatchObject({ type: "token", identityValidationExpression: AUTHORIZATION_PATTERN });
-    const uri = at(settings(), "authorizerUri");
+    expect(scheme).toMatchObject({ type: "apiKey", name: "Authorization", in: "header" });
+    expect(settings).toMatchObject({ type: "token", identityValidationExpression: AUTHORIZATION_PATTERN });
+    const uri = at(settings, "authorizerUri");
     expect(JSON.stringify(uri)).toContain("2015-03-31/functions/");
     expect(fileOf({ uri })).toBe(authorizer.file);
-    expect(invokedWith(at(settings(), "authorizerCredentials"))).toContain(authorizer.file);
+    expect(invokedWith(at(settings, "authorizerCredentials"))).toContain(authorizer.file);
   });
 
   it("is asked again after 60 s, and ends before API Gateway stops waiting", () => {
-    expect([at(settings(), "authorizerResultTtlInSeconds"), limits.authorizationCacheSeconds]).toEqual([60, 60]);
+    expect([at(settings, "authorizerResultTtlInSeconds"), limits.authorizationCacheSeconds]).toEqual([60, 60]);
     expect(Number(template.functionOf(authorizer.file).properties.Timeout)).toBeLessThan(29);
   });
 
@@ -286,7 +274,7 @@ describe("the authorizer", () => {
 });
 
 it("each function is invoked with a role that may invoke it", () => {
-  const invoking = methods().filter(({ integration }) => at(integration, "type") === "aws_proxy");
+  const invoking = methods.filter(({ integration }) => at(integration, "type") === "aws_proxy");
   expect(invoking.length).toBeGreaterThan(routes.length);
   for (const { path, method, integration } of invoking) {
     expect(invokedWith(at(integration, "credentials")), `${method} ${path}`).toContain(fileOf(integration));
@@ -294,17 +282,17 @@ it("each function is invoked with a role that may invoke it", () => {
 });
 
 describe("stage", () => {
-  const stage = () => template.only("AWS::ApiGateway::Stage").properties;
+  const stage = template.only("AWS::ApiGateway::Stage").properties;
 
   it("is throttled and logs one JSON line per request, without query, headers or addresses", () => {
-    expect(at(stage(), "MethodSettings", 0)).toMatchObject({
+    expect(at(stage, "MethodSettings", 0)).toMatchObject({
       ResourcePath: "/*",
       HttpMethod: "*",
       DataTraceEnabled: false,
       ThrottlingRateLimit: expect.any(Number),
       ThrottlingBurstLimit: expect.any(Number),
     });
-    const line: unknown = JSON.parse(String(at(stage(), "AccessLogSetting", "Format")));
+    const line: unknown = JSON.parse(String(at(stage, "AccessLogSetting", "Format")));
     const logged = isFields(line) ? Object.values(line).map(String) : [];
     for (const name of ["requestId", "authorizer.companyId", "authorizer.userId"])
       expect(logged).toContain(`$context.${name}`);
@@ -322,7 +310,7 @@ describe("stage", () => {
   });
 
   it("has separate throttles for imports, exports, bulk jobs, work on territories and map pins, so that other routes keep their rate", () => {
-    const [common, ...all] = listed(at(stage(), "MethodSettings"));
+    const [common, ...all] = listed(at(stage, "MethodSettings"));
     const limited = routes.filter(({ rate }) => rate !== undefined);
     expect(limited.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual([
       "GET /api/prospects/export",
@@ -355,8 +343,8 @@ describe("stage", () => {
 
 describe("the definition", () => {
   it("compresses buffered answers of at least a minimum size, and passes files on as bytes", () => {
-    expect(at(definition(), "x-amazon-apigateway-minimum-compression-size")).toBe(1_024);
-    expect(at(definition(), "x-amazon-apigateway-binary-media-types")).toEqual([
+    expect(at(definition, "x-amazon-apigateway-minimum-compression-size")).toBe(1_024);
+    expect(at(definition, "x-amazon-apigateway-binary-media-types")).toEqual([
       "multipart/form-data",
       "application/json",
       "application/geo+json",
@@ -375,8 +363,8 @@ describe("the definition", () => {
       .filter(({ properties }) => properties.Namespace === "AWS/ApiGateway");
     expect(at(alarm?.properties, "Dimensions", 0)).toEqual({
       Name: "ApiName",
-      Value: at(definition(), "info", "title"),
+      Value: at(definition, "info", "title"),
     });
-    expect(api.properties.Name).toBe(at(definition(), "info", "title"));
+    expect(api.properties.Name).toBe(at(definition, "info", "title"));
   });
 });

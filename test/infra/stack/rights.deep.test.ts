@@ -1,14 +1,11 @@
 /** Tests that every function has exactly the IAM rights that the route table declares for it. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DUE_INDEX, families } from "#shared/db/keys.ts";
 import { type Access, usesSecretsKey } from "../../../infra/routes/route.ts";
 import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
-import { at, isFields, listed, synthesized, type Template, target } from "../template.ts";
+import { at, isFields, listed, synthesized, target } from "../template.ts";
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
 interface Statement {
   readonly actions: readonly string[];
@@ -23,13 +20,12 @@ const parsed = (statement: unknown): Statement => ({
 });
 const statementsOf = (file: string): Statement[] => template.statementsOf(file).map(parsed);
 const roleOf = (file: string) => template.resources[target(template.functionOf(file).properties.Role) ?? ""];
-/** Returns the statements of all roles, each with the id of its role. */
-const allStatements = () =>
-  template.all("AWS::IAM::Role").flatMap(({ id, properties }) =>
-    listed(properties.Policies)
-      .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))
-      .map((statement) => ({ id, ...parsed(statement) })),
-  );
+/** The statements of all roles, each with the id of its role. */
+const allStatements = template.all("AWS::IAM::Role").flatMap(({ id, properties }) =>
+  listed(properties.Policies)
+    .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))
+    .map((statement) => ({ id, ...parsed(statement) })),
+);
 
 const accessByFile: readonly { file: string; access: Access }[] = [
   ...routes,
@@ -70,7 +66,7 @@ describe("rights", () => {
   });
 
   it("contain no wildcard in an action or a resource", () => {
-    for (const { id, actions, resources } of allStatements()) {
+    for (const { id, actions, resources } of allStatements) {
       for (const action of actions) expect(action, id).not.toContain("*");
       for (const resource of resources) {
         // A resource of S3 may end with `folder/*`, because the service chooses the names of objects at run time. No other wildcard is
@@ -146,7 +142,7 @@ describe("rights", () => {
   });
 
   it("let API Gateway call exactly the functions of the routes, the authorizer and the one for 405", () => {
-    const invokers = allStatements().filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
+    const invokers = allStatements.filter(({ actions }) => actions.includes("lambda:InvokeFunction"));
     const callable = invokers.flatMap(({ resources }) => resources.map((resource) => template.invokedBy(resource)));
     expect(callable.toSorted()).toEqual(
       [authorizer, methodNotAllowed, ...routes].map(({ file }) => template.functionOf(file).id).toSorted(),

@@ -2,22 +2,17 @@
  * Tests that a production deployment replaces the busiest functions gradually, and that all callers call these functions through their
  * aliases in every deployment.
  */
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { capacityOf, PROVISIONED } from "../../../infra/settings/capacity.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
 
-let template: Template;
-let direct: Template;
-let small: Template;
-beforeAll(async () => {
-  template = await synthesized({ ...ownIdentity, rollout: "canary" });
-  direct = await synthesized();
-  small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
-});
+const template = await synthesized({ ...ownIdentity, rollout: "canary" });
+const direct = await synthesized();
+const small = await synthesized({ ...ownIdentity, capacity: capacityOf({ preset: "small" }) });
 
-const aliases = () => template.all("AWS::Lambda::Alias");
-/** Returns the id of the alias for each function that has one, by the logical id of the function. */
-const aliasOf = () => new Map(aliases().map(({ id, properties }) => [target(properties.FunctionName) ?? "", id]));
+const aliases = template.all("AWS::Lambda::Alias");
+/** The id of the alias for each function that has one, by the logical id of the function. */
+const aliasOf = new Map(aliases.map(({ id, properties }) => [target(properties.FunctionName) ?? "", id]));
 
 /** Returns the logical ids of all resources to which a value refers. */
 function references(value: unknown): string[] {
@@ -30,11 +25,11 @@ function references(value: unknown): string[] {
 }
 
 test("the functions of daily work have an alias, and others have none", () => {
-  const files = aliases().map(({ properties }) => {
+  const files = aliases.map(({ properties }) => {
     const id = target(properties.FunctionName) ?? "";
     return String(template.resources[id]?.Metadata.file);
   });
-  expect(files.length).toBe(aliasOf().size);
+  expect(files.length).toBe(aliasOf.size);
   for (const file of [
     "authorize",
     "prospects/list",
@@ -74,11 +69,11 @@ test("neither another rollout nor another preset changes what API Gateway and th
 });
 
 test("the functions that Lambda may keep ready have an alias, because ready environments belong to an alias", () => {
-  for (const file of PROVISIONED) expect([...aliasOf().keys()]).toContain(template.functionOf(file).id);
+  for (const file of PROVISIONED) expect([...aliasOf.keys()]).toContain(template.functionOf(file).id);
 });
 
 test("CodeDeploy moves each alias to the new version: a tenth of the calls for five minutes, and back if errors are seen", () => {
-  for (const { id, properties, resource } of aliases()) {
+  for (const { id, properties, resource } of aliases) {
     const version = template.resources[target(properties.FunctionVersion) ?? ""];
     expect(version?.Type, id).toBe("AWS::Lambda::Version");
     expect(target(version?.Properties.FunctionName), id).toBe(target(properties.FunctionName));
@@ -100,7 +95,7 @@ test("CodeDeploy moves each alias to the new version: a tenth of the calls for f
 });
 
 test("the API, its role and the event sources call the alias and never the function behind it", () => {
-  const behind = new Set(aliasOf().keys());
+  const behind = new Set(aliasOf.keys());
   const [api] = template.all("AWS::ApiGateway::RestApi");
   const called = new Set(references(api?.properties.Body));
   expect([...called].filter((id) => behind.has(id))).toEqual([]);
@@ -111,7 +106,7 @@ test("the API, its role and the event sources call the alias and never the funct
   const invokers = template.all("AWS::IAM::Role").filter(({ id }) => id.includes("Invoker"));
   const allowed = new Set(invokers.flatMap(({ properties }) => references(properties.Policies)));
   expect([...allowed].filter((id) => behind.has(id))).toEqual([]);
-  for (const alias of aliasOf().values()) {
+  for (const alias of aliasOf.values()) {
     expect(called.has(alias) || mapped.includes(alias), alias).toBe(true);
     if (called.has(alias)) expect(allowed.has(alias), alias).toBe(true);
   }

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { Metric } from "aws-cdk-lib/aws-cloudwatch";
 import { Topic } from "aws-cdk-lib/aws-sns";
 import { Stack } from "aws-cdk-lib/core";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { anchorOf, ExplainedAlarm, sendAlarms } from "../../../infra/stack/alarms.ts";
 import { createApp } from "../../../infra/synth.ts";
-import { synthesized, type Template, withBackups } from "../template.ts";
+import { synthesized, withBackups } from "../template.ts";
 import { failures } from "./backup-events.ts";
 
 const RUNBOOK = "docs/runbook.md";
@@ -27,19 +27,15 @@ const parts: readonly Part[] = sections.map((section) => ({
   commands: [...section.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n")),
 }));
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized(withBackups);
-});
+const template = await synthesized(withBackups);
 
-const descriptions = () =>
-  template
-    .all("AWS::CloudWatch::Alarm")
-    .map(({ id, properties }) => ({ id, text: String(properties.AlarmDescription) }));
+const descriptions = template
+  .all("AWS::CloudWatch::Alarm")
+  .map(({ id, properties }) => ({ id, text: String(properties.AlarmDescription) }));
 
 describe("the runbook", () => {
   it("has a part for each alarm and no other parts, and the alarm names it after one sentence of impact", () => {
-    const anchors = descriptions().map(({ id, text }) => {
+    const anchors = descriptions.map(({ id, text }) => {
       const [, anchor] = /^[A-Z][^.]{30,}\. Runbook: docs\/runbook\.md#([a-z-]+)$/.exec(text) ?? [];
       expect(anchor, `${id}: ${text}`).toBeDefined();
       return anchor;

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AppProps } from "aws-cdk-lib/core";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { consoleDirectory } from "../../../infra/build/console.ts";
 import { consoleFiles } from "../../../infra/edge/console-site.ts";
@@ -17,10 +17,7 @@ import { createStacks } from "../../../infra/stack/stacks.ts";
 import { CloudFormationTemplate, createApp, functionFiles } from "../../../infra/synth.ts";
 import { at, largest, ownIdentity, synthesized, type Template, target } from "../template.ts";
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
 /** CloudFormation's maximum number of resources in one stack. */
 const MAX_RESOURCES = 500;
@@ -160,12 +157,9 @@ describe("the data stack", () => {
   });
 });
 
-describe("a deployment with a stage", () => {
-  let staged: Template;
-  beforeAll(async () => {
-    staged = await synthesized({ ...ownIdentity, stage: "test" });
-  });
+const staged = await synthesized({ ...ownIdentity, stage: "test" });
 
+describe("a deployment with a stage", () => {
   it("has stacks, exports, metrics and an API of its own name, and the same logical ids", () => {
     const manifest: unknown = JSON.parse(readFileSync(join(staged.directory, "manifest.json"), "utf8"));
     expect(at(manifest, "artifacts", "Canvassing-test", "dependencies")).toContain("Canvassing-test-Data");
@@ -273,15 +267,10 @@ const sizeOf = ({ Resources }: CloudFormationTemplate): number => Object.keys(Re
 
 describe(`${ENDPOINTS} endpoints of the largest deployment`, () => {
   const table = manyRoutes();
-  let many: ReturnType<typeof synthesizedFor>;
-  let usual: Template;
-  beforeAll(async () => {
-    usual = await synthesized(largest);
-    expect(new Set(table.map(({ method, path }) => `${method} ${path}`)).size).toBe(ENDPOINTS);
-    many = synthesizedFor(table);
-  });
+  const many = synthesizedFor(table);
 
   it("are synthesized without a warning", () => {
+    expect(new Set(table.map(({ method, path }) => `${method} ${path}`)).size).toBe(ENDPOINTS);
     // The CDK warns from 400 resources on, so this warning is expected. The next test checks the limit of CloudFormation itself.
     const expected = /^Alarms have no recipient|^Number of resources: \d+ is approaching|^The console is not built/;
     expect(many.warnings.filter((text) => !expected.test(text))).toEqual([]);
@@ -311,10 +300,10 @@ describe(`${ENDPOINTS} endpoints of the largest deployment`, () => {
     }
   });
 
-  it("need one resource each in two stacks, even on new paths: a function and its role", () => {
+  it("need one resource each in two stacks, even on new paths: a function and its role", async () => {
     const sizes = (stacks: readonly Written[]) => stacks.map(sizeOf).toSorted((a, b) => a - b);
     const added = ENDPOINTS - routes.length;
-    const [data = 0, roles = 0, service = 0] = sizes(allStacks(usual.directory));
+    const [data = 0, roles = 0, service = 0] = sizes(allStacks((await synthesized(largest)).directory));
     expect(sizes(many.all)).toEqual([data, roles + added, service + added]);
   });
 });

@@ -1,5 +1,5 @@
 /** Tests rules that hold for all resources of one type in the CloudFormation template, for example for all queues. */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DUE_INDEX } from "#shared/db/keys.ts";
 import { publishedPatterns } from "#shared/webhooks/events/row-events.ts";
 import { canary, eventFunctions, routes } from "../../../infra/routes/routes.ts";
@@ -12,12 +12,9 @@ const NEW_ACCOUNT_MB = 3_008;
 /** Maximum number of concurrent executions in a new AWS account, for all functions together. */
 const NEW_ACCOUNT_EXECUTIONS = 10;
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
-const queues = () => template.all("AWS::SQS::Queue");
+const queues = template.all("AWS::SQS::Queue");
 const deadLetterOf = (properties: unknown) => target(at(properties, "RedrivePolicy", "deadLetterTargetArn"));
 
 describe("storage", () => {
@@ -88,7 +85,7 @@ describe("storage", () => {
     const protectedIds = refusing.flatMap(({ properties }) =>
       [at(properties, "Bucket"), ...listed(at(properties, "Queues"))].map(target),
     );
-    for (const { id } of [...queues(), ...template.all("AWS::S3::Bucket")]) expect(protectedIds).toContain(id);
+    for (const { id } of [...queues, ...template.all("AWS::S3::Bucket")]) expect(protectedIds).toContain(id);
   });
 });
 
@@ -103,11 +100,7 @@ describe("queues", () => {
       expect(new Set(resources), id).toEqual(new Set(named));
       return named;
     });
-    expect(covered.flat().toSorted()).toEqual(
-      queues()
-        .map(({ id }) => id)
-        .toSorted(),
-    );
+    expect(covered.flat().toSorted()).toEqual(queues.map(({ id }) => id).toSorted());
     for (const named of covered) expect(named).toHaveLength(1);
   });
 
@@ -132,10 +125,10 @@ describe("queues", () => {
   });
 
   it("have a dead-letter queue after 3 to 10 attempts, which keeps messages for 14 days and longer than the queue does", () => {
-    const sources = queues().filter(({ properties }) => deadLetterOf(properties) !== undefined);
+    const sources = queues.filter(({ properties }) => deadLetterOf(properties) !== undefined);
     expect(sources.length).toBeGreaterThan(0);
     for (const { id, properties } of sources) {
-      const deadLetters = queues().find((queue) => queue.id === deadLetterOf(properties));
+      const deadLetters = queues.find((queue) => queue.id === deadLetterOf(properties));
       expect(deadLetters?.properties.MessageRetentionPeriod, id).toBe(14 * DAY_SECONDS);
       expect(properties.MessageRetentionPeriod, id).toBeLessThan(14 * DAY_SECONDS);
       const tries = at(properties, "RedrivePolicy", "maxReceiveCount");
@@ -146,18 +139,18 @@ describe("queues", () => {
 
   it("without a dead-letter queue are themselves the destination of failed work", () => {
     const stations = [
-      ...queues().map(({ properties }) => deadLetterOf(properties)),
+      ...queues.map(({ properties }) => deadLetterOf(properties)),
       ...template
         .all("AWS::Lambda::EventSourceMapping")
         .map(({ properties }) => target(at(properties, "DestinationConfig", "OnFailure", "Destination"))),
     ];
-    for (const { id, properties } of queues()) {
+    for (const { id, properties } of queues) {
       if (deadLetterOf(properties) === undefined) expect(stations).toContain(id);
     }
   });
 
   it("are encrypted, and each dead-letter queue has an alarm that its first message triggers and that explains the impact", () => {
-    for (const { id, properties } of queues()) {
+    for (const { id, properties } of queues) {
       expect(properties.SqsManagedSseEnabled, id).toBe(true);
       if (deadLetterOf(properties) !== undefined) continue;
       const alarms = template
@@ -174,7 +167,7 @@ describe("queues", () => {
 
   it("hide a message for at least six times its consumer's timeout and batching window", () => {
     for (const { id, properties } of template.all("AWS::Lambda::EventSourceMapping")) {
-      const queue = queues().find((candidate) => candidate.id === target(properties.EventSourceArn));
+      const queue = queues.find((candidate) => candidate.id === target(properties.EventSourceArn));
       if (queue === undefined) continue;
       const consumer = template.resources[template.invokedBy(properties.FunctionName) ?? ""];
       const window = Number(properties.MaximumBatchingWindowInSeconds ?? 0);

@@ -3,7 +3,7 @@
  * docs/limits.md.
  */
 import { readFileSync } from "node:fs";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { THROTTLE_KEYS } from "#shared/auth/throttle-key.ts";
 import { createThrottle } from "../../../infra/local/gateway/throttle.ts";
@@ -11,34 +11,21 @@ import { LONG_WORK, type Route, WITHOUT_TOKEN } from "../../../infra/routes/rout
 import { authorizer, routes } from "../../../infra/routes/routes.ts";
 import { capacityOf } from "../../../infra/settings/capacity.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
-import {
-  at,
-  closed,
-  consoleOfIssuer,
-  listed,
-  ownIdentity,
-  small,
-  synthesized,
-  type Template,
-  target,
-} from "../template.ts";
+import { at, closed, consoleOfIssuer, listed, ownIdentity, small, synthesized, target } from "../template.ts";
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
 describe("the throttle of each company", () => {
-  const plan = () => template.only("AWS::ApiGateway::UsagePlan").properties;
-  const stage = () => template.only("AWS::ApiGateway::Stage").properties;
+  const plan = template.only("AWS::ApiGateway::UsagePlan").properties;
+  const stage = template.only("AWS::ApiGateway::Stage").properties;
 
   it("is a fifth of the throttle of all companies, and a quarter of the throttle of a single method that streams nothing", () => {
-    const common = at(stage(), "MethodSettings", 0);
-    expect(at(plan(), "Throttle")).toEqual({
+    const common = at(stage, "MethodSettings", 0);
+    expect(at(plan, "Throttle")).toEqual({
       RateLimit: Number(at(common, "ThrottlingRateLimit")) / 5,
       BurstLimit: Number(at(common, "ThrottlingBurstLimit")) / 5,
     });
-    const own = at(plan(), "ApiStages", 0, "Throttle");
+    const own = at(plan, "ApiStages", 0, "Throttle");
     const names = routes.flatMap((route) =>
       methodsOf(route)
         .filter((method) => route.rate !== undefined || (route.streamed && method !== "HEAD"))

@@ -2,23 +2,20 @@
  * Tests the web ACL of the template. The test evaluates the template's own rules for requests to the API. Only AWS can evaluate the managed
  * rules, so the test only checks which of them may block a request.
  */
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
 import { Problem } from "#shared/problem.ts";
 import { WITHOUT_TOKEN } from "../../../infra/routes/route.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { CONSOLE_PROOF, VIEWER_ADDRESS } from "../../../infra/stack/console-origin.ts";
-import { at, listed, small, synthesized, type Template, target, withConsole } from "../template.ts";
+import { at, listed, small, synthesized, target, withConsole } from "../template.ts";
 
-let template: Template;
-beforeAll(async () => {
-  template = await synthesized();
-});
+const template = await synthesized();
 
-const acl = () => template.only("AWS::WAFv2::WebACL").properties;
-const rules = () => listed(at(acl(), "Rules"));
-const ruleNamed = (name: string) => rules().find((rule) => at(rule, "Name") === name);
+const acl = template.only("AWS::WAFv2::WebACL").properties;
+const rules = listed(at(acl, "Rules"));
+const ruleNamed = (name: string) => rules.find((rule) => at(rule, "Name") === name);
 
 interface Request {
   readonly path: string;
@@ -172,9 +169,9 @@ describe("the web ACL", () => {
   });
 
   it("answers a request that its own rules refuse with a problem body, and all others with the gateway's", () => {
-    const answers = rules().flatMap((rule) => listed(at(rule, "Action", "Block", "CustomResponse")));
+    const answers = rules.flatMap((rule) => listed(at(rule, "Action", "Block", "CustomResponse")));
     const problems = answers.map((answer) => {
-      const body = at(acl(), "CustomResponseBodies", String(at(answer, "CustomResponseBodyKey")));
+      const body = at(acl, "CustomResponseBodies", String(at(answer, "CustomResponseBodyKey")));
       expect(at(body, "ContentType")).toBe("APPLICATION_JSON");
       const { status, code } = z.parse(z.omit(Problem, { requestId: true }), JSON.parse(String(at(body, "Content"))));
       expect(at(answer, "ResponseCode")).toBe(status);
@@ -182,14 +179,14 @@ describe("the web ACL", () => {
     });
     expect(problems).toEqual(["429 rate_limited", "429 rate_limited", "413 payload_too_large"]);
     // A 413 response to an import must name the endpoint that creates an import job.
-    expect(at(acl(), "CustomResponseBodies", "too-large", "Content")).toContain("POST /api/prospects/imports");
+    expect(at(acl, "CustomResponseBodies", "too-large", "Content")).toContain("POST /api/prospects/imports");
     expect(at(answers[0], "ResponseHeaders")).toEqual([{ Name: "Retry-After", Value: "60" }]);
     const [api] = template.all("AWS::ApiGateway::RestApi");
     expect(at(api?.properties.Body, "x-amazon-apigateway-gateway-responses", "WAF_FILTERED", "statusCode")).toBe("403");
   });
 
   it("lets no managed rule refuse a text that users may write: CSV, notes, URLs of webhooks, searches", () => {
-    const groups = rules().flatMap((rule) => listed(at(rule, "Statement", "ManagedRuleGroupStatement")));
+    const groups = rules.flatMap((rule) => listed(at(rule, "Statement", "ManagedRuleGroupStatement")));
     expect(groups.map((group) => at(group, "Name"))).toEqual([
       "AWSManagedRulesAmazonIpReputationList",
       "AWSManagedRulesCommonRuleSet",
@@ -209,7 +206,7 @@ describe("the web ACL", () => {
   });
 
   it("keeps no samples of requests, which would contain access tokens", () => {
-    const configs = [acl(), ...rules()].map((part) => at(part, "VisibilityConfig"));
+    const configs = [acl, ...rules].map((part) => at(part, "VisibilityConfig"));
     expect(configs).toHaveLength(6);
     for (const config of configs) expect(at(config, "SampledRequestsEnabled")).toBe(false);
   });
