@@ -6,13 +6,13 @@ import { companyScene } from "./company-scene.ts";
 /** What `remainsOf` returns if the service's table, the old table (`Canvassing-old`) and the bucket contain nothing of the company. */
 export const nothing = { rows: {}, others: { "Canvassing-old": {} }, files: 0 };
 
-export function erasureStage() {
-  const scene = companyScene();
+export async function erasureStage() {
+  const scene = await companyScene();
+  const { context, time, company } = scene;
   /** Returns a name that no other company of the tests has. */
   const newName = (): string => `company-${names++}`;
   let names = 0;
   async function suspended() {
-    const { context, time, company } = scene.get();
     const name = newName();
     const companyId = await company(name);
     await suspend({ table: context.rows.table, clock: context.clock }, companyId);
@@ -20,5 +20,5 @@ export function erasureStage() {
     return { name, companyId };
   }
 
-  return { scene, newName, suspended };
+  return { ...scene, newName, suspended };
 }

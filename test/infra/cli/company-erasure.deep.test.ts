@@ -11,14 +11,13 @@ import { killPoints } from "../../harness/kills.ts";
 import { createAccount, createKey } from "../../harness/verbs.ts";
 import { erasureStage, nothing } from "./company-erasure-stage.ts";
 
-const { scene, newName, suspended } = erasureStage();
+const { context, time, users, kills, company, copyToOld, others, newName, suspended } = await erasureStage();
+const { table } = context.rows;
 
 describe("a suspended company", () => {
   test("has no user who can sign in, until it is resumed", async () => {
-    const { context, company } = scene.get();
     const name = newName();
     const companyId = await company(name);
-    const { table } = context.rows;
     const call = () => lookUpCaller({ table, clock: context.clock }, `sub-owner@${name}.test`);
     expect(await call()).toMatchObject({ companyId });
     expect(await suspend({ table, clock: context.clock }, companyId)).toBe(2);
@@ -29,17 +28,15 @@ describe("a suspended company", () => {
   });
 
   test("must exist", async () => {
-    const { rows, clock } = scene.get().context;
     for (const command of [suspend, resume]) {
-      await expect(command({ table: rows.table, clock }, 987_654)).rejects.toThrow("company 987654 is unknown");
+      await expect(command({ table, clock: context.clock }, 987_654)).rejects.toThrow("company 987654 is unknown");
     }
-    expect(await rows.table.get(keys.company(987_654))).toBeUndefined();
+    expect(await table.get(keys.company(987_654))).toBeUndefined();
   });
 });
 
 describe("an erasure", () => {
   test("leaves no row, file or user of the company, changes nothing else, and says what it removed", async () => {
-    const { context, users, others } = scene.get();
     const other = await suspended();
     const { name, companyId } = await suspended();
     const before = await others(companyId);
@@ -55,8 +52,6 @@ describe("an erasure", () => {
   });
 
   test("removes the service accounts of the company with their keys", async () => {
-    const { context, time, company } = scene.get();
-    const { table } = context.rows;
     const name = newName();
     const companyId = await company(name);
     const api = contextOn(table, context.clock);
@@ -73,7 +68,6 @@ describe("an erasure", () => {
   });
 
   test("with a second table leaves nothing of the company in either table, and records the erasure in both", async () => {
-    const { context, users, copyToOld } = scene.get();
     const { name, companyId } = await suspended();
     const late = await copyToOld(companyId, name);
     expect(users.has(late)).toBe(true);
@@ -87,8 +81,6 @@ describe("an erasure", () => {
   });
 
   test("is refused for an active company, a wrong name, a recent suspension and an unfinished import", async () => {
-    const { context, company, time } = scene.get();
-    const { table } = context.rows;
     const name = newName();
     const companyId = await company(name);
     await expect(eraseCompany(context, companyId, "Other")).rejects.toThrow("--confirm must be the name");
@@ -107,13 +99,10 @@ describe("an erasure", () => {
   });
 
   test("that is killed at any call ends when it runs again", { tags: ["sized"] }, async () => {
-    const { context, kills, users, copyToOld } = scene.get();
     for (const call of killPoints(0)) {
       const { name, companyId } = await suspended();
       await copyToOld(companyId, name);
-      kills.killAt = kills.calls + call;
-      const first = await eraseCompany(context, companyId, name).catch((error: unknown) => error);
-      kills.killAt = Number.POSITIVE_INFINITY;
+      const first = await kills.at(call, () => eraseCompany(context, companyId, name));
       await eraseCompany(context, companyId, name);
       expect(await remainsOf(context, companyId)).toEqual(nothing);
       expect(await erasureOf(context.rows.table, companyId)).toMatchObject({ rows: { company: 1, user: 2 } });

@@ -12,11 +12,10 @@ import { resume } from "../../../infra/cli/company/suspension.ts";
 import { Killed } from "../../harness/killable.ts";
 import { erasureStage, nothing } from "./company-erasure-stage.ts";
 
-const { scene, suspended } = erasureStage();
+const { context, users, kills, copyToOld, suspended } = await erasureStage();
 
 /** Returns a company that is erased in the service's table, but not in the old table. */
 async function erasedInOneTable() {
-  const { context, copyToOld } = scene.get();
   const { name, companyId } = await suspended();
   const late = await copyToOld(companyId, name);
   await eraseCompany({ ...context, others: [] }, companyId, name);
@@ -25,7 +24,6 @@ async function erasedInOneTable() {
 
 describe("an erasure with a second table, as after a switch to a restored one", () => {
   test("that is repeated erases a company that the second table still has", async () => {
-    const { context, users } = scene.get();
     const { name, companyId, late } = await erasedInOneTable();
     expect((await remainsOf(context, companyId)).others).toMatchObject({ "Canvassing-old": { company: 1, user: 3 } });
     const first = await erasureOf(context.rows.table, companyId);
@@ -35,7 +33,6 @@ describe("an erasure with a second table, as after a switch to a restored one", 
   });
 
   test("erases a company that only the second table has, if its name is confirmed", async () => {
-    const { context, users, copyToOld } = scene.get();
     const { name, companyId } = await suspended();
     await copyToOld(companyId, name);
     await removeRows(context.rows, companyId, () => false);
@@ -47,7 +44,6 @@ describe("an erasure with a second table, as after a switch to a restored one", 
   });
 
   test("keeps the other companies of the second table", async () => {
-    const { context, copyToOld } = scene.get();
     const other = await suspended();
     await copyToOld(other.companyId, other.name);
     const before = await remainsOf(context, other.companyId);
@@ -60,7 +56,6 @@ describe("an erasure with a second table, as after a switch to a restored one", 
 
 describe("an erasure", () => {
   test("removes the rows of many pages in one pass", async () => {
-    const { context } = scene.get();
     const text = "x".repeat(30_000);
     const rows = Array.from({ length: 300 }, (_, i) => ({
       pk: `C#7777777#P#${i % 9}`,
@@ -74,7 +69,6 @@ describe("an erasure", () => {
   });
 
   test("never frees an id: the next company has a higher one", async () => {
-    const { context } = scene.get();
     const { name, companyId } = await suspended();
     const highest = (await context.rows.table.get(keys.idCounter()))?.nextBlock;
     await eraseCompany(context, companyId, name);
@@ -85,7 +79,6 @@ describe("an erasure", () => {
   });
 
   test("keeps the pool's user of another company who has the same address", async () => {
-    const { context, users } = scene.get();
     const { name, companyId } = await suspended();
     users.set(`rep@${name}.test`, "subject of another company's user");
     await eraseCompany(context, companyId, name);
@@ -93,18 +86,14 @@ describe("an erasure", () => {
   });
 
   test("that is repeated answers with the first report and removes nothing", async () => {
-    const { context } = scene.get();
     const { name, companyId } = await suspended();
     const first = await eraseCompany(context, companyId, name);
     expect(await eraseCompany(context, companyId, name)).toEqual(first);
   });
 
   test("that has begun cannot be undone by resuming the company", async () => {
-    const { context, kills } = scene.get();
     const { name, companyId } = await suspended();
-    kills.killAt = kills.calls + 14;
-    await expect(eraseCompany(context, companyId, name)).rejects.toThrow(Killed);
-    kills.killAt = Number.POSITIVE_INFINITY;
+    expect(await kills.at(14, () => eraseCompany(context, companyId, name))).toBeInstanceOf(Killed);
     const { table } = context.rows;
     await expect(resume({ table, clock: context.clock }, companyId)).rejects.toThrow("cannot be resumed");
   });

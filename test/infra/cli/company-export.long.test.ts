@@ -18,12 +18,12 @@ import { createNote, createProspect } from "../../harness/verbs.ts";
 import { newCompany as newPeople } from "../../harness/warm-function.ts";
 import { companyScene } from "./company-scene.ts";
 
-const scene = companyScene();
+const { context, kills, company } = await companyScene();
 
 const Line = z.looseObject({ type: z.string(), pk: z.optional(z.string()), sk: z.optional(z.string()) });
 
 async function bytesOf(Key: string): Promise<Uint8Array> {
-  const { s3, bucket } = scene.get().context.files;
+  const { s3, bucket } = context.files;
   const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key }));
   return present(await Body?.transformToByteArray());
 }
@@ -47,16 +47,15 @@ const keyOf = ({ pk, sk }: z.infer<typeof Line>): string => `${pk} ${sk}`;
 let names = 0;
 async function newCompany() {
   const name = `exported-${names++}`;
-  const companyId = await scene.get().company(name);
+  const companyId = await company(name);
   // The test data (company-scene.ts) contains meaningless rows in the partition of the search index. An export reads the rows of this
   // partition as entries of the index, so the meaningless rows must be removed.
   const { pk } = keys.indexHead(companyId);
-  await scene.get().context.rows.table.batchRemove(["Y#1", "Z#1"].map((sk) => ({ pk, sk })));
+  await context.rows.table.batchRemove(["Y#1", "Z#1"].map((sk) => ({ pk, sk })));
   return { name, companyId };
 }
 
 test("an export has each row and file of the company once, and none of another company", async () => {
-  const { context } = scene.get();
   await newCompany();
   const { name, companyId } = await newCompany();
   const before = await remainsOf(context, companyId);
@@ -85,7 +84,6 @@ test("an export has each row and file of the company once, and none of another c
 });
 
 test("an export shows packed fields as JSON and no secret", async () => {
-  const { context } = scene.get();
   const { companyId } = await newCompany();
   const secret = Buffer.from("sealed secret");
   await context.rows.table.batchPut([
@@ -118,7 +116,6 @@ test("an export shows packed fields as JSON and no secret", async () => {
 });
 
 test("an export has the activity of flushed and of unflushed entries once each", async () => {
-  const { context } = scene.get();
   const { table } = context.rows;
   const service = contextOn(table, context.clock);
   const { caller } = await newPeople(service);
@@ -146,7 +143,6 @@ test.each([
   { text: "\u65e5".repeat(10_000), count: 150, partitions: 1, partBytes: 1_000_000 },
 ])("a part has at most $partBytes bytes and one page of the table, of $count rows", async (sizes) => {
   const { text, count, partitions, partBytes } = sizes;
-  const { context } = scene.get();
   const { companyId } = await newCompany();
   const rows = Array.from({ length: count }, (_, i) => ({
     pk: `C#${companyId}#P#${i % partitions}`,
@@ -167,7 +163,6 @@ test.each([
 });
 
 test("damaged bytes are exported in base64, and the report and the manifest say where they are", async () => {
-  const { context } = scene.get();
   const { companyId } = await newCompany();
   const whole = Buffer.from(packed([[1, 2, "1 Main St"]]));
   const damaged = whole.subarray(0, whole.length - 3);
@@ -192,13 +187,10 @@ test("damaged bytes are exported in base64, and the report and the manifest say 
 });
 
 test("an export that is killed at any call resumes, and has each row once", { tags: ["sized"] }, async () => {
-  const { context, kills } = scene.get();
   const { companyId } = await newCompany();
   const expected = new Set((await linesOf((await exportCompany(context, companyId)).manifest)).map(keyOf));
   for (const call of killPoints(0)) {
-    kills.killAt = kills.calls + call;
-    const first = await exportCompany(context, companyId).catch((error: unknown) => error);
-    kills.killAt = Number.POSITIVE_INFINITY;
+    const first = await kills.at(call, () => exportCompany(context, companyId));
     const lines = await linesOf((await exportCompany(context, companyId)).manifest);
     expect(new Set(lines.map(keyOf))).toEqual(expected);
     expect(lines.filter(({ type }) => type !== "file")).toHaveLength(expected.size - 1);

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { ResourceInUseException } from "@aws-sdk/client-dynamodb";
 import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterAll } from "vitest";
 import { cognitoClient } from "#shared/aws/cognito.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { s3Client } from "#shared/aws/s3.ts";
@@ -22,82 +22,45 @@ import { allPrefixes } from "../../../infra/cli/company/file-prefixes.ts";
 import { keyOfRow, storesAt } from "../../../infra/cli/company/rows.ts";
 import { startQueues } from "../../../infra/local/engines/queues.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
-import { faultyDynamoDb } from "../../harness/fault-test.ts";
-import { createTable, patient, TABLE } from "../../harness/faulty-dynamodb.ts";
-import { Killed } from "../../harness/killable.ts";
+import { createTable, LOCAL, patient, startFaultyDynamoDb, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { answerPool, type PoolUsers } from "../../harness/user-pool.ts";
 import { createUser } from "../../harness/verbs.ts";
+import { plannedKills } from "./planned-kills.ts";
 
 const BUCKET = "files";
 /** A second table of the deployment, as after a switch to a restored table. */
 const OLD_TABLE = "Canvassing-old";
-const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" }, ...patient };
+const local = { ...LOCAL, ...patient };
 
-export interface CompanyScene {
-  readonly context: ErasureContext;
-  readonly time: { now: number };
-  readonly users: PoolUsers;
-  /** `calls` counts the requests of all clients. The request with the number `killAt` and all requests after it fail without an effect. */
-  readonly kills: { calls: number; killAt: number };
-  /** Creates a company with users, files and rows of every key family. Returns its id. */
-  company(name: string): Promise<number>;
-  /**
-   * Copies all rows of the company into the old table. Also adds a user to the old table and to the user pool. Returns the user's e-mail
-   * address.
-   */
-  copyToOld(companyId: number, name: string): Promise<string>;
-  /** Returns all rows of the table that do not belong to the company. */
-  others(companyId: number): Promise<Item[]>;
-}
-
-/**
- * Starts the scene before the tests of a file, and stops it after them. No kill that a test has planned lasts longer than this test. Call
- * this function once, at the top of the file.
- */
-export function companyScene(): { get(): CompanyScene } {
-  const db = faultyDynamoDb();
-  const undo: (() => unknown)[] = [];
-  let scene: CompanyScene | undefined;
-  beforeAll(async () => {
-    scene = await start(db.directEndpoint, undo);
-  });
-  afterEach(() => {
-    if (scene !== undefined) scene.kills.killAt = Number.POSITIVE_INFINITY;
+/** Starts the scene for the tests of a file, and stops it after them. Call this function once, at the top of the file. */
+export async function companyScene() {
+  const db = await startFaultyDynamoDb();
+  const queues = await startQueues();
+  const users: PoolUsers = new Map();
+  /** A server that simulates the operations of a Cognito user pool that the admin commands use. */
+  const pool = await serveOnLoopback(async (request, response) => {
+    const operation = String(request.headers["x-amz-target"]).split(".")[1];
+    const { status, body } = answerPool(users, operation, await text(request));
+    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
   });
   afterAll(async () => {
-    for (const step of undo.reverse()) await step();
+    pool.stop();
+    await queues.stop();
+    await db.stop();
   });
-  return {
-    get() {
-      if (scene === undefined) throw new Error("the scene starts before the tests of the file");
-      return scene;
-    },
-  };
-}
-
-async function start(endpoint: string, undo: (() => unknown)[]): Promise<CompanyScene> {
-  const queues = await startQueues();
-  undo.push(() => queues.stop());
-  const users: PoolUsers = new Map();
-  const pool = await startPool(users);
-  undo.push(pool.stop);
-  const kills = { calls: 0, killAt: Number.POSITIVE_INFINITY };
-  const counted = <T>(call: () => Promise<T>): Promise<T> => {
-    if (++kills.calls >= kills.killAt) return Promise.reject(new Killed());
-    return call();
-  };
-  const client = dynamoClient({ ...local, endpoint });
-  client.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  const kills = plannedKills();
+  const client = dynamoClient({ ...local, endpoint: db.directEndpoint });
+  client.middlewareStack.add(kills.middleware, { step: "initialize" });
   const s3 = s3Client({ ...local, endpoint: queues.endpoint });
-  s3.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  s3.middlewareStack.add(kills.middleware, { step: "initialize" });
   const cognito = cognitoClient({ ...local, endpoint: pool.endpoint });
-  cognito.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
+  cognito.middlewareStack.add(kills.middleware, { step: "initialize" });
   await s3.send(new CreateBucketCommand({ Bucket: BUCKET }));
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
   // Test files in the same process share the server, so another file may already have created the table. Each test has a company of its
   // own.
-  await createTable(endpoint, OLD_TABLE).catch((error: unknown) => {
+  await createTable(db.directEndpoint, OLD_TABLE).catch((error: unknown) => {
     if (!(error instanceof ResourceInUseException)) throw error;
   });
   const storeOf = storesAt(client, { "read-units": 1e9, "write-units": 1e9 });
@@ -124,6 +87,7 @@ async function start(endpoint: string, undo: (() => unknown)[]): Promise<Company
     withdraw: async () => undefined,
   };
 
+  /** Creates a company with users, files and rows of every key family. Returns its id. */
   async function company(name: string): Promise<number> {
     const api = contextOn(table, clock);
     const email = `owner@${name}.test`;
@@ -146,6 +110,15 @@ async function start(endpoint: string, undo: (() => unknown)[]): Promise<Company
     return companyId;
   }
 
+  async function allRows(): Promise<Item[]> {
+    const pages = paginateScan({ client }, { TableName: TABLE, ConsistentRead: true });
+    return (await Array.fromAsync(pages)).flatMap(({ Items = [] }) => Items);
+  }
+
+  /**
+   * Copies all rows of the company into the old table. Also adds a user to the old table and to the user pool. Returns the user's e-mail
+   * address.
+   */
   async function copyToOld(companyId: number, name: string): Promise<string> {
     const email = `late@${name}.test`;
     const { sub } = await inPool.invite(email);
@@ -166,22 +139,19 @@ async function start(endpoint: string, undo: (() => unknown)[]): Promise<Company
       createdAt: at,
       updatedAt: at,
     };
-    for await (const { Items = [] } of paginateScan({ client }, { TableName: TABLE, ConsistentRead: true })) {
-      await old.table.batchPut(
-        Items.filter((row) => belongs(companyId, row)).map((row) => ({ ...row, ...keyOfRow(row) })),
-      );
-    }
-    await old.table.batchPut([{ ...keys.user(companyId, id), ...user }]);
+    const own = (await allRows()).filter((row) => belongs(companyId, row));
+    await old.table.batchPut([
+      ...own.map((row) => ({ ...row, ...keyOfRow(row) })),
+      { ...keys.user(companyId, id), ...user },
+    ]);
     return email;
   }
 
-  async function others(companyId: number): Promise<Item[]> {
-    const rows: Item[] = [];
-    for await (const { Items = [] } of paginateScan({ client }, { TableName: TABLE, ConsistentRead: true })) {
-      rows.push(...Items.filter((row) => !belongs(companyId, row)));
-    }
-    return rows.toSorted((one, other) => textOf(one).localeCompare(textOf(other)));
-  }
+  /** Returns all rows of the table that do not belong to the company. */
+  const others = async (companyId: number): Promise<Item[]> =>
+    (await allRows())
+      .filter((row) => !belongs(companyId, row))
+      .toSorted((one, other) => textOf(one).localeCompare(textOf(other)));
   return { context, time, users, kills, company, copyToOld, others };
 }
 
@@ -204,14 +174,4 @@ function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
       type: "test",
     })),
   );
-}
-
-/** Starts a server that simulates the operations of a Cognito user pool that the admin commands use. */
-async function startPool(users: PoolUsers): Promise<{ endpoint: string; stop: () => void }> {
-  const { endpoint, stop } = await serveOnLoopback(async (request, response) => {
-    const operation = String(request.headers["x-amz-target"]).split(".")[1];
-    const { status, body } = answerPool(users, operation, await text(request));
-    response.writeHead(status, { "Content-Type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
-  });
-  return { endpoint, stop };
 }

@@ -2,7 +2,7 @@
  * Tests what happens to bulk jobs if the table is restored to a time at which they were running (the restore point). A restore of the table
  * does not change the files in the bucket.
  */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
@@ -13,7 +13,7 @@ import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { restoreCompany } from "../../../infra/cli/restore/company.ts";
-import { restoreWholeTable, type WholeRestore } from "../../../infra/cli/restore/whole-table.ts";
+import { restoreWholeTable } from "../../../infra/cli/restore/whole-table.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
 import { beginUndo, updateProspect } from "../../harness/verbs.ts";
 import {
@@ -30,7 +30,7 @@ import { memoryBucket } from "../../jobs/faulty-jobs.ts";
 import { restorePoint, restoreScene } from "./restore-scene.ts";
 
 const RESTORED = "Restored-bulk";
-const scene = restoreScene();
+const { context, storeOf } = await restoreScene();
 const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
 const clock = { now: () => now.ms };
 /** The live table and the restored table use the same bucket, as a service does before and after it is switched to the restored table. */
@@ -42,7 +42,7 @@ const impatient = { tries: 0, ms: 0 };
 const on = (name: string) => ({
   sound: (): JobContext => {
     const jobs = { ...silent, returnIn: async () => undefined };
-    return { ...contextOn(scene.get().storeOf(name).table, clock), objects: bucket, jobs };
+    return { ...contextOn(storeOf(name).table, clock), objects: bucket, jobs };
   },
 });
 const live = on(TABLE);
@@ -87,74 +87,67 @@ async function outcomesOf(service: typeof live, { caller, ids }: Stage, job: Job
   return results.map(({ outcome }) => outcome);
 }
 
+async function newRunning() {
+  const stage = await newStage(live, COUNT);
+  const ended = await newJob(live, stage, tag(stage));
+  await untilEnded(live, stage, ended);
+  const job = await newJob(live, stage, assign(stage));
+  await runChunks(stage, job, 2);
+  // The function is killed after it has written the records of the third chunk, and before it stores their results.
+  bucket.plan = () => "before";
+  now.ms += LEASE_MS + 1_000;
+  expect(await runOnce(live.sound(), stage, job)).toBe(false);
+  bucket.plan = () => undefined;
+  return { stage, ended, job };
+}
+
+async function newUndoing() {
+  const stage = await newStage(live, COUNT);
+  const job = await newJob(live, stage, assign(stage));
+  await untilEnded(live, stage, job);
+  const undo = await undoOf(live, stage, job);
+  await runChunks(stage, undo, 2);
+  return { stage, job, undo };
+}
+
+async function newPaused() {
+  const stage = await newStage(live, COUNT);
+  const job = await newJob(live, stage, assign(stage));
+  await runChunks(stage, job, 2);
+  await pauseJob(live.sound(), silent, stage.caller, job.id, impatient);
+  await runOnce(live.sound(), stage, job);
+  expect(await storedJob(live, job)).toMatchObject({ state: "paused", changed: 2 * SMALL_CHUNK });
+  return { stage, job };
+}
+
 /**
  * The companies of the tests. A job handles its records in four groups (chunks). In each company except `late`, a job or the undo of a job
  * has handled two of its chunks at the restore point. The job of `late` begins after the restore point.
  */
-let running: { readonly stage: Stage; readonly ended: JobMessage; readonly job: JobMessage };
-let undoing: { readonly stage: Stage; readonly job: JobMessage; readonly undo: JobMessage };
-let paused: { readonly stage: Stage; readonly job: JobMessage };
-/** The job of this company is running at the restore point. Only the data of this company is restored, into the live table. */
-let alone: { readonly stage: Stage; readonly job: JobMessage };
-let late: { readonly stage: Stage; readonly job: JobMessage };
-let report: WholeRestore;
+await restorePoint();
+const running = await newRunning();
+const undoing = await newUndoing();
+const paused = await newPaused();
+/** Only the data of this company is restored, into the live table. */
+const alone = await newRunning();
+const lateStage = await newStage(live, 2);
+const at = await restorePoint();
 
-beforeAll(async () => {
-  await restorePoint();
-  const newRunning = async () => {
-    const stage = await newStage(live, COUNT);
-    const ended = await newJob(live, stage, tag(stage));
-    await untilEnded(live, stage, ended);
-    const job = await newJob(live, stage, assign(stage));
-    await runChunks(stage, job, 2);
-    // The function is killed after it has written the records of the third chunk, and before it stores their results.
-    bucket.plan = () => "before";
-    now.ms += LEASE_MS + 1_000;
-    expect(await runOnce(live.sound(), stage, job)).toBe(false);
-    bucket.plan = () => undefined;
-    return { stage, ended, job };
-  };
-  const newUndoing = async () => {
-    const stage = await newStage(live, COUNT);
-    const job = await newJob(live, stage, assign(stage));
-    await untilEnded(live, stage, job);
-    const undo = await undoOf(live, stage, job);
-    await runChunks(stage, undo, 2);
-    return { stage, job, undo };
-  };
-  const newPaused = async () => {
-    const stage = await newStage(live, COUNT);
-    const job = await newJob(live, stage, assign(stage));
-    await runChunks(stage, job, 2);
-    await pauseJob(live.sound(), silent, stage.caller, job.id, impatient);
-    await runOnce(live.sound(), stage, job);
-    expect(await storedJob(live, job)).toMatchObject({ state: "paused", changed: 2 * SMALL_CHUNK });
-    return { stage, job };
-  };
-  running = await newRunning();
-  undoing = await newUndoing();
-  paused = await newPaused();
-  alone = await newRunning();
-  const lateStage = await newStage(live, 2);
-  const at = await restorePoint();
+// After the restore point, all jobs end in the live table. Users also change records that the jobs had not handled at the restore point.
+for (const { stage } of [running, undoing, paused, alone]) {
+  const last = stage.ids.at(-1) ?? 0;
+  await updateProspect(live.sound(), stage.caller, last, { assignedToUserId: stage.caller.userId });
+}
+await resumeJob(live.sound(), silent, paused.stage.caller, paused.job.id);
+expect(await untilEnded(live, running.stage, running.job)).toMatchObject({ state: "completed", changed: COUNT });
+expect(await untilEnded(live, undoing.stage, undoing.undo)).toMatchObject({ changed: COUNT - 1, skipped: 1 });
+expect(await untilEnded(live, paused.stage, paused.job)).toMatchObject({ changed: COUNT });
+expect(await untilEnded(live, alone.stage, alone.job)).toMatchObject({ state: "completed", changed: COUNT });
+const late = { stage: lateStage, job: await newJob(live, lateStage, assign(lateStage)) };
+await untilEnded(live, lateStage, late.job);
 
-  // After the restore point, all jobs end in the live table. Users also change records that the jobs had not handled at the restore point.
-  for (const { stage } of [running, undoing, paused, alone]) {
-    const last = stage.ids.at(-1) ?? 0;
-    await updateProspect(live.sound(), stage.caller, last, { assignedToUserId: stage.caller.userId });
-  }
-  await resumeJob(live.sound(), silent, paused.stage.caller, paused.job.id);
-  expect(await untilEnded(live, running.stage, running.job)).toMatchObject({ state: "completed", changed: COUNT });
-  expect(await untilEnded(live, undoing.stage, undoing.undo)).toMatchObject({ changed: COUNT - 1, skipped: 1 });
-  expect(await untilEnded(live, paused.stage, paused.job)).toMatchObject({ changed: COUNT });
-  expect(await untilEnded(live, alone.stage, alone.job)).toMatchObject({ state: "completed", changed: COUNT });
-  late = { stage: lateStage, job: await newJob(live, lateStage, assign(lateStage)) };
-  await untilEnded(live, lateStage, late.job);
-
-  const { context, storeOf } = scene.get();
-  const carry = { live: storeOf(TABLE), restored: storeOf(RESTORED), clock: systemClock };
-  report = await restoreWholeTable(context, { source: TABLE, at }, carry);
-});
+const carry = { live: storeOf(TABLE), restored: storeOf(RESTORED), clock: systemClock };
+const report = await restoreWholeTable(context, { source: TABLE, at }, carry);
 
 describe("in the restored table", () => {
   test("a job that ran at the point handles each of its records once, and it and an earlier job can be undone", async () => {
@@ -218,7 +211,6 @@ test("if only one company is restored, its job does not run again, and its undo 
   const { companyId } = stage.caller;
   await suspend({ table: live.sound().table, clock }, companyId);
   now.ms += QUIET_MS;
-  const { storeOf } = scene.get();
   const tables = { live: storeOf(TABLE), restored: storeOf(RESTORED) };
   expect((await restoreCompany({ ...tables, clock, settleMs: 1 }, companyId)).faults).toEqual([]);
   const atPoint = [...repeated(stage.repId, 3 * SMALL_CHUNK), null, null];

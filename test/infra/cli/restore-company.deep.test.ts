@@ -12,13 +12,13 @@ import { createAccount, createKey, createProspect, revokeKey } from "../../harne
 import { newCompany } from "../../harness/warm-function.ts";
 import { restoredCompany, SOURCE } from "./restored-company.ts";
 
-const { scene, time, clock, fresh, seen, damage, restore, quietly, get } = restoredCompany();
+const company = await restoredCompany();
+const { storeOf, time, clock, fresh, caller, other, repId, before, seen, damage, restore, quietly } = company;
 
 const key = { name: "k", scopes: ["audit:read" as const] };
 
 describe("a restored company", () => {
   test("has what it had at the point, while other companies keep what they have", async () => {
-    const { caller, other, before } = get();
     const warm = fresh();
     await damage();
     expect(await seen(warm, caller)).not.toEqual(before);
@@ -37,8 +37,7 @@ describe("a restored company", () => {
   });
 
   test("keeps its API keys, and those that were revoked after the point stay revoked", async () => {
-    const { caller } = get();
-    const { table } = scene.get().storeOf(TABLE);
+    const { table } = storeOf(TABLE);
     const { id } = await createAccount(fresh(), caller, { name: "program", role: "admin", permissions: [] });
     const [kept, revoked] = [await createKey(fresh(), caller, id, key), await createKey(fresh(), caller, id, key)];
     await revokeKey(fresh(), caller, id, revoked.id);
@@ -50,15 +49,12 @@ describe("a restored company", () => {
   });
 
   test("keeps a right that was taken away after the point", async () => {
-    const { caller, repId } = get();
-    const user = await scene.get().storeOf(TABLE).table.get(keys.user(caller.companyId, repId));
+    const user = await storeOf(TABLE).table.get(keys.user(caller.companyId, repId));
     expect(user).toMatchObject({ isActive: false });
   });
 });
 
 test("a restore is refused for an active company and for one that the restored table does not have", async () => {
-  const { other } = get();
-  const { storeOf } = scene.get();
   const context = { live: storeOf(TABLE), restored: storeOf(SOURCE), clock };
   await expect(restoreCompany(context, other.companyId)).rejects.toThrow("is active");
   const { caller: late } = await newCompany(fresh());

@@ -13,12 +13,12 @@ import { present } from "../../harness/shapes.ts";
 import { createProspect, updateProspect } from "../../harness/verbs.ts";
 import { restoredCompany } from "./restored-company.ts";
 
-const { scene, time, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get } =
-  restoredCompany();
+const company = await restoredCompany();
+const { kills, storeOf, time, fresh, caller, ids, before } = company;
+const { seen, rowsOf, damage, early, late, push, synced, restore, quietly } = company;
 
 describe("a restored company", () => {
   test("gives new ids to new prospects, and lists them", async () => {
-    const { caller, before } = get();
     const context = fresh();
     const highest = Math.max(
       ...(await rowsOf(caller.companyId)).flatMap(({ id }) => (typeof id === "number" ? [id] : [])),
@@ -32,7 +32,6 @@ describe("a restored company", () => {
   });
 
   test("has clients of the feed with exactly the restored prospects, whenever they were in sync", async () => {
-    const { caller } = get();
     const known = new Map<number, unknown>();
     const earlier = await synced(undefined, known);
     await damage();
@@ -51,7 +50,6 @@ describe("a restored company", () => {
   });
 
   test("takes an operation of a device again if the restore has undone it", async () => {
-    const { caller, before } = get();
     expect([await push(early), await push(late), await push(late)]).toEqual(["duplicate", "applied", "duplicate"]);
     await quietly();
     await restore();
@@ -62,14 +60,13 @@ describe("a restored company", () => {
   });
 
   test("causes no event by its restore, and an event by its next change", async () => {
-    const { caller, ids } = get();
     await damage();
     await quietly();
     await restore();
     const rows = await rowsOf(caller.companyId);
     const brought = rows.filter((row) => row[RESTORED_AT] !== undefined);
     expect(brought.length).toBeGreaterThan(0);
-    const { table } = scene.get().storeOf(TABLE);
+    const { table } = storeOf(TABLE);
     const context = eventContext();
     const deliveries = async () => (await rowsOf(caller.companyId)).filter(({ type }) => type === "delivery").length;
     const none = await deliveries();
@@ -102,14 +99,10 @@ const eventContext = (): EventContext => ({
 
 /** A kill before a read leaves the same rows as a kill before the next write, so the test kills the restore only before its writes. */
 test("a restore that is killed before any of its writes ends when it runs again", { tags: ["sized"] }, async () => {
-  const { caller, before } = get();
-  const { kills, spare } = scene.get();
   for (const write of killPoints(0)) {
     await damage();
     await quietly();
-    kills.killAtWrite = kills.writes + write;
-    const first = await restore().catch((error: unknown) => error);
-    spare();
+    const first = await kills.atWrite(write, restore);
     // The clock advances until the lock of a killed rebuild of the search index has expired.
     time.now += QUIET_MS;
     expect((await restore()).faults).toEqual([]);

@@ -1,5 +1,5 @@
 /** Tests the restore of a table that the service used before a switch, while the service uses another table. */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { iso, systemClock } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
@@ -9,7 +9,7 @@ import { present } from "../../harness/shapes.ts";
 import { COMPANY, company, delivery } from "./restore-rows.ts";
 import { restorePoint, restoreScene } from "./restore-scene.ts";
 
-const scene = restoreScene();
+const { context, newTarget, storeOf } = await restoreScene();
 const waits = delivery(1, "waiting");
 const retried = delivery(2, "waiting");
 const done = delivery(3, "waiting");
@@ -22,26 +22,19 @@ const user = (isActive: boolean) => ({
   ...keys.identity("kept"),
   ...{ type: "identity", companyId: COMPANY, userId: 1, rights: { isActive } },
 });
-let at: Date;
 
-beforeAll(async () => {
-  const { table } = scene.get().storeOf(TABLE);
-  await restorePoint();
-  const names = [company, { ...company, ...keys.company(129), id: 129 }];
-  const deliveries = [waits, retried, done].map(deliveryItem);
-  await table.batchPut([{ ...keys.idCounter(), nextBlock: 40 }, ...names, ...deliveries, user(true)]);
-  at = await restorePoint();
-  const again = deliveryItem({ ...retried, attempt: 2 });
-  await table.batchPut([{ ...keys.idCounter(), nextBlock: 50 }, again, delivered(done), erasure(129)]);
-  await table.batchRemove([keys.company(129)]);
-});
-
-let targets = 0;
-const newTarget = (): string => `Restored-${targets++}`;
+const { table: earlier } = storeOf(TABLE);
+await restorePoint();
+const names = [company, { ...company, ...keys.company(129), id: 129 }];
+const deliveries = [waits, retried, done].map(deliveryItem);
+await earlier.batchPut([{ ...keys.idCounter(), nextBlock: 40 }, ...names, ...deliveries, user(true)]);
+const at = await restorePoint();
+const again = deliveryItem({ ...retried, attempt: 2 });
+await earlier.batchPut([{ ...keys.idCounter(), nextBlock: 50 }, again, delivered(done), erasure(129)]);
+await earlier.batchRemove([keys.company(129)]);
 
 /** Restores the table into a new table, to which the service is then switched. Returns the name of the new table. */
 async function switched(): Promise<string> {
-  const { context, storeOf } = scene.get();
   const used = newTarget();
   const carry = { live: storeOf(TABLE), restored: storeOf(used), clock: systemClock };
   await restoreWholeTable(context, { source: TABLE, at }, carry);
@@ -50,14 +43,12 @@ async function switched(): Promise<string> {
 
 /** Restores the earlier table into `target`, while the service uses the table `used`. */
 function restoreEarlier(used: string, target: string): Promise<WholeRestore> {
-  const { context, storeOf } = scene.get();
   const carry = { live: storeOf(used), earlier: storeOf(TABLE), restored: storeOf(target), clock: systemClock };
   return restoreWholeTable(context, { source: TABLE, at }, carry);
 }
 
 describe("a restore of the table that the service used before a switch", () => {
   test("reuses no id of either table, and has no company that was erased in either table", async () => {
-    const { storeOf } = scene.get();
     const [used, target] = [await switched(), newTarget()];
     const { table } = storeOf(used);
     const { nextBlock } = present(await table.get(keys.idCounter()));
@@ -77,7 +68,6 @@ describe("a restore of the table that the service used before a switch", () => {
   });
 
   test("sends no webhook again that either table has sent, and shows the rights of the table in use", async () => {
-    const { storeOf } = scene.get();
     const [used, target] = [await switched(), newTarget()];
     await storeOf(used).table.batchPut([delivered(waits), user(false)]);
     // Only the earlier table has the result of this delivery.
@@ -94,7 +84,6 @@ describe("a restore of the table that the service used before a switch", () => {
   });
 
   test("is refused if its target is the table in use; the preparation of this table is refused too", async () => {
-    const { context, storeOf } = scene.get();
     const used = await switched();
     await expect(restoreEarlier(used, used)).rejects.toThrow(`the service uses the table ${used}`);
     const carry = { live: storeOf(used), earlier: storeOf(TABLE), restored: storeOf(used), clock: systemClock };

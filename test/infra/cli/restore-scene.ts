@@ -2,96 +2,52 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   DescribeTableCommand,
-  DynamoDBClient,
+  type DynamoDBClient,
   PutResourcePolicyCommand,
   TagResourceCommand,
   UpdateContinuousBackupsCommand,
   UpdateTableCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
-import { afterAll, afterEach, beforeAll } from "vitest";
-import { clientConfig } from "#shared/aws/client-config.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { type RowStore, storesAt } from "../../../infra/cli/company/rows.ts";
+import { afterAll } from "vitest";
+import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
+import { storesAt } from "../../../infra/cli/company/rows.ts";
 import type { RestoreContext } from "../../../infra/cli/restore/point-in-time.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
-import { createTable, patient, TABLE } from "../../harness/faulty-dynamodb.ts";
-import { Killed } from "../../harness/killable.ts";
-import { type PointInTimeDynamoDb, startPointInTime } from "../../harness/point-in-time.ts";
+import { dynamoDbAt } from "../../../infra/local/servers/clients.ts";
+import { createTable, LOCAL, patient, TABLE } from "../../harness/faulty-dynamodb.ts";
+import { startPointInTime } from "../../harness/point-in-time.ts";
 import { present } from "../../harness/shapes.ts";
+import { plannedKills } from "./planned-kills.ts";
 
-const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" }, ...patient };
-
-export interface RestoreScene {
-  readonly dynamoDb: PointInTimeDynamoDb;
-  readonly client: DynamoDBClient;
-  readonly context: RestoreContext;
-  readonly sourceArn: string;
-  /** The command is killed before the call with the number `killAt`, and before the write with the number `killAtWrite`. */
-  readonly kills: { calls: number; killAt: number; writes: number; killAtWrite: number };
-  /** Takes back the planned kills. It is also called after each test. */
-  spare(): void;
-  storeOf(name: string): RowStore;
-}
-
-/** Starts the scene before the tests of a file, and stops it after them. Call this function once, at the top of the file. */
-export function restoreScene(): { get(): RestoreScene } {
-  const undo: (() => unknown)[] = [];
-  let scene: RestoreScene | undefined;
-  beforeAll(async () => {
-    const engine = await startDynamoDb(undefined);
-    undo.push(() => engine.stop());
-    await createTable(engine.endpoint);
-    // AWS can restore a table only to times that are at least five minutes ago. With this lag, the tests would have to wait for five
-    // minutes, so the lag is 0 here. A separate test checks the default lag.
-    const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 0 });
-    undo.push(() => dynamoDb.stop());
-    scene = await openScene(dynamoDb);
-    // In AWS, only CloudFormation can set this tag, because AWS reserves the prefix `aws:`. The local DynamoDB server accepts it from any
-    // client.
-    const engineClient = new DynamoDBClient(clientConfig({ ...local, endpoint: engine.endpoint }));
-    const Tags = [{ Key: "aws:cloudformation:stack-name", Value: "Canvassing-Data" }];
-    await engineClient.send(new TagResourceCommand({ ResourceArn: scene.sourceArn, Tags }));
-  });
-  afterEach(() => scene?.spare());
+/** Starts the scene for the tests of a file, and stops it after them. Call this function once, at the top of the file. */
+export async function restoreScene() {
+  const engine = await startDynamoDb(undefined);
+  await createTable(engine.endpoint);
+  // AWS can restore a table only to times that are at least five minutes ago. With this lag, the tests would have to wait for five minutes,
+  // so the lag is 0 here. A separate test checks the default lag.
+  const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 0 });
   afterAll(async () => {
-    for (const step of undo.reverse()) await step();
+    await dynamoDb.stop();
+    await engine.stop();
   });
-  return { get: () => present(scene) };
-}
-
-async function openScene(dynamoDb: PointInTimeDynamoDb): Promise<RestoreScene> {
-  const { endpoint } = dynamoDb;
-  const never = Number.POSITIVE_INFINITY;
-  const spared = { killAt: never, killAtWrite: never };
-  const kills = { calls: 0, writes: 0, ...spared };
-  const counted = <T>(call: () => Promise<T>, name = ""): Promise<T> => {
-    kills.calls++;
-    if (!/^(?:BatchGet|Get|Query|Scan)/.test(name) && ++kills.writes >= kills.killAtWrite) kills.killAt = kills.calls;
-    if (kills.calls >= kills.killAt) return Promise.reject(new Killed());
-    return call();
-  };
-  const client = new DynamoDBClient(clientConfig({ ...local, endpoint }));
-  client.middlewareStack.add((next) => (args) => counted(() => next(args)), { step: "initialize" });
-  const documents = dynamoClient({ ...local, endpoint });
-  documents.middlewareStack.add(
-    (next, { commandName }) =>
-      (args) =>
-        counted(() => next(args), commandName),
-    {
-      step: "initialize",
-    },
-  );
+  const kills = plannedKills();
+  const settings = { ...LOCAL, ...patient, endpoint: dynamoDb.endpoint };
+  const client = rawDynamoClient(settings);
+  client.middlewareStack.add(kills.middleware, { step: "initialize" });
+  const documents = dynamoClient(settings);
+  documents.middlewareStack.add(kills.middleware, { step: "initialize" });
   const sourceArn = await configure(client);
-  return {
-    dynamoDb,
-    client,
-    context: { client, wait: () => sleep(5) },
-    sourceArn,
-    kills,
-    spare: () => void Object.assign(kills, spared),
-    storeOf: storesAt(documents, { "read-units": 1e9, "write-units": 1e9 }),
-  };
+  // In AWS, only CloudFormation can set this tag, because AWS reserves the prefix `aws:`. The local DynamoDB server accepts it from any
+  // client.
+  const Tags = [{ Key: "aws:cloudformation:stack-name", Value: "Canvassing-Data" }];
+  await dynamoDbAt(engine.endpoint).send(new TagResourceCommand({ ResourceArn: sourceArn, Tags }));
+  const context: RestoreContext = { client, wait: () => sleep(5) };
+  const storeOf = storesAt(documents, { "read-units": 1e9, "write-units": 1e9 });
+  let targets = 0;
+  /** Returns a name for a restored table that no other table has. */
+  const newTarget = (): string => `Restored-${targets++}`;
+  return { dynamoDb, client, context, sourceArn, kills, storeOf, newTarget };
 }
 
 /**

@@ -4,12 +4,11 @@ import {
   DescribeContinuousBackupsCommand,
   DescribeTableCommand,
   DescribeTimeToLiveCommand,
-  DynamoDBClient,
   GetResourcePolicyCommand,
   ListTagsOfResourceCommand,
 } from "@aws-sdk/client-dynamodb";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Clock, iso, systemClock } from "#shared/clock.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -21,6 +20,7 @@ import { faultReport, indexFaults } from "../../../infra/cli/restore/verify.ts";
 import { prepareCopy, restoreWholeTable } from "../../../infra/cli/restore/whole-table.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { describeTable } from "../../../infra/local/engines/tables.ts";
+import { dynamoDbAt } from "../../../infra/local/servers/clients.ts";
 import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { killPoints } from "../../harness/kills.ts";
@@ -28,17 +28,16 @@ import { present } from "../../harness/shapes.ts";
 import { COMPANY, company, delivery } from "./restore-rows.ts";
 import { restorePoint, restoreScene } from "./restore-scene.ts";
 
-const scene = restoreScene();
+const { client, context, dynamoDb, kills, newTarget, sourceArn, storeOf } = await restoreScene();
 
 async function rowsOf(TableName: string): Promise<Item[]> {
   const rows: Item[] = [];
-  const { client } = scene.get().storeOf(TableName);
-  for await (const { Items = [] } of paginateScan({ client }, { TableName, ConsistentRead: true })) rows.push(...Items);
+  const { client: documents } = storeOf(TableName);
+  const pages = paginateScan({ client: documents }, { TableName, ConsistentRead: true });
+  for await (const { Items = [] } of pages) rows.push(...Items);
   return rows.toSorted((one, other) => `${one.pk} ${one.sk}`.localeCompare(`${other.pk} ${other.sk}`));
 }
 
-let at: Date;
-let atPoint: Item[];
 const waits = delivery(1, "waiting");
 const retried = delivery(2, "waiting");
 const done = delivery(3, "waiting", { recordId: 9 });
@@ -58,48 +57,43 @@ const ringOf = (held: readonly ReturnType<typeof apiKey>[]) => ({
   ...{ type: "keyRing", companyId: COMPANY, userId: 4, rights: { isActive: true }, keys: held },
 });
 
-beforeAll(async () => {
-  const { table } = scene.get().storeOf(TABLE);
-  await restorePoint();
-  await table.batchPut([
-    { ...keys.idCounter(), nextBlock: 40 },
-    company,
-    { pk: "C#129#REF", sk: "COMPANY", type: "company", id: 129, name: "Erased", createdAt: iso(0), updatedAt: iso(0) },
-    { pk: `C#${COMPANY}#P#1`, sk: "P#1", type: "test", value: "before" },
-    { pk: `C#${COMPANY}#P#1`, sk: "P#2", type: "test", value: "deleted later" },
-    ...[waits, retried, done, forgotten].map(deliveryItem),
-    { ...window, type: "window", deliveryId: done.id },
-    fanOut,
-    { ...keys.identity("kept"), type: "identity", companyId: COMPANY, userId: 1, rights: { isActive: true } },
-    { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: true } },
-    { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, rights: { isActive: true } },
-    ringOf([apiKey("kept"), apiKey("revoked"), apiKey("lowered")]),
-  ]);
-  at = await restorePoint();
-  atPoint = await rowsOf(TABLE);
-  await table.batchPut([
-    { ...keys.idCounter(), nextBlock: 50 },
-    { pk: `C#${COMPANY}#P#1`, sk: "P#1", type: "test", value: "after" },
-    { pk: `C#${COMPANY}#P#1`, sk: "P#3", type: "test", value: "new" },
-    deliveryItem({ ...delivery(2, "waiting"), ...retried, attempt: 2 }),
-    { ...keys.attempt(COMPANY, 5, retried.id, 1), type: "attempt", number: 1 },
-    deliveryItem({ ...done, state: "delivered", dueShard: undefined }),
-    { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: false } },
-    { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, suspendedAt: iso(0) },
-    ringOf([apiKey("kept"), apiKey("lowered", "sales"), apiKey("added")]),
-    { ...keys.erasure(129), type: "erasure", companyId: 129, erasedAt: iso(0), rows: { company: 1 } },
-  ]);
-  await table.batchRemove([
-    { pk: `C#${COMPANY}#P#1`, sk: "P#2" },
-    keys.delivery(COMPANY, 5, forgotten.id),
-    keys.company(129),
-    window,
-    fanOut,
-  ]);
-});
-
-let targets = 0;
-const newTarget = (): string => `Restored-${targets++}`;
+const { table: live } = storeOf(TABLE);
+await restorePoint();
+await live.batchPut([
+  { ...keys.idCounter(), nextBlock: 40 },
+  company,
+  { pk: "C#129#REF", sk: "COMPANY", type: "company", id: 129, name: "Erased", createdAt: iso(0), updatedAt: iso(0) },
+  { pk: `C#${COMPANY}#P#1`, sk: "P#1", type: "test", value: "before" },
+  { pk: `C#${COMPANY}#P#1`, sk: "P#2", type: "test", value: "deleted later" },
+  ...[waits, retried, done, forgotten].map(deliveryItem),
+  { ...window, type: "window", deliveryId: done.id },
+  fanOut,
+  { ...keys.identity("kept"), type: "identity", companyId: COMPANY, userId: 1, rights: { isActive: true } },
+  { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: true } },
+  { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, rights: { isActive: true } },
+  ringOf([apiKey("kept"), apiKey("revoked"), apiKey("lowered")]),
+]);
+const at = await restorePoint();
+const atPoint = await rowsOf(TABLE);
+await live.batchPut([
+  { ...keys.idCounter(), nextBlock: 50 },
+  { pk: `C#${COMPANY}#P#1`, sk: "P#1", type: "test", value: "after" },
+  { pk: `C#${COMPANY}#P#1`, sk: "P#3", type: "test", value: "new" },
+  deliveryItem({ ...delivery(2, "waiting"), ...retried, attempt: 2 }),
+  { ...keys.attempt(COMPANY, 5, retried.id, 1), type: "attempt", number: 1 },
+  deliveryItem({ ...done, state: "delivered", dueShard: undefined }),
+  { ...keys.identity("disabled"), type: "identity", companyId: COMPANY, userId: 2, rights: { isActive: false } },
+  { ...keys.identity("suspended"), type: "identity", companyId: COMPANY, userId: 3, suspendedAt: iso(0) },
+  ringOf([apiKey("kept"), apiKey("lowered", "sales"), apiKey("added")]),
+  { ...keys.erasure(129), type: "erasure", companyId: 129, erasedAt: iso(0), rows: { company: 1 } },
+]);
+await live.batchRemove([
+  { pk: `C#${COMPANY}#P#1`, sk: "P#2" },
+  keys.delivery(COMPANY, 5, forgotten.id),
+  keys.company(129),
+  window,
+  fanOut,
+]);
 
 /**
  * A clock whose time is after the expiry of all deliveries. If the live table lacks a delivery, the reason can therefore be that the
@@ -108,21 +102,18 @@ const newTarget = (): string => `Restored-${targets++}`;
 const afterExpiry: Clock = { now: () => 4_000_000_001_000 };
 
 function restore(target: string) {
-  const { context, storeOf } = scene.get();
   const carry = { live: storeOf(TABLE), restored: storeOf(target), clock: afterExpiry };
   return restoreWholeTable(context, { source: TABLE, at }, carry);
 }
 
 describe("a restored table", () => {
   test("has every row of the point, and none of the changes after it", async () => {
-    const { context } = scene.get();
     const target = newTarget();
     await restoreTable(context, { source: TABLE, target, at });
     expect(await rowsOf(target)).toEqual(atPoint);
   });
 
   test("gets each setting that AWS does not restore; the stream is enabled last", async () => {
-    const { client, sourceArn, dynamoDb } = scene.get();
     const target = newTarget();
     const { streamArn } = await restore(target);
     const { Table } = await client.send(new DescribeTableCommand({ TableName: target }));
@@ -152,7 +143,7 @@ describe("a restored table", () => {
   test("never gives an id again that was given after the point, even if the live table gives more", async () => {
     const target = newTarget();
     await restore(target);
-    const { table } = scene.get().storeOf(target);
+    const { table } = storeOf(target);
     const { nextBlock } = present(await table.get(keys.idCounter()));
     expect(nextBlock).toBe(50 + 1_000_000);
     await restore(target);
@@ -162,7 +153,7 @@ describe("a restored table", () => {
   test("has no company that was erased after the point", async () => {
     const target = newTarget();
     expect((await restore(target)).erasedAgain).toEqual([129]);
-    const { table } = scene.get().storeOf(target);
+    const { table } = storeOf(target);
     expect(await table.get(keys.company(129))).toBeUndefined();
     expect(await table.get(keys.erasure(129))).toMatchObject({ companyId: 129 });
   });
@@ -181,7 +172,7 @@ describe("a restored table", () => {
     const target = newTarget();
     const { deliveries } = await restore(target);
     expect(deliveries).toEqual({ ended: 2, waiting: 2, continued: [`${fanOut.pk} ${fanOut.sk}`] });
-    const { table } = scene.get().storeOf(target);
+    const { table } = storeOf(target);
     const read = ({ id }: StoredDelivery) => table.get(keys.delivery(COMPANY, 5, id));
     expect(await read(waits)).toMatchObject({ state: "waiting", attempt: 1, dueShard: keys.dueShard(waits.id) });
     expect(await read(retried)).toMatchObject({ state: "waiting", attempt: 2 });
@@ -195,15 +186,12 @@ describe("a restored table", () => {
 
 describe("a restore", () => {
   test("that is killed at any call ends when it runs again", { tags: ["sized"] }, async () => {
-    const { kills } = scene.get();
     const whole = newTarget();
     await restore(whole);
     const expected = await rowsOf(whole);
     for (const call of killPoints(0)) {
       const target = newTarget();
-      kills.killAt = kills.calls + call;
-      const first = await restore(target).catch((error: unknown) => error);
-      kills.killAt = Number.POSITIVE_INFINITY;
+      const first = await kills.at(call, () => restore(target));
       const { streamArn } = await restore(target);
       expect(streamArn).toContain(target);
       const rows = (await rowsOf(target)).map(({ writeId: _, ...row }) => row);
@@ -213,7 +201,6 @@ describe("a restore", () => {
   });
 
   test("is refused outside of the restorable time, and into another table", async () => {
-    const { context } = scene.get();
     const source = TABLE;
     const soon = new Date(at.getTime() + 3_600_000);
     await expect(restoreTable(context, { source, target: newTarget(), at: soon })).rejects.toThrow(
@@ -236,10 +223,8 @@ describe("a restore", () => {
 test("a restore from a server without point-in-time recovery is refused with the reason", async () => {
   const engine = await startDynamoDb(undefined);
   await createTable(engine.endpoint);
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = new DynamoDBClient({ endpoint: engine.endpoint, region: "us-east-1", credentials });
   const request = { source: TABLE, target: "Nowhere", at: new Date() };
-  await expect(restoreTable({ ...scene.get().context, client }, request)).rejects.toThrow(
+  await expect(restoreTable({ ...context, client: dynamoDbAt(engine.endpoint) }, request)).rejects.toThrow(
     `the server of the table ${TABLE} has no point-in-time recovery`,
   );
   await engine.stop();
@@ -249,25 +234,21 @@ describe("a table that AWS Backup has restored", () => {
   /** Restores a table without the command, as AWS Backup does: with its rows, keys and indexes, and without its other settings. */
   async function copyOf(): Promise<string> {
     const target = newTarget();
-    await restoreTable(scene.get().context, { source: TABLE, target, at });
+    await restoreTable(context, { source: TABLE, target, at });
     return target;
   }
   function prepare(target: string, source = TABLE) {
-    const { context, storeOf } = scene.get();
     const carry = { live: storeOf(source), restored: storeOf(target), clock: afterExpiry };
     return prepareCopy(context, carry);
   }
 
   test("is prepared as a restored table, and the command may be killed at any call", async () => {
-    const { kills, client } = scene.get();
     const whole = newTarget();
     const { streamArn: _, ...expected } = await restore(whole);
     const rows = (await rowsOf(whole)).map(({ writeId: _, ...row }) => row);
     for (const call of killPoints(0)) {
       const target = await copyOf();
-      kills.killAt = kills.calls + call;
-      const first = await prepare(target).catch((error: unknown) => error);
-      kills.killAt = Number.POSITIVE_INFINITY;
+      const first = await kills.at(call, () => prepare(target));
       const { streamArn } = await prepare(target);
       expect((await rowsOf(target)).map(({ writeId: _, ...row }) => row)).toEqual(rows);
       expect(await describeTable(client, target)).toMatchObject({
@@ -282,7 +263,6 @@ describe("a table that AWS Backup has restored", () => {
   });
 
   test("is refused if the service uses it, if it does not exist, and if it is no table of the service", async () => {
-    const { client } = scene.get();
     await expect(prepare(TABLE)).rejects.toThrow("the service uses the table");
     await expect(prepare("Nowhere")).rejects.toThrow("there is no table Nowhere");
     const name = (AttributeName: string) => ({ AttributeName, AttributeType: "S" as const });
@@ -296,14 +276,13 @@ describe("a table that AWS Backup has restored", () => {
     );
     await expect(prepare("Other")).rejects.toThrow("has other keys or indexes");
     const target = await copyOf();
-    await scene.get().storeOf(target).table.batchRemove([keys.idCounter()]);
+    await storeOf(target).table.batchRemove([keys.idCounter()]);
     await expect(prepare(target)).rejects.toThrow("it has no counter of ids");
   });
 });
 
 describe("the way back to the old table", () => {
   test("erases the companies that were erased meanwhile, and sends no webhook twice and loses none", async () => {
-    const { context, storeOf } = scene.get();
     const target = newTarget();
     const [old, used] = [storeOf(TABLE), storeOf(target)];
     const gone = { ...company, ...keys.company(130), id: 130 };

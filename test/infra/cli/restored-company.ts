@@ -1,6 +1,5 @@
 /** Gives the tests a company, a table that was restored to an earlier time, and later changes of the company that a restore must undo. */
 import { randomUUID } from "node:crypto";
-import { beforeAll } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -35,18 +34,13 @@ import { restorePoint, restoreScene } from "./restore-scene.ts";
 
 export const SOURCE = "Restored";
 
-/** Creates the company before the tests of a file. Call this function once, at the top of the file. */
-export function restoredCompany() {
-  const scene = restoreScene();
+/** Creates the company. Call this function once, at the top of a test file. */
+export async function restoredCompany() {
+  const { context: restoreContext, kills, storeOf } = await restoreScene();
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
   /** Returns the context of a function with empty caches. */
-  const fresh = (): ApiContext => contextOn(scene.get().storeOf(TABLE).table, clock);
-
-  let caller: Caller;
-  let other: Caller;
-  let repId: number;
-  let ids: number[];
+  const fresh = (): ApiContext => contextOn(storeOf(TABLE).table, clock);
 
   /** Returns the data of the company that the caller `by` sees. */
   async function seen(context: ApiContext, by: Caller) {
@@ -69,7 +63,7 @@ export function restoredCompany() {
 
   async function rowsOf(companyId: number): Promise<Item[]> {
     const rows: Item[] = [];
-    for await (const page of companyPages(scene.get().storeOf(TABLE), companyId)) rows.push(...page.rows);
+    for await (const page of companyPages(storeOf(TABLE), companyId)) rows.push(...page.rows);
     return rows;
   }
 
@@ -144,56 +138,47 @@ export function restoredCompany() {
     }
   }
 
-  let before: Awaited<ReturnType<typeof seen>>;
-  beforeAll(async () => {
-    process.env.WEBHOOK_URL_POLICY = "local";
-    await restorePoint();
-    const company = await newCompany(fresh());
-    ({ caller, repId } = company);
-    other = (await newCompany(fresh())).caller;
-    const registration = {
-      filter: null,
-      delayMinutes: 0,
-      manualTriggerButtonText: null,
-      triggerMode: "automatic" as const,
-    };
-    const registrations = ["prospect.created", "prospect.updated", "note.created"].map((event) => ({
-      ...registration,
-      event,
-    }));
-    await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
-    // The facts that activity reports count are in three places at the restore point: in the sums of days, in the log of facts that are not
-    // summed up yet, and in the entries that are not yet flushed into the search index.
-    const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
-    ids = await fill(caller);
-    await flushed();
-    await push(early);
-    await flushed();
-    await createProspect(fresh(), caller, { name: "Eve" });
-    await fill(other);
-    before = await seen(fresh(), caller);
-    const at = await restorePoint();
-    const { context } = scene.get();
-    await restoreTable(context, { source: TABLE, target: SOURCE, at });
-    await disableUser(fresh(), caller, repId);
-  });
-
-  const restore = () => {
-    const { storeOf } = scene.get();
-    return restoreCompany({ live: storeOf(TABLE), restored: storeOf(SOURCE), clock, settleMs: 1 }, caller.companyId);
+  process.env.WEBHOOK_URL_POLICY = "local";
+  await restorePoint();
+  const { caller, repId } = await newCompany(fresh());
+  const { caller: other } = await newCompany(fresh());
+  const registration = {
+    filter: null,
+    delayMinutes: 0,
+    manualTriggerButtonText: null,
+    triggerMode: "automatic" as const,
   };
+  const registrations = ["prospect.created", "prospect.updated", "note.created"].map((event) => ({
+    ...registration,
+    event,
+  }));
+  await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
+  // The facts that activity reports count are in three places at the restore point: in the sums of days, in the log of facts that are not
+  // summed up yet, and in the entries that are not yet flushed into the search index.
+  const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
+  const ids = await fill(caller);
+  await flushed();
+  await push(early);
+  await flushed();
+  await createProspect(fresh(), caller, { name: "Eve" });
+  await fill(other);
+  /** What `caller` saw at the restore point. */
+  const before = await seen(fresh(), caller);
+  const at = await restorePoint();
+  await restoreTable(restoreContext, { source: TABLE, target: SOURCE, at });
+  await disableUser(fresh(), caller, repId);
+
+  const restore = () =>
+    restoreCompany({ live: storeOf(TABLE), restored: storeOf(SOURCE), clock, settleMs: 1 }, caller.companyId);
 
   async function quietly(): Promise<void> {
-    const { table } = scene.get().storeOf(TABLE);
+    const { table } = storeOf(TABLE);
     await resume({ table, clock }, caller.companyId);
     await suspend({ table, clock }, caller.companyId);
     time.now += QUIET_MS;
   }
 
-  /**
-   * Returns the caller of the restored company (`caller`) and of another company (`other`), the rep and the prospects of the restored
-   * company, and what `caller` saw at the restore point.
-   */
-  const get = () => ({ caller, other, repId, ids, before });
-  return { scene, time, clock, fresh, seen, rowsOf, damage, early, late, push, synced, restore, quietly, get };
+  const people = { caller, other, repId };
+  const work = { seen, rowsOf, damage, early, late, push, synced, restore, quietly };
+  return { kills, storeOf, time, clock, fresh, ...people, ids, before, ...work };
 }

@@ -1,33 +1,26 @@
 /** Tests how restored tables are found and deleted, and that the simulated restore of the tests is as strict as AWS. */
 import {
-  DynamoDBClient,
   RestoreTableToPointInTimeCommand,
   UpdateContinuousBackupsCommand,
   UpdateTableCommand,
 } from "@aws-sdk/client-dynamodb";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { restoredFrom } from "../../../infra/cli/restore/found-tables.ts";
 import { deleteRestored, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { describeTable } from "../../../infra/local/engines/tables.ts";
+import { dynamoDbAt } from "../../../infra/local/servers/clients.ts";
 import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { startPointInTime } from "../../harness/point-in-time.ts";
 import { restorePoint, restoreScene } from "./restore-scene.ts";
 
-const scene = restoreScene();
-let at: Date;
-beforeAll(async () => {
-  await restorePoint();
-  at = await restorePoint();
-});
-
-let targets = 0;
-const newTarget = (): string => `Restored-${targets++}`;
+const { client, context, kills, newTarget } = await restoreScene();
+await restorePoint();
+const at = await restorePoint();
 
 describe("the restored tables of a deployment", () => {
   test("are those from its tables and from their restored tables, and no other ones", async () => {
-    const { context, client } = scene.get();
     const [first, second] = [newTarget(), newTarget()];
     await restoreTable(context, { source: TABLE, target: first, at });
     const { TableDescription } = await client.send(
@@ -52,13 +45,10 @@ describe("the restored tables of a deployment", () => {
 
 describe("the deletion of a restored table", () => {
   test("removes its deletion protection, and ends when it was killed and runs again", async () => {
-    const { client, context, kills } = scene.get();
     await restoreTable(context, { source: TABLE, target: "Deleted", at: await restorePoint() });
     await client.send(new UpdateTableCommand({ TableName: "Deleted", DeletionProtectionEnabled: true }));
     for (let call = 1; ; call++) {
-      kills.killAt = kills.calls + call;
-      const result = await deleteRestored(context, "Deleted", TABLE).catch((error: unknown) => error);
-      kills.killAt = Number.POSITIVE_INFINITY;
+      const result = await kills.at(call, () => deleteRestored(context, "Deleted", TABLE));
       if (!(result instanceof Killed)) break;
     }
     expect(await describeTable(client, "Deleted")).toBeUndefined();
@@ -66,7 +56,6 @@ describe("the deletion of a restored table", () => {
   });
 
   test("is refused for the table in use, and for a table that no restore has made", async () => {
-    const { client, context } = scene.get();
     await expect(deleteRestored(context, TABLE, TABLE)).rejects.toThrow("the service uses the table");
     await expect(deleteRestored(context, TABLE, "Restored")).rejects.toThrow("does not come from a restore");
     expect(await describeTable(client, TABLE)).toBeDefined();
@@ -78,8 +67,7 @@ test("the endpoint of the tests is as strict as AWS: five minutes behind, and no
   await createTable(engine.endpoint);
   const strict = await startPointInTime(engine.endpoint);
   try {
-    const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-    const own = new DynamoDBClient({ endpoint: strict.endpoint, region: "us-east-1", credentials });
+    const own = dynamoDbAt(strict.endpoint);
     const restoreTo = (TargetTableName: string, RestoreDateTime: Date) =>
       own.send(new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName, RestoreDateTime }));
     await expect(restoreTo("New", new Date())).rejects.toMatchObject({
@@ -89,11 +77,9 @@ test("the endpoint of the tests is as strict as AWS: five minutes behind, and no
     await own.send(new UpdateContinuousBackupsCommand({ TableName: TABLE, PointInTimeRecoverySpecification }));
     await expect(restoreTo("New", new Date())).rejects.toMatchObject({ name: "InvalidRestoreTimeException" });
     await expect(
-      scene
-        .get()
-        .client.send(
-          new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName: TABLE, RestoreDateTime: at }),
-        ),
+      client.send(
+        new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName: TABLE, RestoreDateTime: at }),
+      ),
     ).rejects.toMatchObject({ name: "TableAlreadyExistsException" });
   } finally {
     await strict.stop();

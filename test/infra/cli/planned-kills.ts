@@ -1,0 +1,42 @@
+/** Kills an admin command at one of its requests to AWS. This request and all later ones then fail without an effect. */
+import { Killed } from "../../harness/killable.ts";
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export function plannedKills() {
+  /** The numbers of requests, and of those that are not reads of a table, up to the one at which the command is killed. */
+  let [calls, writes] = [NEVER, NEVER];
+
+  /** Executes the work. Returns its result or its error, and takes the planned kill back. */
+  async function endOf(work: () => Promise<unknown>): Promise<unknown> {
+    try {
+      return await work();
+    } catch (error) {
+      return error;
+    } finally {
+      [calls, writes] = [NEVER, NEVER];
+    }
+  }
+
+  return {
+    /** A middleware for each client of the command. */
+    middleware:
+      <Args, Output>(next: (args: Args) => Promise<Output>, { commandName = "" }: { readonly commandName?: string }) =>
+      async (args: Args): Promise<Output> => {
+        calls--;
+        if (!/^(?:BatchGet|Get|Query|Scan)/.test(commandName)) writes--;
+        if (calls <= 0 || writes <= 0) throw new Killed();
+        return next(args);
+      },
+    /** Executes the work, and kills it at its request with this number. Returns its result, or `Killed`. */
+    at(call: number, work: () => Promise<unknown>): Promise<unknown> {
+      calls = call;
+      return endOf(work);
+    },
+    /** Like `at`, but counts only the writes. */
+    atWrite(write: number, work: () => Promise<unknown>): Promise<unknown> {
+      writes = write;
+      return endOf(work);
+    },
+  };
+}
