@@ -7,22 +7,15 @@ import { GetObjectCommand } from "@aws-sdk/client-s3";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { s3Client } from "#shared/aws/s3.ts";
+import { documentsAt, s3At } from "../../infra/local/servers/clients.ts";
 import { type Answer, at, baseUrl, clientWith, send, tokenOf } from "../harness/client.ts";
+import { outputsOf } from "../harness/local-outputs.ts";
 import { dataOf, present, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { runOnService } from "../infra/cli/command-process.ts";
 
 const as = await newTeam();
-const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
-const Outputs = z.object({
-  TableName: z.string(),
-  DynamoDbEndpoint: z.string(),
-  S3Endpoint: z.string(),
-  BucketName: z.string(),
-});
-const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
+const outputs = await outputsOf(baseUrl());
 
 /** The secrets of all keys of this test, in the forms in which they could be stored or answered. */
 const secrets = new Set<string>();
@@ -72,7 +65,7 @@ async function exportedLines(company: number): Promise<string> {
   const { status, stdout, stderr } = await runOnService("company.ts", "export", "--company", String(company));
   expect(status, stderr).toBe(0);
   const { manifest } = z.object({ manifest: z.string() }).parse(JSON.parse(stdout));
-  const s3 = s3Client({ endpoint: outputs.S3Endpoint, ...local });
+  const s3 = s3At(outputs.S3Endpoint);
   const read = async (Key: string) => {
     const { Body } = await s3.send(new GetObjectCommand({ Bucket: outputs.BucketName, Key }));
     return Buffer.from(present(await Body?.transformToByteArray()));
@@ -85,7 +78,7 @@ async function exportedLines(company: number): Promise<string> {
 
 /** Yields the rows of the company and of all keys as JSON. Binary values are decoded as Latin-1, so that a secret in them is found. */
 async function* storedTexts(company: number): AsyncGenerator<string> {
-  const client = dynamoClient({ endpoint: outputs.DynamoDbEndpoint, ...local });
+  const client = documentsAt(outputs.DynamoDbEndpoint);
   const filter = {
     FilterExpression: "begins_with(pk, :company) OR begins_with(pk, :keys) OR companyId = :id",
     ExpressionAttributeValues: { ":company": `C#${company}#`, ":keys": "K#", ":id": company },

@@ -2,75 +2,55 @@
  * Tests that the person on call and the eraser have exactly the rights that the documented commands for them use. The test runs these
  * commands against a local service, and records the IAM actions of their requests.
  */
-import { execFile } from "node:child_process";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
 import {
   DescribeTableCommand,
-  DynamoDBClient,
   PutResourcePolicyCommand,
   TagResourceCommand,
   UpdateContinuousBackupsCommand,
   UpdateTimeToLiveCommand,
 } from "@aws-sdk/client-dynamodb";
-import {
-  DescribeStreamCommand,
-  GetRecordsCommand,
-  GetShardIteratorCommand,
-  ListStreamsCommand,
-} from "@aws-sdk/client-dynamodb-streams";
 import { LambdaClient } from "@aws-sdk/client-lambda";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
-import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { clientConfig } from "#shared/aws/client-config.ts";
 import { factState } from "#shared/db/activity-keys.ts";
-import { openTable } from "#shared/db/table.ts";
 import { apiClient } from "../../docs/client/client.ts";
-import { root } from "../../infra/build/bundle.ts";
 import { switchSenders } from "../../infra/cli/senders.ts";
-import { sqsAt, streamsAt } from "../../infra/local/servers/clients.ts";
-import { type LocalService, startLocal } from "../../infra/local/service.ts";
+import { dynamoDbAt, sqsAt, streamsAt } from "../../infra/local/servers/clients.ts";
+import { startLocal } from "../../infra/local/service.ts";
 import { readConfig } from "../../infra/settings/config.ts";
-import { type AccountEndpoint, STACK, startAccountEndpoint } from "../harness/account-endpoint.ts";
+import { STACK, startAccountEndpoint } from "../harness/account-endpoint.ts";
 import { REGION } from "../harness/cloud/account.ts";
 import { serveCloud } from "../harness/cloud/server.ts";
 import { deployText, textsOf } from "../harness/cloud/stack-templates.ts";
+import { LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 import { startPointInTime } from "../harness/point-in-time.ts";
 import { dataOf, present } from "../harness/shapes.ts";
+import { type Ended, FAST_SCALE, startOnAccount } from "../infra/cli/command-process.ts";
+import { restorePoint } from "../infra/cli/restore-scene.ts";
+import { recordInStream } from "../infra/cli/table-stream.ts";
 import { synthesized } from "../infra/template.ts";
 import { actionsOfAws, observable, sorted, wordsOf } from "./documented-actions.ts";
 
-/** The factor by which the clock of some commands runs faster, so that waits of 16 minutes take six seconds. */
-const SCALE = 160;
 const since = Date.now();
 const undo: (() => unknown)[] = [];
 afterAll(async () => {
   for (const step of undo.reverse()) await step();
 });
 
-let service: LocalService;
-let account: AccountEndpoint;
-let table: string;
-const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-beforeAll(async () => {
-  service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
-  undo.push(() => service.stop());
-  const Outputs = z.looseObject({ DynamoDbEndpoint: z.string(), S3Endpoint: z.string(), SqsEndpoint: z.string() });
-  const outputs = Outputs.parse(await (await fetch(`${service.url}/local/outputs`)).json());
-  const dynamoDb = await startPointInTime(outputs.DynamoDbEndpoint, { lagMs: 0, restoreMs: 0 });
-  undo.push(() => dynamoDb.stop());
-  table = service.outputs.TableName;
-  await prepareTable(dynamoDb.endpoint);
-  account = await startAccountEndpoint({ ...outputs, DynamoDbEndpoint: dynamoDb.endpoint });
-  undo.push(account.stop);
-});
+const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
+undo.push(() => service.stop());
+const { TableName: table, DynamoDbEndpoint } = service.outputs;
+const dynamoDb = await startPointInTime(DynamoDbEndpoint, { lagMs: 0, restoreMs: 0 });
+undo.push(() => dynamoDb.stop());
+await prepareTable(dynamoDb.endpoint);
+const account = await startAccountEndpoint({ ...service.outputs, DynamoDbEndpoint: dynamoDb.endpoint });
+undo.push(account.stop);
 
 /** Gives the local table the settings of a deployed table. `npm run restore` copies these settings to the restored table. */
 async function prepareTable(endpoint: string): Promise<void> {
-  const client = new DynamoDBClient(clientConfig({ endpoint, region: "us-east-1", credentials }));
+  const client = dynamoDbAt(endpoint);
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
   await client.send(new UpdateContinuousBackupsCommand({ TableName: table, PointInTimeRecoverySpecification }));
   const TimeToLiveSpecification = { Enabled: true, AttributeName: "expiresAt" };
@@ -85,32 +65,16 @@ async function prepareTable(endpoint: string): Promise<void> {
   await client.send(new TagResourceCommand({ ResourceArn, Tags: [{ Key: "team", Value: "field" }] }));
 }
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(file: string, args: readonly string[], isFast: boolean): Promise<Ended> {
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const clock = { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(SCALE) };
-  const env = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", ...account.environment, ...clock };
-  const preload = isFast ? ["--import", join(root, "test/harness/fast-clock.ts")] : [];
-  const command = [...preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
-  return new Promise((resolve) => {
-    execFile(process.execPath, command, { cwd: root, env }, (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
-  });
-}
+const run = (file: string, args: readonly string[], isFast: boolean): Promise<Ended> =>
+  startOnAccount(account, file, args, isFast ? since : undefined).ended;
 
 /** Runs commands, each of which must succeed. Returns the IAM actions of their requests. */
 async function actionsOf(commands: readonly string[], isFast = false): Promise<string[]> {
   account.actions.clear();
   for (const command of commands) {
     const [file = "", ...args] = wordsOf(command);
-    const { code, stderr } = await run(file, args, isFast);
-    expect(code, `${command}\n${stderr}`).toBe(0);
+    const { status, stderr } = await run(file, args, isFast);
+    expect(status, `${command}\n${stderr}`).toBe(0);
   }
   return [...account.actions];
 }
@@ -127,30 +91,6 @@ async function companyOf(email: string) {
   return { api, id: company.id, name: company.name };
 }
 
-/** Returns the position of one record in the table's stream, in the form in which Lambda names failed stream records in a queue message. */
-async function positionInStream() {
-  const streams = streamsAt(service.outputs.DynamoDbEndpoint);
-  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: table }));
-  const StreamArn = Streams[0]?.StreamArn;
-  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
-  for (const { ShardId = "" } of StreamDescription?.Shards ?? []) {
-    const start = new GetShardIteratorCommand({ StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" });
-    const { ShardIterator } = await streams.send(start);
-    const { Records = [] } = await streams.send(new GetRecordsCommand({ ShardIterator }));
-    const found = Records.find(({ dynamodb }) => dynamodb?.NewImage?.type?.S === "prospect")?.dynamodb?.SequenceNumber;
-    if (found !== undefined) return { shardId: ShardId, startSequenceNumber: found, endSequenceNumber: found };
-  }
-  throw new Error("the stream has no record of a prospect");
-}
-
-/** Damages a row that activity reports read. */
-async function damageActivity(companyId: number): Promise<void> {
-  const endpoint = service.outputs.DynamoDbEndpoint;
-  const client = new DynamoDBClient(clientConfig({ endpoint, region: "us-east-1", credentials }));
-  const rows = openTable(table, DynamoDBDocumentClient.from(client));
-  await rows.batchPut([{ ...factState(companyId), since: "damaged" }]);
-}
-
 /** Runs `npm run senders` against a simulated account, because the local service has no event source mappings. */
 async function actionsOfSenders(): Promise<string[]> {
   const cloud = await serveCloud();
@@ -159,14 +99,14 @@ async function actionsOfSenders(): Promise<string[]> {
   const { data, service: text } = textsOf(await synthesized(config), config);
   deployText(cloud.cloudFormation, `${STACK}-Data`, data);
   deployText(cloud.cloudFormation, STACK, text);
-  const settings = { endpoint: cloud.endpoint, region: REGION, credentials };
+  const settings = { ...LOCAL, endpoint: cloud.endpoint, region: REGION };
   const context = {
     cloud: new CloudFormationClient(settings),
     lambda: new LambdaClient(settings),
     wait: () => Promise.resolve(),
   };
   for (const isOn of [false, true]) await switchSenders(context, STACK, isOn);
-  return [...(cloud.used.get(credentials.accessKeyId) ?? [])];
+  return [...(cloud.used.get(LOCAL.credentials.accessKeyId) ?? [])];
 }
 
 test("the commands of the runbook use exactly the rights of the person on call", async () => {
@@ -175,7 +115,12 @@ test("the commands of the runbook use exactly the rights of the person on call",
   dataOf(await api.POST("/api/webhooks", { body: webhook }), 201);
   dataOf(await api.POST("/api/prospects", { body: { name: "Watched" } }), 201);
   const sqs = sqsAt(service.outputs.SqsEndpoint);
-  const DDBStreamBatchInfo = { ...(await positionInStream()), batchSize: 1 };
+  const { position } = await recordInStream(
+    streamsAt(DynamoDbEndpoint),
+    table,
+    ({ dynamodb }) => dynamodb?.NewImage?.type?.S === "prospect",
+  );
+  const DDBStreamBatchInfo = { ...position, batchSize: 1 };
   const MessageBody = JSON.stringify({ version: "1.0", DDBStreamBatchInfo });
   for (const QueueUrl of service.outputs.DeadLetterQueueUrls) {
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
@@ -193,7 +138,8 @@ test("the commands of the runbook use exactly the rights of the person on call",
     `webhooks reconcile --company ${id}`,
     "canary create",
   ]);
-  await damageActivity(id);
+  // The command repairs a damaged row that activity reports read.
+  await tableAt(DynamoDbEndpoint, table).batchPut([{ ...factState(id), since: "damaged" }]);
   used.push(...(await actionsOf([`company-index repair-activity --company ${id}`])));
   const all = [
     ...used,
@@ -206,9 +152,7 @@ test("the commands of the runbook use exactly the rights of the person on call",
 test("the commands for companies and restores use exactly the rights of the eraser", async () => {
   const { id, name } = await companyOf("owner@globex.test");
   const N = `--company ${id}`;
-  const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 1_000);
-  await new Promise((resolve) => setTimeout(resolve, at.getTime() - Date.now() + 50));
-  const to = at.toISOString().replace(".000Z", "Z");
+  const to = (await restorePoint()).toISOString().replace(".000Z", "Z");
   const used = await actionsOf([
     "company create --name Created --owner owner@created.test",
     `key create ${N} --by owner@globex.test --name Form --scopes prospects:read`,
@@ -221,11 +165,11 @@ test("the commands for companies and restores use exactly the rights of the eras
     "restore verify --table Canvassing-restored --rebuild",
   ]);
   // The next commands restore and delete the company. They refuse to do so until 16 minutes after the suspension of the company.
-  await new Promise((resolve) => setTimeout(resolve, (17 * 60_000) / SCALE));
+  await new Promise((resolve) => setTimeout(resolve, (17 * 60_000) / FAST_SCALE));
   await actionsOf([`restore company ${N} --from Canvassing-restored`], true);
   const deletion = ["delete", "--company", String(id), "--confirm", name];
   const left = await run("company", deletion, true);
-  expect(left.code, "the restored table still contains the company").toBe(1);
+  expect(left.status, "the restored table still contains the company").toBe(1);
   expect(left.stderr).toContain(`the restored table Canvassing-restored contains company ${id}`);
   // `account.actions` has the actions since the last call of `actionsOf`, so it also has those of the refused deletion.
   const deletes = [...account.actions];

@@ -1,10 +1,11 @@
 /** Lists the npm commands, which are the scripts in package.json, and runs them in processes of their own. */
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
+import { type AccountEndpoint, STACK } from "../../harness/account-endpoint.ts";
 import { baseUrl } from "../../harness/client.ts";
 
 const Package = z.object({ scripts: z.record(z.string(), z.string()) });
@@ -27,7 +28,8 @@ function scriptsThat(pattern: RegExp): Command[] {
 }
 
 export interface Ended {
-  readonly status: number;
+  /** The exit code, or null if a signal has ended the command. */
+  readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -36,12 +38,34 @@ export interface Ended {
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 export const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 
-export const runFile = (file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
-  new Promise((resolve) => {
-    execFile(process.execPath, [file, ...args], { cwd: root, env: { ...nowhere, ...env } }, (error, stdout, stderr) => {
-      resolve({ status: typeof error?.code === "number" ? error.code : 0, stdout, stderr });
-    });
+function started(args: readonly string[], env: NodeJS.ProcessEnv): { child: ChildProcess; ended: Promise<Ended> } {
+  const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+  const options = { cwd: root, env: { ...nowhere, ...env } };
+  const child = execFile(process.execPath, args, options, (error, stdout, stderr) => {
+    const status = error === null ? 0 : typeof error.code === "number" ? error.code : null;
+    resolve({ status, stdout, stderr });
   });
+  return { child, ended };
+}
+
+export const runFile = (file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
+  started([file, ...args], env).ended;
+
+/** How many times as fast as real time a fast clock runs. A wait of 16 minutes therefore takes six seconds. */
+export const FAST_SCALE = 160;
+
+/**
+ * Starts the admin command on the simulated account.
+ *
+ * @param since the time at which the clock of the command was right; since then, the clock runs fast. All commands of a test with a fast
+ * clock get the same value.
+ */
+export function startOnAccount(account: AccountEndpoint, file: string, args: readonly string[], since?: number) {
+  const clock = since !== undefined && { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(FAST_SCALE) };
+  const preload = since === undefined ? [] : ["--import", join(root, "test/harness/fast-clock.ts")];
+  const command = [...preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
+  return started(command, { ...account.environment, ...clock });
+}
 
 /** Runs the admin command on the local service at this URL. */
 export function runAt(url: string, file: string, ...args: readonly string[]): Promise<Ended> {

@@ -2,31 +2,29 @@
  * Tests how a company leaves the service as docs/keep.md describes it. The commands for suspend, export, delete and check run against a
  * local service. They find it through `AWS_ENDPOINT_URL`, as they find a deployment.
  */
-import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ListObjectsV2Command } from "@aws-sdk/client-s3";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import { openTable } from "#shared/db/table.ts";
-import { type ApiClient, apiClient } from "../../../docs/client/client.ts";
+import { apiClient } from "../../../docs/client/client.ts";
 import { QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { keyOfRow } from "../../../infra/cli/company/rows.ts";
+import { localToken } from "../../../infra/local/local-token.ts";
 import { documentsAt, s3At } from "../../../infra/local/servers/clients.ts";
-import { type AccountEndpoint, STACK, startAccountEndpoint } from "../../harness/account-endpoint.ts";
+import { startAccountEndpoint } from "../../harness/account-endpoint.ts";
 import { createTable } from "../../harness/faulty-dynamodb.ts";
-import { type Receiver, startReceiver } from "../../harness/receiver.ts";
+import { outputsOf } from "../../harness/local-outputs.ts";
+import { startReceiver } from "../../harness/receiver.ts";
 import { dataOf } from "../../harness/shapes.ts";
-import { root, start } from "../local/start-process.ts";
+import { start } from "../local/start-process.ts";
+import { type Ended, FAST_SCALE, startOnAccount } from "./command-process.ts";
 
-/**
- * The clocks of the service and of the commands run this many times as fast as real time. A wait of 16 minutes therefore takes six seconds.
- */
-const SCALE = 160;
 /**
  * Value of the header Retry-After in the receiver's first answer, in seconds. The message of the failed delivery waits in the SQS queue for
  * this time. SQS lets a message wait for at most 900 seconds, so the value is smaller.
@@ -41,36 +39,13 @@ afterAll(async () => {
   for (const step of undo.reverse()) await step();
 });
 
-const Outputs = z.looseObject({
-  TableName: z.string(),
-  BucketName: z.string(),
-  DynamoDbEndpoint: z.string(),
-  S3Endpoint: z.string(),
-  SqsEndpoint: z.string(),
-});
-
-let url: string;
-let outputs: z.infer<typeof Outputs>;
-let account: AccountEndpoint;
-beforeAll(async () => {
-  const service = start([], { DATA_DIR: directory, LOCAL_TIME_SCALE: String(SCALE) });
-  undo.push(() => service.child.kill("SIGKILL"));
-  url = await service.ready;
-  outputs = Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
-  await createTable(outputs.DynamoDbEndpoint, OLD_TABLE);
-  account = await startAccountEndpoint({ ...outputs, OwnTableName: OLD_TABLE });
-  undo.push(account.stop);
-});
-
-async function tokenOf(email: string): Promise<string> {
-  return (await fetch(`${url}/local/token`, { method: "POST", body: JSON.stringify({ email }) })).text();
-}
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+const service = start([], { DATA_DIR: directory, LOCAL_TIME_SCALE: String(FAST_SCALE) });
+undo.push(() => service.child.kill("SIGKILL"));
+const url = await service.ready;
+const outputs = await outputsOf(url);
+await createTable(outputs.DynamoDbEndpoint, OLD_TABLE);
+const account = await startAccountEndpoint({ ...outputs, OwnTableName: OLD_TABLE });
+undo.push(account.stop);
 
 /**
  * Runs an admin command.
@@ -78,49 +53,32 @@ interface Ended {
  * @param calls the number of requests to AWS that are answered; at the next request, the command is killed
  */
 function run(file: string, args: readonly string[], calls = Number.POSITIVE_INFINITY): Promise<Ended> {
-  const clock = { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(SCALE) };
-  const { PATH, NODE_COMPILE_CACHE } = process.env;
-  const env = { PATH, NODE_COMPILE_CACHE, HOME: directory, PORT: "9", ...account.environment, ...clock };
-  const preload = join(root, "test/harness/fast-clock.ts");
-  const command = ["--import", preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, command, { cwd: root, env }, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === "number" ? error.code : null;
-      resolve({ code, stdout, stderr });
-    });
-    account.holdAfter(calls, () => void child.kill("SIGKILL"));
-  });
+  const { child, ended } = startOnAccount(account, file, args, since);
+  account.holdAfter(calls, () => void child.kill("SIGKILL"));
+  return ended;
 }
 
 async function succeed(file: string, ...args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(file, args);
-  expect(code, stderr).toBe(0);
+  const { status, stdout, stderr } = await run(file, args);
+  expect(status, stderr).toBe(0);
   return stdout;
 }
 
-interface Company {
-  readonly id: number;
-  readonly name: string;
-  readonly owner: ApiClient;
-  readonly webhookId: number;
-  readonly receiver: Receiver;
-  addNote(): Promise<void>;
-  repair(): void;
-}
+type Company = Awaited<ReturnType<typeof company>>;
 
 /**
  * Creates a company with prospects, a rep, an exported file and a webhook. The receiver of the webhook refuses all deliveries until
  * `repair` is called.
  */
-async function company(name: string): Promise<Company> {
+async function company(name: string) {
   const email = `owner@${name}.test`;
   const created = await succeed("company", "create", "--name", name, "--owner", email);
   const id = Number(/^company (\d+) /.exec(created)?.[1]);
-  const token = (await tokenOf(email)).trim();
+  const token = await localToken(url, email);
   const owner = apiClient({ baseUrl: url, accessToken: () => token });
   const rep = { email: `rep@${name}.test`, firstName: "Rita", lastName: name, role: "sales" as const };
   dataOf(await owner.POST("/api/users", { body: rep }), 201);
-  account.users.set(rep.email, subjectOf(await tokenOf(rep.email)));
+  account.users.set(rep.email, subjectOf(await localToken(url, rep.email)));
   let isRepaired = false;
   // Retry-After becomes longer with each attempt. If it were constant, a slow machine would use up all attempts of the delivery before the
   // test calls `repair`.
@@ -211,14 +169,14 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool, a
   expect(full.users).toEqual(["owner@gone.test", "rep@gone.test"]);
   expect(full.files).toHaveLength(1);
   expect(full.messages.length).toBeGreaterThan(0);
-  expect(await run("company", deletion)).toMatchObject({ code: 1, stderr: expect.stringContaining("is active") });
+  expect(await run("company", deletion)).toMatchObject({ status: 1, stderr: expect.stringContaining("is active") });
 
   expect(await succeed("company", "suspend", ...N)).toContain("the API refuses requests of its 2 users");
   await fetch(`${url}/local/authorizers-cache`, { method: "DELETE" });
   expect((await gone.owner.GET("/api/me")).response.status).toBe(401);
   const { counts } = Exported.parse(JSON.parse(await succeed("company", "export", ...N)));
   expect(counts).toMatchObject({ prospect: 1, note: 1, user: 2 });
-  await new Promise((resolve) => setTimeout(resolve, QUIET_MS / SCALE));
+  await new Promise((resolve) => setTimeout(resolve, QUIET_MS / FAST_SCALE));
   await kept.addNote();
   const before = await traces(kept);
   const old = openTable(OLD_TABLE, documents());
@@ -227,9 +185,9 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool, a
   expect((await traces(gone)).oldRows).toHaveLength(full.rows.length);
   let kills = 0;
   for (let calls = 4; ; calls += 7) {
-    const { code, stderr } = await run("company", deletion, calls);
-    if (code === 0) break;
-    expect({ code, stderr }).toMatchObject({ code: null, stderr: expect.not.stringContaining("Error") });
+    const { status, stderr } = await run("company", deletion, calls);
+    if (status === 0) break;
+    expect({ status, stderr }).toMatchObject({ status: null, stderr: expect.not.stringContaining("Error") });
     kills++;
   }
   expect(kills).toBeGreaterThan(3);

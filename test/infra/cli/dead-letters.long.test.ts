@@ -1,89 +1,54 @@
 /** Tests `npm run dead-letters`. After a fault has been repaired, an operator uses this command to repeat the failed work. */
-import {
-  DescribeStreamCommand,
-  DynamoDBStreamsClient,
-  GetRecordsCommand,
-  GetShardIteratorCommand,
-  ListStreamsCommand,
-} from "@aws-sdk/client-dynamodb-streams";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
-import type { DynamoDBRecord } from "aws-lambda";
-import { afterAll, expect, test } from "vitest";
-import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { sqsClient } from "#shared/aws/sqs.ts";
+import { expect, onTestFinished, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
-import { openTable } from "#shared/db/table.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { messageFor } from "#shared/webhooks/messages.ts";
 import type { Webhook } from "../../../docs/client/api.ts";
+import { sqsAt, streamsAt } from "../../../infra/local/servers/clients.ts";
 import { lambdaRecord } from "../../../infra/local/sources/stream-record.ts";
 import { baseUrl } from "../../harness/client.ts";
+import { tableAt } from "../../harness/faulty-dynamodb.ts";
+import { outputsOf } from "../../harness/local-outputs.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { dataOf, present, uniqueName } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
 import { runOnService } from "./command-process.ts";
+import { recordInStream } from "./table-stream.ts";
 
-const Outputs = z.object({
-  TableName: z.string(),
-  DynamoDbEndpoint: z.string(),
-  SqsEndpoint: z.string(),
-  ParkedRecordsUrl: z.string(),
-  DeliveriesDeadLettersUrl: z.string(),
-});
-const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
-const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
-const dynamoDb = { ...local, endpoint: outputs.DynamoDbEndpoint };
-const table = openTable(outputs.TableName, dynamoClient(dynamoDb));
-const streams = new DynamoDBStreamsClient(dynamoDb);
-const sqs = sqsClient({ ...local, endpoint: outputs.SqsEndpoint });
+const outputs = await outputsOf(baseUrl());
+const table = tableAt(outputs.DynamoDbEndpoint, outputs.TableName);
+const streams = streamsAt(outputs.DynamoDbEndpoint);
+const sqs = sqsAt(outputs.SqsEndpoint);
 const as = await newTeam();
-
-const receivers: Receiver[] = [];
-afterAll(async () => {
-  for (const receiver of receivers) await receiver.close();
-});
 
 const deadLetters = (...args: readonly string[]) => runOnService("dead-letters.ts", ...args);
 
 async function listen(delayMinutes: number): Promise<{ receiver: Receiver; webhook: Webhook }> {
   const receiver = await startReceiver();
-  receivers.push(receiver);
+  onTestFinished(() => receiver.close());
   const registrations = [{ event: "prospect.created", delayMinutes }];
   const body = { name: uniqueName(), url: receiver.url, registrations };
   return { receiver, webhook: dataOf(await as.admin.POST("/api/webhooks", { body }), 201) };
 }
 
-async function inStream(id: number): Promise<{ shardId: string; record: DynamoDBRecord }> {
-  const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName: outputs.TableName }));
-  const StreamArn = present(Streams[0]?.StreamArn);
-  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
-  for (const { ShardId = "" } of StreamDescription?.Shards ?? []) {
-    const start = new GetShardIteratorCommand({ StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" });
-    let next = (await streams.send(start)).ShardIterator;
-    while (next !== undefined) {
-      const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator: next }));
-      const record = Records.find(
-        ({ dynamodb: { NewImage: row } = {} }) => row?.type?.S === "prospect" && row.id?.N === String(id),
-      );
-      if (record !== undefined) return { shardId: ShardId, record: lambdaRecord(record) };
-      next = Records.length === 0 ? undefined : NextShardIterator;
-    }
-  }
-  return expect.fail("the stream does not hold the row");
-}
+const inStream = (id: number) =>
+  recordInStream(
+    streams,
+    outputs.TableName,
+    ({ dynamodb: { NewImage: row } = {} }) => row?.type?.S === "prospect" && row.id?.N === String(id),
+  );
 
 const send = (QueueUrl: string, body: object) =>
   sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: "1" }));
 
 test("failed stream records become events, whether a message holds the record or its position; an unreadable one stays", async () => {
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
-  const { shardId, record } = await inStream(id);
-  const position = present(record.dynamodb?.SequenceNumber);
+  const { position, record } = await inStream(id);
   // This webhook is created after the failure. It can receive the event only if the command has repeated the work.
   const first = await listen(0);
-  await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record });
+  await send(outputs.ParkedRecordsUrl, { v: 1, reason: "Error", record: lambdaRecord(record) });
   await send(outputs.ParkedRecordsUrl, { neither: "record", nor: "positions" });
   const one = await deadLetters("redrive", "parked-records");
   expect(one, one.stderr).toMatchObject({ status: 1 });
@@ -91,7 +56,7 @@ test("failed stream records become events, whether a message holds the record or
   expect(one.stdout).toMatch(/^parked-records on \S+: 1 done again, 1 failed\n$/);
   await first.receiver.until(1);
   const second = await listen(0);
-  const between = { shardId, startSequenceNumber: position, endSequenceNumber: position, batchSize: 1 };
+  const between = { ...position, batchSize: 1 };
   await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
   const two = await deadLetters("redrive", "parked-records");
   expect(two, two.stderr).toMatchObject({ status: 0 });
@@ -105,9 +70,8 @@ test("failed stream records become events, whether a message holds the record or
 
 test("the command ends if a message names a position that the stream has not reached", async () => {
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Cid" } }), 201);
-  const { shardId, record } = await inStream(id);
-  const startSequenceNumber = present(record.dynamodb?.SequenceNumber);
-  const between = { shardId, startSequenceNumber, endSequenceNumber: `${startSequenceNumber}0000`, batchSize: 1 };
+  const { position } = await inStream(id);
+  const between = { ...position, endSequenceNumber: `${position.endSequenceNumber}0000`, batchSize: 1 };
   await send(outputs.ParkedRecordsUrl, { version: "1.0", DDBStreamBatchInfo: between });
   const ended = await deadLetters("redrive", "parked-records");
   expect(ended.status).toBe(1);

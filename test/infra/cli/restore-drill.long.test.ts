@@ -5,11 +5,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { DynamoDBClient, UpdateContinuousBackupsCommand } from "@aws-sdk/client-dynamodb";
+import { UpdateContinuousBackupsCommand } from "@aws-sdk/client-dynamodb";
 import { afterAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { apiClient } from "../../../docs/client/client.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
+import { localToken } from "../../../infra/local/local-token.ts";
+import { dynamoDbAt } from "../../../infra/local/servers/clients.ts";
+import { outputsOf } from "../../harness/local-outputs.ts";
 import { startPointInTime } from "../../harness/point-in-time.ts";
 import { type Receiver, startReceiver } from "../../harness/receiver.ts";
 import { dataOf, present } from "../../harness/shapes.ts";
@@ -23,18 +26,13 @@ afterAll(async () => {
   for (const step of undo.reverse()) await step();
 });
 
-interface Service {
-  readonly url: string;
-  readonly owner: ReturnType<typeof apiClient>;
-  stop(): Promise<void>;
-}
+type Service = Awaited<ReturnType<typeof startService>>;
 
-async function startService(env: Record<string, string>): Promise<Service> {
+async function startService(env: Record<string, string>) {
   const { child, ready, code } = start([], { DATA_DIR: directory, LOCAL_TIME_SCALE: "60", ...env });
   undo.push(() => child.kill("SIGKILL"));
   const url = await ready;
-  const body = JSON.stringify({ email: "owner@acme.test" });
-  const token = (await (await fetch(`${url}/local/token`, { method: "POST", body })).text()).trim();
+  const token = await localToken(url, "owner@acme.test");
   const stop = async (): Promise<void> => {
     child.kill("SIGTERM");
     await code;
@@ -117,13 +115,10 @@ test("a restore loses only what is newer than the restore point, and sends no we
   undo.push(() => dynamoDb.stop());
   const env = { DYNAMODB_ENDPOINT: dynamoDb.endpoint };
   const before = await startService(env);
-  const { TableName } = z
-    .object({ TableName: z.string() })
-    .parse(await (await fetch(`${before.url}/local/outputs`)).json());
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = new DynamoDBClient({ endpoint: dynamoDb.endpoint, region: "us-east-1", credentials });
+  const { TableName } = await outputsOf(before.url);
   const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
-  await client.send(new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification }));
+  const enabling = new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification });
+  await dynamoDbAt(dynamoDb.endpoint).send(enabling);
   const good = await startReceiver();
   undo.push(() => good.close());
   const broken = await brokenReceiver();
@@ -163,7 +158,7 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const newer = written.filter(({ begun }) => begun >= at);
   expect(Math.min(older.length, newer.length)).toBeGreaterThan(3);
   const after = await startService({ ...env, ACTIVE_TABLE_STREAM: activeTableStream });
-  expect(await (await fetch(`${after.url}/local/outputs`)).json()).toMatchObject({ TableName: "Restored" });
+  expect((await outputsOf(after.url)).TableName).toBe("Restored");
   const kept = await drillIds(after);
   expect(older.filter(({ id }) => !kept.has(id))).toEqual([]);
   expect(newer.filter(({ id }) => kept.has(id))).toEqual([]);
@@ -183,7 +178,7 @@ test("a restore loses only what is newer than the restore point, and sends no we
   await after.stop();
 
   const back = await startService(env);
-  expect(await (await fetch(`${back.url}/local/outputs`)).json()).toMatchObject({ TableName });
+  expect((await outputsOf(back.url)).TableName).toBe(TableName);
   const all = await drillIds(back);
   expect(written.filter(({ id }) => !all.has(id))).toEqual([]);
   expect(all.has(made.id)).toBe(false);

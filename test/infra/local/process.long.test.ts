@@ -6,11 +6,11 @@ import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { apiClient } from "../../../docs/client/client.ts";
+import { localToken } from "../../../infra/local/local-token.ts";
 import { directory, run, start } from "./start-process.ts";
 
 async function ownerOf(baseUrl: string) {
-  const body = JSON.stringify({ email: "owner@acme.test" });
-  const token = (await (await fetch(`${baseUrl}/local/token`, { method: "POST", body })).text()).trim();
+  const token = await localToken(baseUrl, "owner@acme.test");
   return apiClient({ baseUrl, accessToken: () => token });
 }
 

@@ -1,0 +1,16 @@
+/** Reads the outputs of a local service: the names of the resources in its stack, and the addresses of its servers. */
+import * as z from "zod/mini";
+
+const Outputs = z.looseObject({
+  TableName: z.string(),
+  BucketName: z.string(),
+  DynamoDbEndpoint: z.string(),
+  S3Endpoint: z.string(),
+  SqsEndpoint: z.string(),
+  ParkedRecordsUrl: z.string(),
+  DeliveriesDeadLettersUrl: z.string(),
+});
+
+/** @param url the URL of the local service */
+export const outputsOf = async (url: string): Promise<z.infer<typeof Outputs>> =>
+  Outputs.parse(await (await fetch(`${url}/local/outputs`)).json());
