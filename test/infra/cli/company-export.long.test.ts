@@ -115,7 +115,7 @@ test("an export shows packed fields as JSON and no secret", async () => {
   expect(manifest.leftOut["data-key"]).toBe(3);
 });
 
-test("an export has the activity of flushed and of unflushed entries once each", async () => {
+test("an export has the fields of prospects, and the activity of flushed and of unflushed entries once each", async () => {
   const { table } = context.rows;
   const service = contextOn(table, context.clock);
   const { caller } = await newPeople(service);
@@ -129,9 +129,13 @@ test("an export has the activity of flushed and of unflushed entries once each",
   }
   const { manifest } = await exportCompany(context, companyId);
   const Logged = z.looseObject({ facts: z._default(z.array(z.object({ kind: z.string(), prospectId: z.int() })), []) });
-  const facts = (await linesOf(manifest))
-    .filter(({ type }) => type === "loggedFacts")
-    .flatMap((line) => Logged.parse(line).facts);
+  const lines = await linesOf(manifest);
+  const prospects = lines.filter(({ type }) => type === "prospect");
+  expect(
+    prospects.map(({ name }) => name),
+    "as the service stores them today",
+  ).toEqual(["Ann", "Ann"]);
+  const facts = lines.filter(({ type }) => type === "loggedFacts").flatMap((line) => Logged.parse(line).facts);
   const names = facts.map(({ kind, prospectId }) => `${kind} ${prospectId}`).toSorted();
   expect(names).toEqual(made.flatMap((id) => [`creation ${id}`, `note ${id}`]).toSorted());
   expect(manifest.counts.loggedFacts).toBe(2);
