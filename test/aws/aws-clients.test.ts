@@ -12,7 +12,6 @@ import { sqsClient } from "#shared/aws/sqs.ts";
 import { openParameters } from "#shared/aws/ssm.ts";
 import { setting } from "#shared/config.ts";
 import { InvalidSetting, isDeploymentFault, isTransient } from "#shared/errors.ts";
-import { closeAfterEach, http } from "../harness/listening.ts";
 
 const closing: (() => void)[] = [];
 afterEach(() => {
@@ -50,12 +49,8 @@ async function listen(answer: Answer, host = "127.0.0.1") {
   return { endpoint, bodies, connections: () => connections };
 }
 
-const settings = (endpoint: string, more: ClientSettings = {}): ClientSettings => ({
-  endpoint,
-  region: "eu-west-1",
-  credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" },
-  ...more,
-});
+const found = { region: "eu-west-1", credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" } };
+const settings = (endpoint: string, more: ClientSettings = {}): ClientSettings => ({ ...found, endpoint, ...more });
 const get = new GetCommand({ TableName: "t", Key: { pk: "a" } });
 const put = new PutCommand({ TableName: "t", Item: { pk: "a" } });
 
@@ -74,7 +69,6 @@ const first =
 test("a call of SQS goes to the host in the queue's URL, not to AWS_ENDPOINT_URL", async () => {
   const [given, ofQueue] = await Promise.all([listen(ok), listen(ok)]);
   vi.stubEnv("AWS_ENDPOINT_URL", given.endpoint);
-  const { endpoint: _, ...found } = settings("");
   const QueueUrl = `${ofQueue.endpoint}/123456789012/queue`;
   await sqsClient(found).send(
     new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 }),
@@ -213,64 +207,7 @@ test("a parameter without a value is an error that names the parameter, and not 
   expect(await parameters.read("/a")).toBe("secret");
 });
 
-const faulty = '{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"as planned"}';
-let answer = { status: 200, body: "{}" };
-const local = { region: "us-east-1", credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" } };
-let endpoint = "";
 const putSecret = new PutCommand({ TableName: "t", Item: { pk: "a", name: "Zqxprivate" } });
-
-closeAfterEach();
-const lines: string[] = [];
-beforeEach(async () => {
-  ({ endpoint } = await http((response, request) => {
-    request.resume();
-    response.writeHead(answer.status, { "Content-Type": "application/x-amz-json-1.0" }).end(answer.body);
-  }));
-  lines.length = 0;
-  answer = { status: 200, body: "{}" };
-  vi.stubEnv("LOG_LEVEL", "debug");
-  vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  vi.unstubAllEnvs();
-});
-
-describe("the service's log", () => {
-  test("has each warning of the SDK", async () => {
-    vi.stubEnv("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
-    const QueueUrl = `${endpoint}/123456789012/queue`;
-    await sqsClient(local).send(
-      new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 }),
-    );
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      {
-        level: "WARN",
-        message: { event: "aws sdk warning", message: expect.stringContaining("using QueueUrl host as endpoint") },
-      },
-    ]);
-  });
-
-  test("has a failed call only on the level debug, and without the input of the call", async () => {
-    answer = { status: 400, body: faulty };
-    await expect(dynamoClient({ ...local, endpoint }).send(putSecret)).rejects.toThrow("as planned");
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      {
-        level: "DEBUG",
-        message: { event: "aws call failed", command: "PutItemCommand", error: "ConditionalCheckFailedException" },
-      },
-    ]);
-    expect(lines.join("")).not.toContain("Zqxprivate");
-    vi.stubEnv("LOG_LEVEL", "info");
-    await expect(dynamoClient({ ...local, endpoint }).send(putSecret)).rejects.toThrow("as planned");
-    expect(lines).toHaveLength(1);
-  });
-
-  test("has no line for a call that succeeds", async () => {
-    await dynamoClient({ ...local, endpoint }).send(putSecret);
-    expect(lines).toEqual([]);
-  });
-});
 
 /** Executes a call, and returns how often the SDK copies its response for the logger. */
 async function copiesOf(client: DynamoDBDocumentClient): Promise<number> {
@@ -291,7 +228,56 @@ async function copiesOf(client: DynamoDBDocumentClient): Promise<number> {
   return copies;
 }
 
-test("the SDK copies each response for its usual logger, but not for that of the service", async () => {
-  expect(await copiesOf(DynamoDBDocumentClient.from(new DynamoDBClient({ ...local, endpoint })))).toBe(1);
-  expect(await copiesOf(dynamoClient({ ...local, endpoint }))).toBe(0);
+describe("the service's log", () => {
+  const lines: string[] = [];
+  beforeEach(() => {
+    lines.length = 0;
+    vi.stubEnv("LOG_LEVEL", "debug");
+    vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  test("has each warning of the SDK", async () => {
+    const { endpoint } = await listen(ok);
+    vi.stubEnv("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
+    const QueueUrl = `${endpoint}/123456789012/queue`;
+    await sqsClient(found).send(
+      new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle: "r", VisibilityTimeout: 0 }),
+    );
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        level: "WARN",
+        message: { event: "aws sdk warning", message: expect.stringContaining("using QueueUrl host as endpoint") },
+      },
+    ]);
+  });
+
+  test("has a failed call only on the level debug, and without the input of the call", async () => {
+    const { endpoint } = await listen(fault(400, "ConditionalCheckFailedException"));
+    await expect(dynamoClient(settings(endpoint)).send(putSecret)).rejects.toThrow(ConditionalCheckFailedException);
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        level: "DEBUG",
+        message: { event: "aws call failed", command: "PutItemCommand", error: "ConditionalCheckFailedException" },
+      },
+    ]);
+    expect(lines.join("")).not.toContain("Zqxprivate");
+    vi.stubEnv("LOG_LEVEL", "info");
+    await expect(dynamoClient(settings(endpoint)).send(putSecret)).rejects.toThrow(ConditionalCheckFailedException);
+    expect(lines).toHaveLength(1);
+  });
+
+  test("has no line for a call that succeeds", async () => {
+    const { endpoint } = await listen(ok);
+    await dynamoClient(settings(endpoint)).send(putSecret);
+    expect(lines).toEqual([]);
+  });
+
+  test("needs no copy of a response, which the SDK makes for its usual logger", async () => {
+    const { endpoint } = await listen(ok);
+    expect(await copiesOf(DynamoDBDocumentClient.from(new DynamoDBClient({ ...found, endpoint })))).toBe(1);
+    expect(await copiesOf(dynamoClient(settings(endpoint)))).toBe(0);
+  });
 });

@@ -14,7 +14,10 @@ import { ApiError } from "#shared/errors.ts";
 import type { Resolve } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
 import { assertTarget, parseTarget } from "#shared/outbound/public-url.ts";
+import { closeAfterEach, tcp } from "../harness/listening.ts";
 import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.ts";
+
+closeAfterEach();
 
 /** A server on every address of this machine, so that it notices each connection. */
 let listener: Server;
@@ -139,50 +142,31 @@ describe("a name with changing answers", () => {
 });
 
 test("a redirect to a private address is not followed", async () => {
-  let visits = 0;
-  const redirecting = createServer((socket) => {
-    visits++;
-    const location = `http://127.0.0.1:${port}/`;
-    socket
-      .on("error", () => undefined)
-      .end(`HTTP/1.1 307 Temporary Redirect\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`);
+  const location = `http://127.0.0.1:${port}/`;
+  const redirecting = await tcp((socket) => {
+    socket.end(`HTTP/1.1 307 Temporary Redirect\r\nLocation: ${location}\r\nContent-Length: 0\r\n\r\n`);
   });
-  redirecting.listen(0, "127.0.0.1");
-  await once(redirecting, "listening");
-  const address = redirecting.address();
-  if (typeof address !== "object" || address === null) throw new Error("no port");
   const before = received;
-  const answer = await post({ ...request(""), url: `http://127.0.0.1:${address.port}/` }, "local");
+  const answer = await post(request(redirecting.url), "local");
   expect(answer.status).toBe(307);
-  expect([visits, received - before]).toEqual([1, 0]);
-  redirecting.close();
+  expect([redirecting.count(), received - before]).toEqual([1, 0]);
 });
 
 test("a post ignores the proxy in the environment variables and connects to the receiver itself", async () => {
   const before = received;
-  let proxied = 0;
-  const proxy = createServer((socket) => {
-    proxied++;
-    socket.on("error", () => undefined).end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
-  });
-  proxy.listen(0, "127.0.0.1");
-  await once(proxy, "listening");
-  const address = proxy.address();
-  if (typeof address !== "object" || address === null) throw new Error("no port");
-  const url = `http://127.0.0.1:${address.port}`;
+  const proxy = await tcp((socket) => void socket.end("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"));
   const variables = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
   const env = { ...process.env, NO_PROXY: "", no_proxy: "", NODE_USE_ENV_PROXY: "1" };
   const child = spawn(process.execPath, ["--input-type=module", "-e", ONE_POST, `http://127.0.0.1:${port}/`], {
     cwd: process.cwd(),
-    env: { ...env, ...Object.fromEntries(variables.map((name) => [name, url])) },
+    env: { ...env, ...Object.fromEntries(variables.map((name) => [name, proxy.url])) },
   });
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
   // The child process also sends a request without `post`. The proxy receives this request, which proves that the proxy variables have an
   // effect.
-  expect(proxied).toBe(1);
-  proxy.close();
+  expect(proxy.count()).toBe(1);
 });
 
 /** A program that sends two requests: one with `post`, and one with `get` of node:http, which obeys the proxy variables. */

@@ -1,26 +1,24 @@
 /** Tests the scheduled smoke test. It must create its user, sign in, remove what it has created, and log no secret. */
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import { json } from "node:stream/consumers";
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { json, text } from "node:stream/consumers";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { cognitoClient } from "#shared/aws/cognito.ts";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { openParameters } from "#shared/aws/ssm.ts";
-import { openTable, type Table } from "#shared/db/table.ts";
 import { apiAt } from "#shared/smoke/api.ts";
 import { attemptsAt } from "#shared/smoke/attempts.ts";
 import { canary } from "#shared/smoke/canary.ts";
 import { accessToken } from "#shared/smoke/sign-in.ts";
 import { runSmoke } from "#shared/smoke/story.ts";
 import { createCanary } from "../../infra/cli/canary.ts";
+import { localToken } from "../../infra/local/local-token.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
+import { baseUrl } from "../harness/client.ts";
+import { openLocalTable } from "../harness/team.ts";
 
-const base = inject("baseUrl");
+const base = baseUrl();
 /** Maximum wait for a webhook in milliseconds. On a busy machine, deliveries can take minutes. */
 const WEBHOOK_WAIT_MS = 240_000;
 const SUB = `canary-${Date.now()}`;
-
-const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
 
 /**
  * The state of a local server that simulates Cognito with one user and Parameter Store with one parameter. `refused` counts the requests
@@ -34,12 +32,6 @@ const Body = z.looseObject({
   AuthParameters: z.optional(z.record(z.string(), z.string())),
 });
 
-async function tokenOf(email: string): Promise<string> {
-  return (
-    await (await fetch(`${base}/local/token`, { method: "POST", body: JSON.stringify({ email }) })).text()
-  ).trim();
-}
-
 async function answerTo(target: string, body: z.output<typeof Body>): Promise<object | undefined> {
   switch (target) {
     case "AdminGetUser":
@@ -51,7 +43,7 @@ async function answerTo(target: string, body: z.output<typeof Body>): Promise<ob
       return {};
     case "AdminInitiateAuth":
       if (body.AuthParameters?.PASSWORD !== stored.password) return undefined;
-      return { AuthenticationResult: { AccessToken: await tokenOf(body.AuthParameters?.USERNAME ?? "") } };
+      return { AuthenticationResult: { AccessToken: await localToken(base, body.AuthParameters?.USERNAME ?? "") } };
     case "PutParameter":
       expect(body.Type).toBe("SecureString");
       stored.parameter = body.Value ?? "";
@@ -63,24 +55,17 @@ async function answerTo(target: string, body: z.output<typeof Body>): Promise<ob
   }
 }
 
-let aws: Server;
-let table: Table;
-let endpoint: string;
+const aws = await serveOnLoopback(async (request, response) => {
+  const target = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
+  const answer = await answerTo(target, Body.parse(await json(request)));
+  if (answer === undefined) stored.refused++;
+  response.writeHead(answer === undefined ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
+  response.end(JSON.stringify(answer ?? { __type: "UserNotFoundException", message: "no such user" }));
+});
+const { endpoint } = aws;
+const table = await openLocalTable();
 const before = { ...process.env };
-beforeAll(async () => {
-  aws = createServer(async (request, response) => {
-    const target = String(request.headers["x-amz-target"]).split(".")[1] ?? "";
-    const answer = await answerTo(target, Body.parse(await json(request)));
-    if (answer === undefined) stored.refused++;
-    response.writeHead(answer === undefined ? 400 : 200, { "Content-Type": "application/x-amz-json-1.1" });
-    response.end(JSON.stringify(answer ?? { __type: "UserNotFoundException", message: "no such user" }));
-  }).listen(0, "127.0.0.1");
-  await once(aws, "listening");
-  const address = aws.address();
-  endpoint = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-  const outputs = Outputs.parse(await (await fetch(`${base}/local/outputs`)).json());
-  const local = { region: "us-east-1", credentials: { accessKeyId: "local", secretAccessKey: "local" } };
-  table = openTable(outputs.TableName, dynamoClient({ ...local, endpoint: outputs.DynamoDbEndpoint }));
+beforeAll(() => {
   Object.assign(process.env, {
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "any",
@@ -96,7 +81,7 @@ beforeAll(async () => {
 });
 afterAll(() => {
   process.env = before;
-  aws.close();
+  aws.stop();
 });
 
 let output: string[] = [];
@@ -117,7 +102,7 @@ const setup = () => ({
   pool: { id: "pool", client: cognitoClient({ endpoint }) },
 });
 
-const canaryApi = async () => apiAt(base, await tokenOf("smoke-test@canary.invalid"));
+const canaryApi = async () => apiAt(base, await localToken(base, "smoke-test@canary.invalid"));
 
 async function assertNothingIsLeft(): Promise<void> {
   const api = await canaryApi();
@@ -231,15 +216,13 @@ describe("signing in at another issuer", () => {
     [{ refreshToken: "refresh-1" }, "grant_type=refresh_token&refresh_token=refresh-1"],
   ])("by %j asks its token endpoint", async (secret, form) => {
     const seen: string[] = [];
-    const issuer = createServer(async (request, response) => {
-      for await (const chunk of request) seen.push(String(chunk));
+    const issuer = await serveOnLoopback(async (request, response) => {
+      seen.push(await text(request));
       response.end(JSON.stringify({ access_token: "granted" }));
-    }).listen(0, "127.0.0.1");
-    await once(issuer, "listening");
-    const address = issuer.address();
-    const tokenUrl = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/token`;
+    });
+    const tokenUrl = `${issuer.endpoint}/token`;
     const token = await accessToken({ tokenUrl, clientId: "client-1", ...secret }, () => cognitoClient());
-    issuer.close();
+    issuer.stop();
     expect(token).toBe("granted");
     expect(seen).toEqual([`client_id=client-1&${form}`]);
   });

@@ -1,21 +1,12 @@
 /** Tests that `npm run csv` waits as long as servers ask with `Retry-After`, at most a minute. */
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
 import yoctoSpinner from "yocto-spinner";
 import { download } from "../../../infra/cli/csv/files.ts";
 import { dataOf, openService } from "../../../infra/cli/csv/service.ts";
+import { closeAfterEach, http } from "../../harness/listening.ts";
 
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+closeAfterEach();
 
 /**
  * Returns the abort signal and the spinner that the code of a command needs, and the list `said` of the messages that the command prints.
@@ -35,7 +26,7 @@ function newRun() {
 }
 
 test.each([429, 503])("after the answer %i, the command waits as long as the service asks", async (status) => {
-  const base = await serve((request, response) => {
+  const { endpoint: base } = await http((response, request) => {
     response.setHeader("Content-Type", "application/json");
     if (request.url === "/api/me") response.end('{"company":{"id":1},"user":{"id":2}}');
     else response.writeHead(status, { "Retry-After": "40" }).end("{}");
@@ -51,7 +42,7 @@ test.each([429, 503])("after the answer %i, the command waits as long as the ser
 });
 
 test("after a busy answer of the bucket, the download waits as long as the bucket asks", async () => {
-  const url = await serve((_, response) => response.writeHead(503, { "Retry-After": "3600" }).end());
+  const { url } = await http((response) => response.writeHead(503, { "Retry-After": "3600" }).end());
   const run = newRun();
   await expect(download(run, async () => url, "unused.csv")).rejects.toThrow("aborted");
   expect(run.said.join()).toContain("the next try is in 60 s");

@@ -1,18 +1,15 @@
 /** Tests that `npm start` and the commands refuse wrong settings and a port in use in one line of output, with exit code 1. */
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { expect, test } from "vitest";
+import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { run, start } from "./start-process.ts";
 
 test("a port in use leads to one line of output and exit code 1", async () => {
-  const taken = createServer().listen(0, "127.0.0.1");
-  await once(taken, "listening");
-  const address = taken.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const taken = await serveOnLoopback(async () => undefined);
+  const port = Number(new URL(taken.endpoint).port);
   const { code, output } = start(["--memory"], { PORT: String(port) });
   expect(await code).toBe(1);
   expect(output()).toBe(`port ${port} is in use: choose another one, for example PORT=${port + 1} npm start\n`);
-  taken.close();
+  taken.stop();
 });
 
 test.each([

@@ -3,20 +3,20 @@
  * of messages in its queues. No alarm may be on in normal operation. Also tests that each metric filter finds its value and its dimensions
  * in a real log line.
  */
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import * as keys from "#shared/db/keys.ts";
-import { openTable, type Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 import { apiClient } from "../../../docs/client/client.ts";
 import type { LogLine } from "../../../infra/local/options.ts";
+import { type LocalServer, serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { canary } from "../../../infra/routes/routes.ts";
 import { logQueries } from "../../../infra/stack/queries.ts";
 import { templatesInOrder } from "../../../infra/synth.ts";
+import { tableAt } from "../../harness/faulty-dynamodb.ts";
 import { at, type Fields, synthesized, type Template, target, withBackups } from "../template.ts";
 import { AlarmRule, alarmsByName, isOn } from "./alarm-state.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
@@ -34,7 +34,7 @@ let table: Table;
  * A server of this test. It receives webhooks. It also simulates Parameter Store for the scheduled smoke test, and forwards the requests of
  * the smoke test to the service.
  */
-let server: Server;
+let server: LocalServer;
 let canaryToken = "";
 let normal: Observed;
 
@@ -68,20 +68,14 @@ async function withCanary(...[config, outDir]: Parameters<typeof templatesInOrde
     for (const { Metadata, Properties } of Object.values(Resources)) {
       const variables = at(Properties, "Environment", "Variables");
       if (Metadata.file !== canary.file || typeof variables !== "object" || variables === null) continue;
-      Object.assign(variables, { API_URL: `${ownUrl()}/forwarded`, AWS_ENDPOINT_URL_SSM: ownUrl() });
+      Object.assign(variables, { API_URL: `${server.endpoint}/forwarded`, AWS_ENDPOINT_URL_SSM: server.endpoint });
     }
   }
   return templates;
 }
 
-function ownUrl(): string {
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-}
-
 beforeAll(async () => {
-  server = createServer((request, response) => void answer(request, response)).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  server = await serveOnLoopback(answer);
   [template, service] = await Promise.all([
     synthesized(withBackups),
     startLocal({
@@ -93,9 +87,7 @@ beforeAll(async () => {
       onLogLine: (line) => lines.push(line),
     }),
   ]);
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const { TableName, DynamoDbEndpoint: endpoint } = service.outputs;
-  table = openTable(TableName, dynamoClient({ region: "us-east-1", credentials, endpoint }));
+  table = tableAt(service.outputs.DynamoDbEndpoint, service.outputs.TableName);
   // When the service starts, the schedule calls the smoke test. This first call fails, because the test has no token yet. Wait until it has
   // ended. Otherwise its failure would be counted in the normal operation.
   await until(() => ended(canary.file));
@@ -103,7 +95,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await service.stop();
-  server.close();
+  server.stop();
 });
 
 async function until(what: () => boolean): Promise<void> {
@@ -168,7 +160,7 @@ async function deliver(): Promise<Observed["recordAges"]> {
   const from = lines.length;
   const { api } = await as("owner@acme.test");
   const registrations = [{ event: "prospect.created" }];
-  const body = { name: "Filters", url: ownUrl(), registrations };
+  const body = { name: "Filters", url: server.endpoint, registrations };
   expect((await api.POST("/api/webhooks", { body })).response.status).toBe(201);
   const changedMs = Date.now();
   expect((await api.POST("/api/prospects", { body: { name: "Filtered" } })).response.status).toBe(201);
@@ -239,7 +231,7 @@ async function fail(file: string, times = 1): Promise<Partial<Observed>> {
 async function leaveDelivery(): Promise<Partial<Observed>> {
   const { api } = await as("owner@acme.test");
   const registrations = [{ event: "prospect.created", delayMinutes: 60 }];
-  const body = { name: "Waiting", url: ownUrl(), registrations };
+  const body = { name: "Waiting", url: server.endpoint, registrations };
   expect((await api.POST("/api/webhooks", { body })).response.status).toBe(201);
   expect((await api.POST("/api/prospects", { body: { name: "Waiting" } })).response.status).toBe(201);
   for (let waiting = undefined; waiting === undefined; ) {
