@@ -1,14 +1,14 @@
 /** Tests with a simulated timer that an exchange ends at its deadline, whatever the receiver does. */
-import { once } from "node:events";
-import { createServer, type Server, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import * as limits from "#shared/limits.ts";
 import type { Resolve } from "#shared/outbound/dns.ts";
 import { post } from "#shared/outbound/post.ts";
+import { closeAfterEach, tcp } from "../harness/listening.ts";
 
 let deadlines: { readonly ms: number; readonly end: () => void }[];
-const cleanUps: (() => void)[] = [];
+closeAfterEach();
 beforeEach(() => {
   deadlines = [];
   // Fake timers do not affect AbortSignal.timeout, so the test replaces this function. The replacement aborts with the same error.
@@ -20,34 +20,18 @@ beforeEach(() => {
 });
 afterEach(() => {
   vi.restoreAllMocks();
-  for (const cleanUp of cleanUps.splice(0)) cleanUp();
 });
 
-interface Listening {
-  readonly url: string;
-  readonly sockets: Socket[];
-  readonly asked: Promise<unknown>;
-}
-
-async function listen(behave: (socket: Socket) => void): Promise<Listening> {
-  const sockets: Socket[] = [];
+/** Starts a receiver that behaves like this when the first bytes of a request arrive. Then `asked` resolves. */
+async function listen(behave: (socket: Socket) => void) {
   const { promise: asked, resolve } = Promise.withResolvers<void>();
-  const server: Server = createServer((socket) => {
-    sockets.push(socket);
-    socket.on("error", () => undefined);
+  const receiver = await tcp((socket) => {
     socket.once("data", () => {
       behave(socket);
       resolve();
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  cleanUps.push(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  return { url: `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`, sockets, asked };
+  return { ...receiver, asked };
 }
 
 /**
@@ -90,7 +74,7 @@ describe("one timer ends the exchange at its deadline when a receiver", () => {
     const exchange = post({ url: receiver.url, body: "{}", headers: {} }, "local");
     await receiver.asked;
     expect(await endsAtDeadline(exchange)).toMatchObject(late);
-    expect(receiver.sockets).toHaveLength(1);
+    expect(receiver.count()).toBe(1);
   });
 
   test("stops reading a large body", async () => {
@@ -103,17 +87,6 @@ describe("one timer ends the exchange at its deadline when a receiver", () => {
   test("has a name whose look-up never ends", async () => {
     const resolve: Resolve = () => new Promise(() => undefined);
     const exchange = post({ url: "http://never.example/", body: "{}", headers: {} }, "local", resolve);
-    expect(await endsAtDeadline(exchange)).toMatchObject(late);
-  });
-
-  test("accepts a connection and never reads from it", async () => {
-    // The operating system accepts the connection, but the server never reads from it.
-    const server = createServer({ pauseOnConnect: true }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    cleanUps.push(() => server.close());
-    const address = server.address();
-    const port = typeof address === "object" ? address?.port : 0;
-    const exchange = post({ url: `http://127.0.0.1:${port}/`, body: "{}", headers: {} }, "local");
     expect(await endsAtDeadline(exchange)).toMatchObject(late);
   });
 });
