@@ -3,7 +3,7 @@
  * of the last release. Both deployments read and change them, publish changes, flush the index and deliver webhooks.
  */
 import { execFile } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -47,7 +47,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const service of services.toReversed()) await service.stop();
-  rmSync(data, { recursive: true, force: true });
 });
 
 async function command(...args: string[]): Promise<string> {

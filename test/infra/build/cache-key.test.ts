@@ -1,14 +1,13 @@
 /** Tests the key of the build caches. It must change with each source, and only with sources. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { cacheKey } from "../../../infra/build/bundle-cache.ts";
 
 test("a changed source changes the key, even if its name begins like that of the built files; built files do not", () => {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-key-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
   const keyWith = (...path: readonly string[]): string => {
     mkdirSync(join(directory, ...path, ".."), { recursive: true });
     writeFileSync(join(directory, ...path), "changed");

@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { openDataDir } from "../../../infra/local/data-dir.ts";
 import { run } from "./start-process.ts";
 
@@ -17,7 +17,6 @@ beforeEach(() => {
     writeFileSync(join(directory, name), `the content of ${name}`);
   }
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 /** Returns the path and the content of each file in the directory. */
 const contents = (): [string, string][] =>

@@ -4,21 +4,18 @@
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { afterAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { type Started, startByNpm } from "./start-process.ts";
-
-const directory = mkdtempSync(join(tmpdir(), "canvassing-signals-"));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** The temporary directory of the service under test. */
 let temporary = "";
 beforeEach(() => {
-  temporary = mkdtempSync(join(directory, "run-"));
+  temporary = mkdtempSync(join(tmpdir(), "canvassing-signals-"));
 });
 
 const npmStart = (): Started => startByNpm(["--memory"], { TMPDIR: temporary });

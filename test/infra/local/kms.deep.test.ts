@@ -2,7 +2,7 @@
  * Tests the local KMS server. It must have the same keys after a restart, and must check the encryption context and the policies of the
  * functions.
  */
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -15,7 +15,6 @@ const directory = mkdtempSync(join(tmpdir(), "canvassing-kms-"));
 const started: KeyServer[] = [];
 afterAll(() => {
   for (const server of started) server.stop();
-  rmSync(directory, { recursive: true, force: true });
 });
 
 const ARN = keyArn("Key");

@@ -4,17 +4,16 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { beforeAll, expect, test, vi } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { connectDynamoDb, freePort } from "../../../infra/local/engines/dynamodb.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "canvassing-no-engine-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Creates a copy of the project. Its `node_modules` has links to all installed packages except the DynamoDB server. */
 beforeAll(() => {

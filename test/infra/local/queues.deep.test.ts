@@ -2,13 +2,13 @@
  * Tests the local server of SQS and S3. It must store messages and objects in its directory, and must accept connections only from this
  * machine.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { GetObjectCommand, PutObjectCommand } from "@aws-sdk/client-s3";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   createBuckets,
   createQueues,
@@ -22,7 +22,6 @@ import { readStack } from "../../../infra/local/template/stack.ts";
 import { fixtureTemplate } from "./fixture.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-queues-"));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 async function start(from: string | undefined, visibilitySeconds = 30): Promise<QueueServer> {
   const template = fixtureTemplate();

@@ -1,5 +1,5 @@
 /** Tests the local runtime with a small template: the gateway and its limits, the event sources, and a restart. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { request as requestHttp } from "node:http";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -304,7 +304,6 @@ describe("event sources", () => {
 
 describe("a data directory", () => {
   const directory = mkdtempSync(path.join(tmpdir(), "canvassing-test-"));
-  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   test("keeps rows, stream positions and messages over a restart, and belongs to one service at a time", async () => {
     const first = await startFixture(directory);

@@ -4,17 +4,16 @@
  */
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { refuseFullDisk } from "../../../infra/local/data-dir.ts";
 import { unwritable } from "../../../infra/local/servers/error.ts";
 import { type Started, start } from "./start-process.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "canvassing-unwritable-"));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 /** Starts the service and ends it when it is ready. */
 async function startedWith(env: Record<string, string>): Promise<Started> {

@@ -1,13 +1,12 @@
 /** Tests that `npm run lint:openapi` reports missing and wrong parts of an OpenAPI document. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { OPENAPI_FILE, root } from "../../../infra/build/bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "openapi-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Lints all files in one process, because the start of a process takes longer than the linting. */
 function lint(files: readonly string[]): { status: number | null; words: string } {
@@ -50,12 +49,11 @@ const faults = [
 
 /** One document has all faults. Each rule finds one of them, so that one run of the lint is enough. */
 const file = join(folder, "faulty.json");
-let broken: ReturnType<typeof lint>;
-beforeAll(() => {
-  const faulty = faults.reduce((text, [, , found, replacement]) => text.replace(found, replacement), document);
-  writeFileSync(file, faulty);
-  broken = lint([file]);
-});
+writeFileSync(
+  file,
+  faults.reduce((text, [, , found, replacement]) => text.replace(found, replacement), document),
+);
+const broken = lint([file]);
 
 test.each(faults)("%s is found", (_, rule, found) => {
   expect(document).toMatch(found);
