@@ -42,16 +42,6 @@ describe("an erasure with a second table, as after a switch to a restored one", 
     expect([...users.keys()].filter((email) => email.endsWith(`@${name}.test`))).toEqual([]);
     expect(await erasureOf(context.rows.table, companyId)).toBeDefined();
   });
-
-  test("keeps the other companies of the second table", async () => {
-    const other = await suspended();
-    await copyToOld(other.companyId, other.name);
-    const before = await remainsOf(context, other.companyId);
-    const { name, companyId } = await suspended();
-    await copyToOld(companyId, name);
-    await eraseCompany(context, companyId, name);
-    expect(await remainsOf(context, other.companyId)).toEqual(before);
-  });
 });
 
 describe("an erasure", () => {
@@ -83,12 +73,6 @@ describe("an erasure", () => {
     users.set(`rep@${name}.test`, "subject of another company's user");
     await eraseCompany(context, companyId, name);
     expect(users.get(`rep@${name}.test`)).toBe("subject of another company's user");
-  });
-
-  test("that is repeated answers with the first report and removes nothing", async () => {
-    const { name, companyId } = await suspended();
-    const first = await eraseCompany(context, companyId, name);
-    expect(await eraseCompany(context, companyId, name)).toEqual(first);
   });
 
   test("that has begun cannot be undone by resuming the company", async () => {
