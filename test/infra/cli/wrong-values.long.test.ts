@@ -10,7 +10,6 @@ const create = ["create", "--name", "Acme", "--owner", "owner@acme.test"];
 
 test.concurrent.each([
   ["load", ["--companies", "0"], '--companies: must be a whole number from 1 to 2000, and not "0"'],
-  ["load", ["--companies", ""], '--companies: must be a whole number from 1 to 2000, and not ""'],
   ["load", ["--reps", "abc"], '--reps: must be a whole number from 1 to 100, and not "abc"'],
   ["load", ["--seconds", "1e2"], '--seconds: must be a number from 1 to 600, and not "1e2"'],
   ["load", ["--noisy", "0"], '--noisy: must be a number from 1 to 1000, and not "0"'],
@@ -25,8 +24,8 @@ test.concurrent.each([
   ["load", ["--tokens", "tokens.json"], "--tokens: needs --base"],
   [
     "company",
-    [...create, "--sub", ""],
-    '--sub: must be a text of 1 to 255 characters without blanks at its ends, and not ""',
+    [...create, "--sub", " s"],
+    '--sub: must be a text of 1 to 255 characters without blanks at its ends, and not " s"',
   ],
   [
     "company",
@@ -47,7 +46,6 @@ test.concurrent.each([
     ["table", "--as", "New", "--to", "yesterday"],
     '--to: must be a time such as 2026-11-22T10:00:00Z, and not "yesterday"',
   ],
-  ["index", ["verify", "--company", "Acme"], '--company: must be the id of a company, and not "Acme"'],
   ["index", ["verify", "--company", "0"], '--company: must be the id of a company, and not "0"'],
   ["smoke", ["--changes", "x"], '--changes: must be a whole number from 0 to 9999, and not "x"'],
   ["smoke", ["--receiver-port", "99999"], '--receiver-port: must be a whole number from 0 to 65535, and not "99999"'],
@@ -79,16 +77,6 @@ test.concurrent.each([
     "set the variable TOKEN or --token to an access token, or name a user of the local service by --as",
   ],
   ["csv", ["import", "a.csv", "--as", " "], '--as: must be an e-mail address, and not " "'],
-  [
-    "smoke",
-    ["--base", "http://127.0.0.1:9 "],
-    '--base: must be a URL that begins with http:// or https://, and not "http://127.0.0.1:9 "',
-  ],
-  [
-    "canary",
-    ["create", "--sub", " s"],
-    '--sub: must be a text of 1 to 255 characters without blanks at its ends, and not " s"',
-  ],
   ["dead-letters", ["redrive"], "QUEUE: is required"],
   ["dead-letters", ["redrive", "delivery"], "delivery: no queue has this name"],
   [
