@@ -19,9 +19,12 @@ export const commandFiles = (): Command[] =>
 /** Returns the name and the file of each command that generates or checks files of the project. Each of these files exports `main`. */
 export const generatorFiles = (): Command[] => scriptsThat(/^node (infra\/(?!cli\/|local\/)\S+\.ts)$/);
 
+/** Returns the scripts in package.json. */
+export const scripts = (): Readonly<Record<string, string>> =>
+  Package.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).scripts;
+
 function scriptsThat(pattern: RegExp): Command[] {
-  const { scripts } = Package.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
-  return Object.entries(scripts).flatMap(([name, script]) => {
+  return Object.entries(scripts()).flatMap(([name, script]) => {
     const [, file] = pattern.exec(script) ?? [];
     return file === undefined ? [] : [[name, file] as const];
   });

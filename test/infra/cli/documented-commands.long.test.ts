@@ -2,37 +2,26 @@
  * Tests the commands for an AWS account in the documents for operators. Each command must exist and must accept its arguments. The `cdk`
  * commands in docs/deploy.md have a separate test, which runs them (deploy.long.test.ts).
  */
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { awsCall } from "../../harness/aws-cli.ts";
-import { runFile } from "./command-process.ts";
-
-const read = (file: string): string => readFileSync(join(root, file), "utf8");
+import { commandsOf, wordsOf } from "../../security/documented-actions.ts";
+import { runFile, scripts } from "./command-process.ts";
 
 const documents = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
-const commands = documents.flatMap((name) => {
-  const text = read(`docs/${name}`);
-  const blocks = [...text.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n"));
-  // Commands of the AWS CLI are also in sentences of the documents, not only in code blocks.
-  return [...blocks, ...[...text.matchAll(/`(aws [^`]+ --[^`]+)`/g)].map(([, command = ""]) => command)];
-});
-
-const Package = z.object({ scripts: z.record(z.string(), z.string()) });
-const { scripts } = Package.parse(JSON.parse(read("package.json")));
+const commands = documents.flatMap(commandsOf);
 
 /** Returns the words of a command. The placeholders that an operator fills in are replaced by values. */
-const wordsOf = (command: string): string[] =>
-  [
-    ...command
+const filledWords = (command: string): string[] =>
+  wordsOf(
+    command
       .replace(/ # .*$/, "")
       .replace("--company N", "--company 1")
-      .replace("URL", "http://127.0.0.1:9")
-      .matchAll(/"([^"]*)"|\S+/g),
-  ].map(([word, quoted]) => quoted ?? word);
+      .replace("URL", "http://127.0.0.1:9"),
+  );
 
 /** The exit code of a command that has understood its arguments but finds no deployment. */
 const FAILED = 1;
@@ -43,7 +32,7 @@ const FAILED = 1;
  * deployment.
  */
 async function faultOfScript(name: string, args: readonly string[]): Promise<string> {
-  const [node, file = "", ...given] = (scripts[name] ?? "").split(" ");
+  const [node, file = "", ...given] = (scripts()[name] ?? "").split(" ");
   if (node !== "node") return `no script is named ${name}`;
   const { status, stderr } = await runFile(file, [...given, ...args]);
   return status !== FAILED || stderr.includes("usage:") ? `${status}: ${stderr}` : "";
@@ -98,10 +87,10 @@ const known = new Set([
 
 async function faultOf(command: string): Promise<string> {
   if (known.has(command)) return "";
-  const [program, subcommand, name = "", ...args] = wordsOf(command.replace(/^AWS_PROFILE=\S+ /, ""));
+  const [program, subcommand, name = "", ...args] = filledWords(command.replace(/^AWS_PROFILE=\S+ /, ""));
   if (program === "npm" && subcommand === "run") return faultOfScript(name, args.slice(1));
   if (program === "npx" && subcommand === "cdk") return faultOfCdk(name, args);
-  if (program === "aws") return faultOfAws(wordsOf(command));
+  if (program === "aws") return faultOfAws(filledWords(command));
   return "this test does not know the command";
 }
 

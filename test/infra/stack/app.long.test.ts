@@ -20,9 +20,15 @@ const Report = z.object({ pluginReports: z.array(z.unknown()) });
 const Tagged = z.looseObject({ tags: z.optional(z.record(z.string(), z.string())) });
 const Manifest = z.object({ artifacts: z.record(z.string(), z.looseObject({ properties: z.optional(Tagged) })) });
 
-/** The environment of the command `cdk`, without settings of AWS. */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
-const settings = { PATH, NODE_COMPILE_CACHE };
+
+/** Runs the app with this context as the command `cdk` does, without settings of AWS except those in `environment`. */
+function synth(context: object, environment: NodeJS.ProcessEnv = {}, cwd = root) {
+  const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
+  const own = { CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: JSON.stringify(context) };
+  const env = { PATH, NODE_COMPILE_CACHE, ...environment, ...own };
+  return { outdir, ...spawnSync(process.execPath, [join(root, "infra/app.ts")], { cwd, encoding: "utf8", env }) };
+}
 
 const alarmEmail = "operator@example.com";
 const identities = [
@@ -57,18 +63,8 @@ describe("cdk synth", () => {
   it.each(identities)(
     "with $identity passes the rule packs and CloudFormation's rules without a warning",
     ({ context }) => {
-      const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
-      const run = spawnSync(process.execPath, ["infra/app.ts"], {
-        cwd: root,
-        encoding: "utf8",
-        env: {
-          ...settings,
-          CDK_OUTDIR: outdir,
-          CDK_CONTEXT_JSON: JSON.stringify(context),
-        },
-      });
-      expect(run.stderr).toBe("");
-      expect(run.status).toBe(0);
+      const { outdir, status, stderr } = synth(context);
+      expect([status, stderr]).toEqual([0, ""]);
       const { pluginReports } = Report.parse(JSON.parse(readFileSync(join(outdir, "validation-report.json"), "utf8")));
       // Leaves out the finding that the files of the console are not built, because they may be missing on this machine.
       const findings = pluginReports.filter((one) => !JSON.stringify(one).includes("The console is not built"));
@@ -83,15 +79,9 @@ describe("cdk synth", () => {
   );
 
   it("refuses a mistyped setting in one line, before it builds", () => {
-    const outdir = mkdtempSync(join(tmpdir(), "canvassing-app-"));
     const cwd = mkdtempSync(join(tmpdir(), "canvassing-clone-"));
     writeFileSync(join(cwd, "settings.json"), '{"tabel": "Left"}');
-    const env = { ...settings, CDK_OUTDIR: outdir, CDK_CONTEXT_JSON: "{}" };
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "infra/app.ts")], {
-      cwd,
-      encoding: "utf8",
-      env,
-    });
+    const { outdir, status, stdout, stderr } = synth({}, {}, cwd);
     const line = "settings.json: tabel: unknown; docs/settings.md lists all settings\n";
     expect({ status, stdout, stderr }).toEqual({ status: 1, stdout: "", stderr: line });
     expect(readdirSync(outdir)).not.toContain("bundles");
@@ -101,16 +91,7 @@ describe("cdk synth", () => {
     "refuses a certificate of another region than the deployment, which %j names",
     (environment) => {
       const certificate = "arn:aws:acm:us-east-2:123456789012:certificate/1234abcd";
-      const { status, stdout, stderr } = spawnSync(process.execPath, ["infra/app.ts"], {
-        cwd: root,
-        encoding: "utf8",
-        env: {
-          ...settings,
-          ...environment,
-          CDK_OUTDIR: mkdtempSync(join(tmpdir(), "canvassing-app-")),
-          CDK_CONTEXT_JSON: JSON.stringify({ domain: "api.example.com", certificate }),
-        },
-      });
+      const { status, stdout, stderr } = synth({ domain: "api.example.com", certificate }, environment);
       expect([status, stdout, stderr.split("\n").length]).toEqual([1, "", 2]);
       expect(stderr).toContain(
         "context key certificate: its region is us-east-2, and the deployment's region is eu-west-1;",

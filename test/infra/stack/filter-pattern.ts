@@ -30,7 +30,8 @@ export function selected(line: string, selector: string): unknown {
   return path.reduce<unknown>((value, name) => (isFields(value) ? value[name] : undefined), jsonOf(line));
 }
 
-function jsonOf(line: string): unknown {
+/** Returns the value of a line in JSON, or undefined if the line is not JSON. */
+export function jsonOf(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {

@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import type { LogLine } from "../../../infra/local/options.ts";
 import { at, type Fields, listed, type Template, target } from "../template.ts";
 import type { Value } from "./alarm-state.ts";
-import { matches, selected } from "./filter-pattern.ts";
+import { jsonOf, matches, selected } from "./filter-pattern.ts";
 
 /** What happened in one period. */
 export interface Observed {
@@ -35,14 +35,6 @@ const reportsOf = (lines: readonly LogLine[]): z.output<typeof Report>[] =>
     const report = z.safeParse(Report, jsonOf(text));
     return report.success ? [report.data] : [];
   });
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** The quota of concurrent executions of a new account. One machine can reach it. */
 const QUOTA = 10;
