@@ -84,29 +84,13 @@ export const largest: DeployConfig = {
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export interface Template {
-  /**
-   * The resources of both stacks, by logical id. Where the service stack imports a value of the data stack, the import is replaced by this
-   * value.
-   */
-  readonly resources: Readonly<Record<string, TemplateResource>>;
-  /** The outputs of the service stack, which clients and operators read. */
-  readonly outputs: CloudFormationTemplate["Outputs"];
-  readonly stacks: Templates;
-  readonly directory: string;
-  /** Returns the logical ids and properties of all resources of a type. */
-  all(type: string): { id: string; properties: Fields; resource: TemplateResource }[];
-  /** Returns the only resource of a type. */
-  only(type: string): { id: string; properties: Fields; resource: TemplateResource };
-  /** Returns the Lambda function whose bundle is built from this source file. */
-  functionOf(file: string): { id: string; properties: Fields };
-  /** Returns the environment variables of this function. */
-  variablesOf(file: string): unknown;
-  /** Returns the statements of all policies of this function's role. */
-  statementsOf(file: string): readonly unknown[];
-  /** Returns the logical id of the Lambda function that a value refers to, directly or by an alias. */
-  invokedBy(value: unknown): string | undefined;
+interface Found {
+  readonly id: string;
+  readonly properties: Fields;
+  readonly resource: TemplateResource;
 }
+
+export type Template = ReturnType<typeof searchable>;
 
 /** The templates that this process has used, by their settings. Most test files need the same few templates. */
 const syntheses = new Map<string, Promise<Template>>();
@@ -139,34 +123,45 @@ async function writtenOnce(key: string, config: DeployConfig): Promise<Written> 
   return z.parse(Written, JSON.parse(readFileSync(file, "utf8")));
 }
 
-function searchable({ directory, stacks }: Written): Template {
+function searchable({ directory, stacks }: Written) {
+  /**
+   * The resources of both stacks, by logical id. Where the service stack imports a value of the data stack, the import is replaced by this
+   * value.
+   */
   const resources = { ...stacks.data.Resources, ...withImports(stacks) };
-  const all: Template["all"] = (type) =>
+  /** Returns the logical ids and properties of all resources of a type. */
+  const all = (type: string): Found[] =>
     Object.entries(resources)
       .filter(([, resource]) => resource.Type === type)
       .map(([id, resource]) => ({ id, properties: resource.Properties, resource }));
-  const functionOf: Template["functionOf"] = (file) => {
-    const found = all("AWS::Lambda::Function").find(({ resource }) => resource.Metadata.file === file);
-    if (found === undefined) throw new Error(`the template has no function ${file}`);
-    return found;
-  };
-  const only: Template["only"] = (type) => {
+  /** Returns the only resource of a type. */
+  function only(type: string): Found {
     const [found, ...more] = all(type);
     if (found === undefined || more.length > 0) throw new Error(`the template has no or several ${type}`);
     return found;
-  };
-  const variablesOf: Template["variablesOf"] = (file) => at(functionOf(file).properties, "Environment", "Variables");
-  const statementsOf: Template["statementsOf"] = (file) =>
+  }
+  /** Returns the Lambda function whose bundle is built from this source file. */
+  function functionOf(file: string): Found {
+    const found = all("AWS::Lambda::Function").find(({ resource }) => resource.Metadata.file === file);
+    if (found === undefined) throw new Error(`the template has no function ${file}`);
+    return found;
+  }
+  /** Returns the environment variables of this function. */
+  const variablesOf = (file: string): unknown => at(functionOf(file).properties, "Environment", "Variables");
+  /** Returns the statements of all policies of this function's role. */
+  const statementsOf = (file: string): readonly unknown[] =>
     listed(resources[target(functionOf(file).properties.Role) ?? ""]?.Properties.Policies).flatMap((policy) =>
       listed(at(policy, "PolicyDocument", "Statement")),
     );
-  const invokedBy: Template["invokedBy"] = (value) => {
+  /** Returns the logical id of the Lambda function that a value refers to, directly or by an alias. */
+  function invokedBy(value: unknown): string | undefined {
     const id = target(value);
     const resource = resources[id ?? ""];
     return resource?.Type === "AWS::Lambda::Alias" ? target(resource.Properties.FunctionName) : id;
-  };
-  const found = { all, only, functionOf, variablesOf, statementsOf, invokedBy };
-  return { resources, outputs: stacks.service.Outputs, stacks, directory, ...found };
+  }
+  /** The outputs of the service stack, which clients and operators read. */
+  const outputs = stacks.service.Outputs;
+  return { resources, outputs, stacks, directory, all, only, functionOf, variablesOf, statementsOf, invokedBy };
 }
 
 function withImports({ data, service }: Templates): CloudFormationTemplate["Resources"] {
