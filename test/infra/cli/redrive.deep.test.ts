@@ -6,14 +6,11 @@ import {
   ReceiveMessageCommand,
   SendMessageCommand,
 } from "@aws-sdk/client-sqs";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { type Redriven, redrive } from "../../../infra/cli/redrive.ts";
-import { type QueueServer, startQueues } from "../../../infra/local/engines/queues.ts";
+import { startQueues } from "../../../infra/local/engines/queues.ts";
 
-let server: QueueServer;
-beforeAll(async () => {
-  server = await startQueues();
-});
+const server = await startQueues();
 afterAll(() => server.stop());
 
 const create = async (QueueName: string, Attributes: Record<string, string> = {}): Promise<string> =>

@@ -1,17 +1,19 @@
 /** Tests `npm run senders` with deployments in a simulated AWS account. */
 import { CloudFormationClient } from "@aws-sdk/client-cloudformation";
 import { LambdaClient } from "@aws-sdk/client-lambda";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { switchSenders } from "../../../infra/cli/senders.ts";
 import { eventFunctions } from "../../../infra/routes/routes.ts";
 import { documentedDeployment } from "../../../infra/security/permissions.ts";
 import { type DeployConfig, readConfig } from "../../../infra/settings/config.ts";
 import { REGION } from "../../harness/cloud/account.ts";
-import { type LocalCloud, serveCloud } from "../../harness/cloud/server.ts";
+import { serveCloud } from "../../harness/cloud/server.ts";
 import { deployText, textsOf } from "../../harness/cloud/stack-templates.ts";
+import { LOCAL } from "../../harness/faulty-dynamodb.ts";
 import { synthesized } from "../template.ts";
 
-let account: LocalCloud;
+const account = await serveCloud();
+afterAll(() => account.stop());
 
 async function deploy(name: string, config: DeployConfig): Promise<void> {
   const { data, service } = textsOf(await synthesized(config), config);
@@ -19,14 +21,10 @@ async function deploy(name: string, config: DeployConfig): Promise<void> {
   deployText(account.cloudFormation, name, service);
 }
 
-beforeAll(async () => {
-  account = await serveCloud();
-  // In the preset `production`, the event source mapping of the delivery queue belongs to an alias of the function, and otherwise to the
-  // function itself. The tests need a deployment of each form.
-  await deploy("Canvassing", documentedDeployment());
-  await deploy("Canvassing-tiny", readConfig({ stage: "tiny", alarmEmail: "operator@example.com" }));
-});
-afterAll(() => account.stop());
+// In the preset `production`, the event source mapping of the delivery queue belongs to an alias of the function, and otherwise to the
+// function itself. The tests need a deployment of each form.
+await deploy("Canvassing", documentedDeployment());
+await deploy("Canvassing-tiny", readConfig({ stage: "tiny", alarmEmail: "operator@example.com" }));
 
 /** Returns the names of the functions whose event source mapping is disabled. These functions get no messages. */
 const stopped = (): string[] =>
@@ -37,8 +35,7 @@ const stopped = (): string[] =>
     );
 
 async function run(name: string, isOn: boolean): Promise<number> {
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const settings = { endpoint: account.endpoint, region: REGION, credentials };
+  const settings = { ...LOCAL, endpoint: account.endpoint, region: REGION };
   let waited = 0;
   const wait = async (ms: number): Promise<void> => {
     waited += ms;

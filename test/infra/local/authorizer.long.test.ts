@@ -1,18 +1,14 @@
 /** Tests that the local gateway treats authorizers as API Gateway's documentation of TOKEN authorizers says. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { createAuthorizer } from "../../../infra/local/gateway/authorizers.ts";
 import { InvocationError } from "../../../infra/local/runtime/environment.ts";
-import type { LocalService } from "../../../infra/local/service.ts";
 import { fixtureTemplate, startFixture } from "./fixture.ts";
 
-let service: LocalService;
-beforeAll(async () => {
-  const template = fixtureTemplate();
-  // If the authorizer function hangs, its invocation ends after this number of seconds.
-  Object.assign(template.Resources.Authorize?.Properties ?? {}, { Timeout: 3 });
-  service = await startFixture(undefined, template);
-});
+const template = fixtureTemplate();
+// If the authorizer function hangs, its invocation ends after this number of seconds.
+Object.assign(template.Resources.Authorize?.Properties ?? {}, { Timeout: 3 });
+const service = await startFixture(undefined, template);
 afterAll(() => service.stop());
 afterEach(() => service.flushAuthorizers());
 
@@ -234,7 +230,6 @@ describe("the cache", () => {
 });
 
 test("an authorizer that is not a function of the template is refused", async () => {
-  const template = fixtureTemplate();
-  const text = JSON.stringify(template).replaceAll('"Authorize","Arn"', '"Seen","Arn"');
+  const text = JSON.stringify(fixtureTemplate()).replaceAll('"Authorize","Arn"', '"Seen","Arn"');
   await expect(startFixture(undefined, JSON.parse(text))).rejects.toThrow("is not a function");
 });

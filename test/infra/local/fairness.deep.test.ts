@@ -8,9 +8,9 @@ import {
   SendMessageBatchCommand,
   SendMessageCommand,
 } from "@aws-sdk/client-sqs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { depthOf, type QueueServer, startQueues } from "../../../infra/local/engines/queues.ts";
+import { depthOf, startQueues } from "../../../infra/local/engines/queues.ts";
 import { FairQueue } from "../../../infra/local/sources/fair-queue.ts";
 import { startPoller } from "../../../infra/local/sources/poller.ts";
 import { queueDriver } from "../../../infra/local/sources/queue-driver.ts";
@@ -50,13 +50,10 @@ describe("a fair queue", () => {
   });
 });
 
-describe("the local queue", () => {
-  let queues: QueueServer;
-  beforeAll(async () => {
-    queues = await startQueues();
-  });
-  afterAll(() => queues.stop());
+const queues = await startQueues();
+afterAll(() => queues.stop());
 
+describe("the local queue", () => {
   it("serves another group before a backlog, passes the group to functions, and hands out each message once", async () => {
     const QueueUrl = queueUrl(queues.endpoint, NAME);
     await queues.sqs.send(new CreateQueueCommand({ QueueName: NAME, Attributes: { VisibilityTimeout: "600" } }));

@@ -6,15 +6,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import type { LocalService } from "../../../infra/local/service.ts";
 import { fixtureTemplate, getItem, putItem, startFixture, TIMEOUT_SECONDS, takeFrom } from "./fixture.ts";
 
-let service: LocalService;
-beforeAll(async () => {
-  service = await startFixture();
-});
+const service = await startFixture();
 afterAll(() => service.stop());
 
 const Event = z.looseObject({

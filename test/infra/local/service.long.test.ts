@@ -4,14 +4,10 @@ import { mkdtempSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import type { LocalService } from "../../../infra/local/service.ts";
+import { afterAll, expect, test, vi } from "vitest";
 import { getItem, putItem, sendTo, startFixture, takeFrom } from "./fixture.ts";
 
-let service: LocalService;
-beforeAll(async () => {
-  service = await startFixture();
-});
+const service = await startFixture();
 afterAll(() => service.stop());
 
 test("a streamed answer above 200 MB breaks the connection", async () => {

@@ -1,15 +1,11 @@
 /** Tests streamed answers of the local runtime: readers that break off or take nothing, and functions that fail. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { LocalService } from "../../../infra/local/service.ts";
+import { afterAll, describe, expect, test } from "vitest";
 import { sized } from "../../harness/tier.ts";
 import { startFixture } from "./fixture.ts";
 
-let service: LocalService;
-beforeAll(async () => {
-  service = await startFixture();
-});
+const service = await startFixture();
 afterAll(() => service.stop());
 
 describe("a streamed answer", () => {
