@@ -76,23 +76,21 @@ test("a call of SQS goes to the host in the queue's URL, not to AWS_ENDPOINT_URL
   expect([given.bodies.length, ofQueue.bodies.length]).toEqual([0, 1]);
 });
 
-describe("a call is sent again after", () => {
-  test.each<[string, Answer]>([
-    ["throttling", fault(400, "ProvisionedThroughputExceededException")],
-    ["throttling by status alone", (response) => response.writeHead(429).end()],
-    ["a fault of the service", fault(500, "InternalServerError")],
-    ["a gateway's answer that is no JSON", (response) => response.writeHead(502).end("<html>bad gateway</html>")],
-    ["a broken connection", (response) => response.destroy()],
-    [
-      "an answer that breaks off",
-      (response) => response.writeHead(200, { "Content-Length": 50 }).write('{"It', () => response.destroy()),
-    ],
-  ])("%s", async (_, answer) => {
-    const { endpoint, bodies } = await listen(first(1, answer));
-    expect(await dynamoClient(settings(endpoint)).send(get)).toMatchObject({ Item: { pk: "a" } });
-    expect(bodies).toHaveLength(2);
-    expect(bodies[1]).toBe(bodies[0]);
-  });
+test.each<[string, Answer]>([
+  ["throttling", fault(400, "ProvisionedThroughputExceededException")],
+  ["throttling by status alone", (response) => response.writeHead(429).end()],
+  ["a fault of the service", fault(500, "InternalServerError")],
+  ["a gateway's answer that is no JSON", (response) => response.writeHead(502).end("<html>bad gateway</html>")],
+  ["a broken connection", (response) => response.destroy()],
+  [
+    "an answer that breaks off",
+    (response) => response.writeHead(200, { "Content-Length": 50 }).write('{"It', () => response.destroy()),
+  ],
+])("a call is sent again after %s", async (_, answer) => {
+  const { endpoint, bodies } = await listen(first(1, answer));
+  expect(await dynamoClient(settings(endpoint)).send(get)).toMatchObject({ Item: { pk: "a" } });
+  expect(bodies).toHaveLength(2);
+  expect(bodies[1]).toBe(bodies[0]);
 });
 
 test.each<[string, Answer]>([
@@ -158,18 +156,16 @@ test.each(["ConditionalCheckFailedException", "ValidationException", "ItemCollec
   },
 );
 
-describe("each attempt ends if", () => {
-  test.each<[string, Answer]>([
-    ["no answer comes", () => undefined],
-    ["the answer only begins", (response) => response.writeHead(200).write("{")],
-  ])("%s", async (_, answer) => {
-    const { endpoint } = await listen(answer);
-    const client = dynamoClient(settings(endpoint, { answerMs: 50, attempts: 2 }));
-    const error = await thrownBy(client.send(get));
-    expect(isTransient(error)).toBe(true);
-    // The number of requests that arrive is not checked: on a busy machine, an attempt may end before its request arrives.
-    expect(error).toMatchObject({ $metadata: { attempts: 2 } });
-  });
+test.each<[string, Answer]>([
+  ["no answer comes", () => undefined],
+  ["the answer only begins", (response) => response.writeHead(200).write("{")],
+])("each attempt ends if %s", async (_, answer) => {
+  const { endpoint } = await listen(answer);
+  const client = dynamoClient(settings(endpoint, { answerMs: 50, attempts: 2 }));
+  const error = await thrownBy(client.send(get));
+  expect(isTransient(error)).toBe(true);
+  // The number of requests that arrive is not checked: on a busy machine, an attempt may end before its request arrives.
+  expect(error).toMatchObject({ $metadata: { attempts: 2 } });
 });
 
 test("a client reaches a service on IPv6", async () => {

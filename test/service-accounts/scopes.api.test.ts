@@ -2,7 +2,7 @@
  * Tests over HTTP that each route refuses a key without its scope before it looks at the request, and that the scope is enough. Also tests
  * that each route answers the same to every key that is not valid.
  */
-import { describe, test } from "vitest";
+import { test } from "vitest";
 import { Scope } from "#shared/auth/scopes.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { at, send } from "../harness/client.ts";
@@ -43,13 +43,14 @@ const wrongRequest = (method: string, path: string, key: string) =>
     ...(method === "GET" ? {} : { body: "{" }),
   });
 
-describe("a key without the scope of a route gets 403 before 400 and 404, and the scope alone is enough", () => {
-  test.each(guarded.map(({ method, path }) => [method, path]))("%s %s", async (method, path) => {
+test.each(guarded.map(({ method, path }) => [method, path]))(
+  "%s %s: a key without the scope of a route gets 403 before 400 and 404, and the scope alone is enough",
+  async (method, path) => {
     const needed = scopesNeeded({ method, path });
     const missing = needed === "none" ? [] : Scope.options.filter((scope) => !needed.includes(scope));
     if (needed !== "none") problemOf(await wrongRequest(method, path, await keyOf(missing)), 403, "insufficient_scope");
     for (const scope of needed === "none" ? (["audit:read"] as const) : needed) {
       problemOf(await wrongRequest(method, path, await keyOf([scope])), 400, "validation_failed");
     }
-  });
-});
+  },
+);

@@ -209,21 +209,19 @@ describe("the scheduled smoke test", () => {
   });
 });
 
-describe("signing in at another issuer", () => {
-  test.each([
-    [{ clientSecret: "secret-1" }, "grant_type=client_credentials&client_secret=secret-1"],
-    [{ clientSecret: "secret-1", scope: "a b" }, "grant_type=client_credentials&client_secret=secret-1&scope=a+b"],
-    [{ refreshToken: "refresh-1" }, "grant_type=refresh_token&refresh_token=refresh-1"],
-  ])("by %j asks its token endpoint", async (secret, form) => {
-    const seen: string[] = [];
-    const issuer = await serveOnLoopback(async (request, response) => {
-      seen.push(await text(request));
-      response.end(JSON.stringify({ access_token: "granted" }));
-    });
-    const tokenUrl = `${issuer.endpoint}/token`;
-    const token = await accessToken({ tokenUrl, clientId: "client-1", ...secret }, () => cognitoClient());
-    issuer.stop();
-    expect(token).toBe("granted");
-    expect(seen).toEqual([`client_id=client-1&${form}`]);
+test.each([
+  [{ clientSecret: "secret-1" }, "grant_type=client_credentials&client_secret=secret-1"],
+  [{ clientSecret: "secret-1", scope: "a b" }, "grant_type=client_credentials&client_secret=secret-1&scope=a+b"],
+  [{ refreshToken: "refresh-1" }, "grant_type=refresh_token&refresh_token=refresh-1"],
+])("signing in at another issuer by %j asks its token endpoint", async (secret, form) => {
+  const seen: string[] = [];
+  const issuer = await serveOnLoopback(async (request, response) => {
+    seen.push(await text(request));
+    response.end(JSON.stringify({ access_token: "granted" }));
   });
+  const tokenUrl = `${issuer.endpoint}/token`;
+  const token = await accessToken({ tokenUrl, clientId: "client-1", ...secret }, () => cognitoClient());
+  issuer.stop();
+  expect(token).toBe("granted");
+  expect(seen).toEqual([`client_id=client-1&${form}`]);
 });

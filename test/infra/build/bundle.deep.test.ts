@@ -83,45 +83,39 @@ describe("a bundle", () => {
   });
 });
 
-describe("a bundle's import of Node's HTTP client", () => {
-  it("does not load fetch", () => {
-    const wrong = functionFiles().filter((file) =>
-      /from"(?:node:)?http"/.test(readFileSync(join(directory, file, "index.mjs"), "utf8")),
-    );
-    expect(wrong).toEqual([]);
-  });
+it("a bundle's import of Node's HTTP client does not load fetch", () => {
+  const wrong = functionFiles().filter((file) =>
+    /from"(?:node:)?http"/.test(readFileSync(join(directory, file, "index.mjs"), "utf8")),
+  );
+  expect(wrong).toEqual([]);
 });
 
-describe("the function that answers 405", () => {
-  it("has a file with the methods of every path of the route table", () => {
-    const methods: unknown = JSON.parse(readFileSync(join(directory, methodNotAllowed.file, "methods.json"), "utf8"));
-    const known = z.parse(z.record(z.string(), z.array(z.string())), methods);
-    const expected = Map.groupBy(routes, ({ path }) => path);
-    expect(Object.fromEntries(Object.entries(known).map(([path, own]) => [path, own.toSorted()]))).toEqual(
-      Object.fromEntries([...expected].map(([path, own]) => [path, own.flatMap(methodsOf).toSorted()])),
-    );
-  });
+it("the function that answers 405 has a file with the methods of every path of the route table", () => {
+  const methods: unknown = JSON.parse(readFileSync(join(directory, methodNotAllowed.file, "methods.json"), "utf8"));
+  const known = z.parse(z.record(z.string(), z.array(z.string())), methods);
+  const expected = Map.groupBy(routes, ({ path }) => path);
+  expect(Object.fromEntries(Object.entries(known).map(([path, own]) => [path, own.toSorted()]))).toEqual(
+    Object.fromEntries([...expected].map(([path, own]) => [path, own.flatMap(methodsOf).toSorted()])),
+  );
 });
 
-describe("GET /openapi.json", () => {
-  it("is the document with the policy for webhook URLs and the address of this deployment, also as OpenAPI 3.0", async () => {
-    process.env.WEBHOOK_URL_POLICY = "local";
-    const { statusCode, headers, body } = await get("docs/openapi", "/openapi.json", "/live");
-    expect(statusCode).toBe(200);
-    expect(headers).toMatchObject({ "Content-Type": "application/json", "X-Request-Id": "request-1" });
-    const generated = await openApiDocument();
-    expect(JSON.parse(body)).toEqual({
-      ...generated,
-      info: { ...generated.info, "x-webhook-url-policy": "local" },
-      servers: [{ url: "/live" }],
-    });
-    expect(JSON.parse((await get("docs/openapi", "/openapi.json")).body)).toMatchObject({ servers: [{ url: "/" }] });
-    const older = JSON.parse((await get("docs/openapi30", "/openapi-3.0.json", "/live")).body);
-    expect(older).toEqual({
-      ...asVersion30(generated),
-      info: { ...generated.info, "x-webhook-url-policy": "local" },
-      servers: [{ url: "/live" }],
-    });
+it("GET /openapi.json is the document with the policy of webhook URLs and the deployment's address, also as OpenAPI 3.0", async () => {
+  process.env.WEBHOOK_URL_POLICY = "local";
+  const { statusCode, headers, body } = await get("docs/openapi", "/openapi.json", "/live");
+  expect(statusCode).toBe(200);
+  expect(headers).toMatchObject({ "Content-Type": "application/json", "X-Request-Id": "request-1" });
+  const generated = await openApiDocument();
+  expect(JSON.parse(body)).toEqual({
+    ...generated,
+    info: { ...generated.info, "x-webhook-url-policy": "local" },
+    servers: [{ url: "/live" }],
+  });
+  expect(JSON.parse((await get("docs/openapi", "/openapi.json")).body)).toMatchObject({ servers: [{ url: "/" }] });
+  const older = JSON.parse((await get("docs/openapi30", "/openapi-3.0.json", "/live")).body);
+  expect(older).toEqual({
+    ...asVersion30(generated),
+    info: { ...generated.info, "x-webhook-url-policy": "local" },
+    servers: [{ url: "/live" }],
   });
 });
 

@@ -1,7 +1,7 @@
 /** Tests that each function bundle can be loaded without other files, and executes little code when it is loaded. */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod/mini";
 import { budgetGroup } from "../../../infra/build/bundle.ts";
 import { functionFiles } from "../../../infra/synth.ts";
@@ -31,17 +31,15 @@ function loaded(): z.infer<typeof Loaded> {
  */
 const NODE_MODULES = 130;
 
-describe("bundles", () => {
-  it("load without any environment, with few modules of Node, and export a handler", () => {
-    const { started, nodeModules } = loaded();
-    expect(nodeModules.length).toBeGreaterThan(0);
-    expect(nodeModules.length).toBeLessThanOrEqual(NODE_MODULES);
-    expect(
-      nodeModules.filter((name) => name.includes("undici")),
-      "parts of fetch",
-    ).toEqual([]);
-    expect(started.map(({ handler }) => handler)).toEqual(functionFiles().map(() => "function"));
-  });
+it("bundles load without any environment, with few modules of Node, and export a handler", () => {
+  const { started, nodeModules } = loaded();
+  expect(nodeModules.length).toBeGreaterThan(0);
+  expect(nodeModules.length).toBeLessThanOrEqual(NODE_MODULES);
+  expect(
+    nodeModules.filter((name) => name.includes("undici")),
+    "parts of fetch",
+  ).toEqual([]);
+  expect(started.map(({ handler }) => handler)).toEqual(functionFiles().map(() => "function"));
 });
 
 /**
@@ -57,14 +55,12 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
 }
 
 /** Start times differ from run to run. These tests therefore limit the work that makes a start slow. This work is the same in every run. */
-describe("a bundle starts fast: it", () => {
-  it("executes little of its code", () => {
-    const files = functionFiles();
-    const { started } = loaded();
-    expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
-    const slow = started.flatMap(({ bytes, calls }, at) =>
-      exceeds(files[at] ?? "", bytes, calls) ? [{ file: files[at], bytes, calls }] : [],
-    );
-    expect(slow).toEqual([]);
-  });
+it("a bundle executes little of its code when it starts", () => {
+  const files = functionFiles();
+  const { started } = loaded();
+  expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
+  const slow = started.flatMap(({ bytes, calls }, at) =>
+    exceeds(files[at] ?? "", bytes, calls) ? [{ file: files[at], bytes, calls }] : [],
+  );
+  expect(slow).toEqual([]);
 });

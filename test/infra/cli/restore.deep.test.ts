@@ -281,30 +281,28 @@ describe("a table that AWS Backup has restored", () => {
   });
 });
 
-describe("the way back to the old table", () => {
-  test("erases the companies that were erased meanwhile, and sends no webhook twice and loses none", async () => {
-    const target = newTarget();
-    const [old, used] = [storeOf(TABLE), storeOf(target)];
-    const gone = { ...company, ...keys.company(130), id: 130 };
-    const rowOf130 = { pk: "C#130#P#1", sk: "P#1", type: "test" };
-    await restore(target);
-    const later = delivery(5, "waiting");
-    await old.table.batchPut([gone, rowOf130, deliveryItem(later)]);
-    await used.table.batchPut([
-      { ...keys.erasure(130), type: "erasure", companyId: 130, erasedAt: iso(0), rows: { company: 1 } },
-      deliveryItem({ ...waits, state: "delivered", dueShard: undefined }),
-    ]);
-    const carry = { live: used, restored: old, clock: systemClock };
-    const back = await prepareCopy(context, carry);
-    expect(back.erasedAgain).toEqual([130]);
-    for (const key of [keys.company(130), rowOf130]) expect(await old.table.get(key)).toBeUndefined();
-    expect(await old.table.get(keys.erasure(130))).toMatchObject({ companyId: 130 });
-    const read = ({ id }: StoredDelivery) => old.table.get(keys.delivery(COMPANY, 5, id));
-    expect(await read(waits)).toMatchObject({ state: "delivered" });
-    expect(await read(later)).toMatchObject({ state: "waiting", dueShard: keys.dueShard(later.id) });
-    const counterOf = async ({ table }: RowStore) => Number((await table.get(keys.idCounter()))?.nextBlock);
-    expect(await counterOf(old)).toBeGreaterThan(await counterOf(used));
-  });
+test("the way back to the old table erases companies that were erased meanwhile, sends no webhook twice and loses none", async () => {
+  const target = newTarget();
+  const [old, used] = [storeOf(TABLE), storeOf(target)];
+  const gone = { ...company, ...keys.company(130), id: 130 };
+  const rowOf130 = { pk: "C#130#P#1", sk: "P#1", type: "test" };
+  await restore(target);
+  const later = delivery(5, "waiting");
+  await old.table.batchPut([gone, rowOf130, deliveryItem(later)]);
+  await used.table.batchPut([
+    { ...keys.erasure(130), type: "erasure", companyId: 130, erasedAt: iso(0), rows: { company: 1 } },
+    deliveryItem({ ...waits, state: "delivered", dueShard: undefined }),
+  ]);
+  const carry = { live: used, restored: old, clock: systemClock };
+  const back = await prepareCopy(context, carry);
+  expect(back.erasedAgain).toEqual([130]);
+  for (const key of [keys.company(130), rowOf130]) expect(await old.table.get(key)).toBeUndefined();
+  expect(await old.table.get(keys.erasure(130))).toMatchObject({ companyId: 130 });
+  const read = ({ id }: StoredDelivery) => old.table.get(keys.delivery(COMPANY, 5, id));
+  expect(await read(waits)).toMatchObject({ state: "delivered" });
+  expect(await read(later)).toMatchObject({ state: "waiting", dueShard: keys.dueShard(later.id) });
+  const counterOf = async ({ table }: RowStore) => Number((await table.get(keys.idCounter()))?.nextBlock);
+  expect(await counterOf(old)).toBeGreaterThan(await counterOf(used));
 });
 
 test("the report of a check has the number of all faults, and ten of them", () => {

@@ -19,28 +19,26 @@ const { client, context, kills, newTarget } = await restoreScene();
 await restorePoint();
 const at = await restorePoint();
 
-describe("the restored tables of a deployment", () => {
-  test("are those from its tables and from their restored tables, and no other ones", async () => {
-    const [first, second] = [newTarget(), newTarget()];
-    await restoreTable(context, { source: TABLE, target: first, at });
-    const { TableDescription } = await client.send(
-      new UpdateTableCommand({
-        TableName: first,
-        StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
-      }),
-    );
-    expect(TableDescription?.TableName).toBe(first);
-    const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
-    await untilActive(context, first);
-    await client.send(new UpdateContinuousBackupsCommand({ TableName: first, PointInTimeRecoverySpecification }));
-    await restorePoint();
-    await restoreTable(context, { source: first, target: second, at: await restorePoint() });
-    expect(await restoredFrom(client, [first])).toEqual({ restored: [second], unread: [] });
-    const { restored } = await restoredFrom(client, [TABLE]);
-    expect(restored).toEqual(expect.arrayContaining([first, second]));
-    expect(restored).not.toContain(TABLE);
-    expect(await restoredFrom(client, [second])).toEqual({ restored: [], unread: [] });
-  });
+test("the restored tables of a deployment are those from its tables and from their restored tables, and no other ones", async () => {
+  const [first, second] = [newTarget(), newTarget()];
+  await restoreTable(context, { source: TABLE, target: first, at });
+  const { TableDescription } = await client.send(
+    new UpdateTableCommand({
+      TableName: first,
+      StreamSpecification: { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" },
+    }),
+  );
+  expect(TableDescription?.TableName).toBe(first);
+  const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
+  await untilActive(context, first);
+  await client.send(new UpdateContinuousBackupsCommand({ TableName: first, PointInTimeRecoverySpecification }));
+  await restorePoint();
+  await restoreTable(context, { source: first, target: second, at: await restorePoint() });
+  expect(await restoredFrom(client, [first])).toEqual({ restored: [second], unread: [] });
+  const { restored } = await restoredFrom(client, [TABLE]);
+  expect(restored).toEqual(expect.arrayContaining([first, second]));
+  expect(restored).not.toContain(TABLE);
+  expect(await restoredFrom(client, [second])).toEqual({ restored: [], unread: [] });
 });
 
 describe("the deletion of a restored table", () => {

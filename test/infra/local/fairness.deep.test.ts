@@ -34,20 +34,18 @@ const Event = z.object({
   ),
 });
 
-describe("a fair queue", () => {
-  it("serves the group with the fewest messages in work first, and among equals the least recently served", () => {
-    const queue = new FairQueue<string>((name) => name.slice(0, 1));
-    for (const name of ["a1", "a2", "a3", "b1"]) queue.push(name);
-    const taken = Array.from({ length: 4 }, () => queue.take());
-    expect(taken).toEqual(["a1", "b1", "a2", "a3"]);
-    expect(queue.take()).toBeUndefined();
-    // The queue first serves the group with the fewest messages in flight (taken but not yet done). The groups a and b each have one such
-    // message, and group c has none, so the message of group c is taken next.
-    for (const name of ["a2", "a3"]) queue.done(name);
-    queue.push("b2");
-    queue.push("c1");
-    expect(queue.take()).toBe("c1");
-  });
+it("a fair queue serves the group with the fewest messages in work first, and among equals the least recently served", () => {
+  const queue = new FairQueue<string>((name) => name.slice(0, 1));
+  for (const name of ["a1", "a2", "a3", "b1"]) queue.push(name);
+  const taken = Array.from({ length: 4 }, () => queue.take());
+  expect(taken).toEqual(["a1", "b1", "a2", "a3"]);
+  expect(queue.take()).toBeUndefined();
+  // The queue first serves the group with the fewest messages in flight (taken but not yet done). The groups a and b each have one such
+  // message, and group c has none, so the message of group c is taken next.
+  for (const name of ["a2", "a3"]) queue.done(name);
+  queue.push("b2");
+  queue.push("c1");
+  expect(queue.take()).toBe("c1");
 });
 
 const queues = await startQueues();

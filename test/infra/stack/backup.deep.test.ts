@@ -111,31 +111,27 @@ describe("the copies of AWS Backup", () => {
   });
 });
 
-describe("the output with the retention times", () => {
-  it("has those of the settings, and that of the longest copy", () => {
-    const read = ({ outputs }: Template) => readRetention(String(outputs.Retention?.Value));
-    expect(read(production)).toEqual({ logDays: 90, recoveryDays: 35, backupDays: 365 });
-    expect(read(monthly)).toEqual({ logDays: 1_827, recoveryDays: 7, backupDays: 120 });
-    const { retention, backup } = readConfig({ backupDailyDays: 14 });
-    expect(readRetention(retentionOutput(retention, backup))).toMatchObject({ backupDays: 14 });
-  });
+it("the output with the retention times has those of the settings, and that of the longest copy", () => {
+  const read = ({ outputs }: Template) => readRetention(String(outputs.Retention?.Value));
+  expect(read(production)).toEqual({ logDays: 90, recoveryDays: 35, backupDays: 365 });
+  expect(read(monthly)).toEqual({ logDays: 1_827, recoveryDays: 7, backupDays: 120 });
+  const { retention, backup } = readConfig({ backupDailyDays: 14 });
+  expect(readRetention(retentionOutput(retention, backup))).toMatchObject({ backupDays: 14 });
 });
 
-describe("the files of the bucket", () => {
-  it("expire in every folder, and have no versions, because each is a copy that somebody else has or can make again", () => {
-    const [bucket] = production.all("AWS::S3::Bucket");
-    const rules = listed(at(bucket?.properties, "LifecycleConfiguration", "Rules"));
-    const days = Object.fromEntries(rules.map((rule) => [at(rule, "Prefix"), at(rule, "ExpirationInDays")]));
-    expect(days).toEqual({
-      undefined: undefined,
-      "uploads/": 30,
-      "imports/": 30,
-      "exports/": 8,
-      "bulk/": 65,
-      "company-exports/": 30,
-    });
-    expect(at(bucket?.properties, "VersioningConfiguration")).toBeUndefined();
+it("files expire in every folder, and have no versions, because each is a copy that somebody else has or can make again", () => {
+  const [bucket] = production.all("AWS::S3::Bucket");
+  const rules = listed(at(bucket?.properties, "LifecycleConfiguration", "Rules"));
+  const days = Object.fromEntries(rules.map((rule) => [at(rule, "Prefix"), at(rule, "ExpirationInDays")]));
+  expect(days).toEqual({
+    undefined: undefined,
+    "uploads/": 30,
+    "imports/": 30,
+    "exports/": 8,
+    "bulk/": 65,
+    "company-exports/": 30,
   });
+  expect(at(bucket?.properties, "VersioningConfiguration")).toBeUndefined();
 });
 
 describe("a service that uses a restored table", () => {

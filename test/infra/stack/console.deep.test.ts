@@ -136,22 +136,20 @@ describe("the distribution", () => {
   });
 });
 
-describe("the files", () => {
-  it("are published in two steps: first the assets for a year, then the pages that name them", () => {
-    const copies = template.all("Custom::CDKBucketDeployment");
-    const [assets, pages] = copies.map(({ properties }) => properties);
-    expect(assets).toMatchObject({
-      Include: ["assets/*"],
-      SystemMetadata: { "cache-control": "public, max-age=31536000, immutable" },
-      Prune: false,
-    });
-    expect(pages).toMatchObject({
-      Exclude: ["assets/*"],
-      SystemMetadata: { "cache-control": "no-cache" },
-      Prune: false,
-    });
-    expect(listed(copies[1]?.resource.DependsOn)).toContain(copies[0]?.id);
+it("the files are published in two steps: first the assets for a year, then the pages that name them", () => {
+  const copies = template.all("Custom::CDKBucketDeployment");
+  const [assets, pages] = copies.map(({ properties }) => properties);
+  expect(assets).toMatchObject({
+    Include: ["assets/*"],
+    SystemMetadata: { "cache-control": "public, max-age=31536000, immutable" },
+    Prune: false,
   });
+  expect(pages).toMatchObject({
+    Exclude: ["assets/*"],
+    SystemMetadata: { "cache-control": "no-cache" },
+    Prune: false,
+  });
+  expect(listed(copies[1]?.resource.DependsOn)).toContain(copies[0]?.id);
 });
 
 describe("the client of the user pool", () => {

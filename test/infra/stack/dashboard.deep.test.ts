@@ -139,19 +139,17 @@ describe("saved queries", () => {
   });
 });
 
-describe("the cost of watching", () => {
-  it("is stated in docs/deploy.md: alarms, custom metrics, and a dashboard that is free", () => {
-    const alarms = template.all("AWS::CloudWatch::Alarm").length;
-    const custom = customMetrics(template).size;
-    const { alarmMonth, metricMonth } = prices.cloudWatch;
-    const dollars = (alarms * alarmMonth + custom * metricMonth).toFixed(2);
-    const text = readFileSync(join(root, "docs/deploy.md"), "utf8").replaceAll(/\s+/g, " ");
-    const stated = /\d+ alarms, at most \d+ custom metrics and one dashboard cost at most \$[\d.]+ a month/.exec(
-      text,
-    )?.[0];
-    expect(stated).toBe(
-      `${alarms} alarms, at most ${custom} custom metrics and one dashboard cost at most $${dollars} a month`,
-    );
-    expect(new Set(metrics).size).toBeLessThanOrEqual(FREE_METRICS);
-  });
+it("the cost of watching is stated in docs/deploy.md: alarms, custom metrics, and a dashboard that is free", () => {
+  const alarms = template.all("AWS::CloudWatch::Alarm").length;
+  const custom = customMetrics(template).size;
+  const { alarmMonth, metricMonth } = prices.cloudWatch;
+  const dollars = (alarms * alarmMonth + custom * metricMonth).toFixed(2);
+  const text = readFileSync(join(root, "docs/deploy.md"), "utf8").replaceAll(/\s+/g, " ");
+  const stated = /\d+ alarms, at most \d+ custom metrics and one dashboard cost at most \$[\d.]+ a month/.exec(
+    text,
+  )?.[0];
+  expect(stated).toBe(
+    `${alarms} alarms, at most ${custom} custom metrics and one dashboard cost at most $${dollars} a month`,
+  );
+  expect(new Set(metrics).size).toBeLessThanOrEqual(FREE_METRICS);
 });

@@ -349,12 +349,10 @@ describe("functions", () => {
   });
 });
 
-describe("outputs", () => {
-  it("are exactly the names that clients and operators need", () => {
-    const queues = ["BulkJobs", "Deliveries", "Exports", "Imports"].flatMap((name) => [name, `${name}DeadLetters`]);
-    const urls = [...queues, "ParkedRecords", "UnflushedIndexes"].map((name) => `${name}Url`);
-    const others = ["AlarmTopic", "ApiUrl", "Audience", "BucketName", "Issuer", "OwnTableName", "Retention"];
-    const ids = ["SecretsKeyArn", "TableName", "TimeScale", "UserPoolClientId", "UserPoolId"];
-    expect(Object.keys(template.outputs).toSorted()).toEqual([...others, ...ids, ...urls].toSorted());
-  });
+it("the outputs are exactly the names that clients and operators need", () => {
+  const queues = ["BulkJobs", "Deliveries", "Exports", "Imports"].flatMap((name) => [name, `${name}DeadLetters`]);
+  const urls = [...queues, "ParkedRecords", "UnflushedIndexes"].map((name) => `${name}Url`);
+  const others = ["AlarmTopic", "ApiUrl", "Audience", "BucketName", "Issuer", "OwnTableName", "Retention"];
+  const ids = ["SecretsKeyArn", "TableName", "TimeScale", "UserPoolClientId", "UserPoolId"];
+  expect(Object.keys(template.outputs).toSorted()).toEqual([...others, ...ids, ...urls].toSorted());
 });

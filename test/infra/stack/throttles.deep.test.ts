@@ -106,11 +106,12 @@ describe("the throttle of each company", () => {
   });
 });
 
-describe.each([
+it.each([
   ["small", small],
   ["production", ownIdentity],
-])("with the preset %s", (_, config) => {
-  it("no flood without a token makes API Gateway refuse a request with a token, or a refresh of a session", async () => {
+])(
+  "with the preset %s, no flood without a token makes API Gateway refuse a request with a token, or a refresh of a session",
+  async (_, config) => {
     const made = await synthesized(config);
     const [stage] = made.all("AWS::ApiGateway::Stage");
     const settings = z.parse(z.array(Setting), at(stage?.properties, "MethodSettings"));
@@ -136,8 +137,8 @@ describe.each([
     expect(refused).toEqual({ guarded: 0, refresh: 0, open: 0 });
     // A larger flood is refused.
     expect(Array.from({ length: 1_000 }, () => throttle("/health", "GET"))).toContain(false);
-  });
-});
+  },
+);
 
 const Setting = z.object({
   HttpMethod: z.string(),
