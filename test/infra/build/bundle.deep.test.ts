@@ -16,9 +16,7 @@ import { type EventFunction, usesSecretsKey } from "../../../infra/routes/route.
 import { authorizer, eventFunctions, methodNotAllowed, routes } from "../../../infra/routes/routes.ts";
 import { methodsOf } from "../../../infra/stack/api-definition.ts";
 import { functionFiles } from "../../../infra/synth.ts";
-import { builtBundles } from "./built-bundles.ts";
-
-const { directory, addressOf, bundles } = builtBundles();
+import { addressOf, bundles, directory } from "./built-bundles.ts";
 
 const Module = z.object({ handler: z.custom<(event: unknown) => Promise<unknown>>((it) => typeof it === "function") });
 const Answer = z.object({ statusCode: z.number(), headers: z.record(z.string(), z.string()), body: z.string() });
@@ -51,15 +49,15 @@ const codeBytes = (file: string): number =>
 
 describe("a bundle", () => {
   it("is small", () => {
-    const large = [...bundles()]
+    const large = [...bundles]
       .map(([file, made]) => ({ file, bytes: codeBytes(file), limit: BUNDLE_BUDGET_BYTES[budgetGroup(made)] }))
       .filter(({ bytes, limit }) => bytes > limit);
-    expect(bundles().size).toBe(functionFiles().length);
+    expect(bundles.size).toBe(functionFiles().length);
     expect(large).toEqual([]);
   });
 
   it("contains the KMS client only if the function has the right to use KMS", () => {
-    const holders = [...bundles()].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
+    const holders = [...bundles].filter(([, { modules }]) => modules.some((path) => path.includes("/client-kms/")));
     const users = [authorizer, ...routes, ...Object.values<EventFunction>(eventFunctions)]
       .filter(({ access }) => usesSecretsKey(access))
       .map(({ file }) => file);
@@ -74,7 +72,7 @@ describe("a bundle", () => {
   });
 
   it("contains no locales, CSV or multipart code that it does not use", () => {
-    const needless = [...bundles()].flatMap(([file, { modules }]) =>
+    const needless = [...bundles].flatMap(([file, { modules }]) =>
       heavy
         .filter(({ functions }) => !functions.test(file))
         .flatMap((it) => modules.filter((path) => it.modules.test(path)).map((path) => `${file}: ${path}`)),

@@ -5,25 +5,18 @@ import { expect, it } from "vitest";
 import * as z from "zod/mini";
 import { budgetGroup } from "../../../infra/build/bundle.ts";
 import { functionFiles } from "../../../infra/synth.ts";
-import { builtBundles } from "./built-bundles.ts";
-
-const { addressOf, bundles } = builtBundles();
+import { addressOf, bundles } from "./built-bundles.ts";
 
 const Loaded = z.object({
   started: z.array(z.object({ handler: z.string(), bytes: z.number(), calls: z.number() })),
   nodeModules: z.array(z.string()),
 });
-let known: z.infer<typeof Loaded> | undefined;
-
-/** Loads all bundles in a separate process without environment variables. This takes seconds, so all tests use the result of one run. */
-function loaded(): z.infer<typeof Loaded> {
-  if (known !== undefined) return known;
-  const script = join(import.meta.dirname, "started-code.ts");
-  const run = spawnSync(process.execPath, [script, ...functionFiles().map(addressOf)], { encoding: "utf8", env: {} });
-  expect(run.stderr).toBe("");
-  known = Loaded.parse(JSON.parse(run.stdout));
-  return known;
-}
+const files = functionFiles();
+const script = join(import.meta.dirname, "started-code.ts");
+/** Loads all bundles in a separate process without environment variables. */
+const run = spawnSync(process.execPath, [script, ...files.map(addressOf)], { encoding: "utf8", env: {} });
+expect(run.stderr).toBe("");
+const { started, nodeModules } = Loaded.parse(JSON.parse(run.stdout));
 
 /**
  * Maximum number of Node's built-in modules that all bundles together may load. Each module makes the start slower. The modules that every
@@ -32,14 +25,13 @@ function loaded(): z.infer<typeof Loaded> {
 const NODE_MODULES = 130;
 
 it("bundles load without any environment, with few modules of Node, and export a handler", () => {
-  const { started, nodeModules } = loaded();
   expect(nodeModules.length).toBeGreaterThan(0);
   expect(nodeModules.length).toBeLessThanOrEqual(NODE_MODULES);
   expect(
     nodeModules.filter((name) => name.includes("undici")),
     "parts of fetch",
   ).toEqual([]);
-  expect(started.map(({ handler }) => handler)).toEqual(functionFiles().map(() => "function"));
+  expect(started.map(({ handler }) => handler)).toEqual(files.map(() => "function"));
 });
 
 /**
@@ -49,15 +41,13 @@ it("bundles load without any environment, with few modules of Node, and export a
 const STARTED = { table: { bytes: 120_000, calls: 24_000 }, others: { bytes: 200_000, calls: 24_000 } } as const;
 
 function exceeds(file: string, bytes: number, calls: number): boolean {
-  const made = bundles().get(file);
+  const made = bundles.get(file);
   const limit = STARTED[made === undefined ? "table" : budgetGroup(made)];
   return bytes > limit.bytes || calls > limit.calls;
 }
 
 /** Start times differ from run to run. These tests therefore limit the work that makes a start slow. This work is the same in every run. */
 it("a bundle executes little of its code when it starts", () => {
-  const files = functionFiles();
-  const { started } = loaded();
   expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
   const slow = started.flatMap(({ bytes, calls }, at) =>
     exceeds(files[at] ?? "", bytes, calls) ? [{ file: files[at], bytes, calls }] : [],
