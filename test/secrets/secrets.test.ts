@@ -4,7 +4,7 @@
  */
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
 import fc from "fast-check";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import { openKms } from "#shared/aws/kms.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
@@ -19,7 +19,7 @@ import { openTokens, sessionRow } from "#shared/sessions/stored.ts";
 import { openedSecrets } from "#shared/webhooks/subscriptions/secret.ts";
 import { listWebhooks, readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import * as webhooks from "#shared/webhooks/subscriptions/write.ts";
-import { type KeyServer, startKms } from "../../infra/local/engines/kms.ts";
+import { startKms } from "../../infra/local/engines/kms.ts";
 import { keyArn } from "../../infra/local/template/names.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -29,17 +29,12 @@ import { deliveries, drain, newPipeline, publish } from "../webhooks/delivery-pi
 
 const ARN = keyArn("Own");
 const db = faultyDynamoDb();
-let kms: KeyServer;
-beforeAll(async () => {
-  process.env.WEBHOOK_URL_POLICY = "local";
-  kms = await startKms(undefined);
-});
+const kms = await startKms(undefined);
+afterAll(() => kms.stop());
+process.env.WEBHOOK_URL_POLICY = "local";
 beforeEach(() => {
   kms.serve([ARN]);
   kms.calls.length = 0;
-});
-afterAll(async () => {
-  kms.stop();
 });
 
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };

@@ -12,7 +12,7 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { LambdaClient } from "@aws-sdk/client-lambda";
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import * as z from "zod/mini";
 import { factState } from "#shared/db/activity-keys.ts";
 import { apiClient } from "../../docs/client/client.ts";
@@ -34,19 +34,15 @@ import { synthesized } from "../infra/template.ts";
 import { actionsOfAws, observable, sorted, wordsOf } from "./documented-actions.ts";
 
 const since = Date.now();
-const undo: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const step of undo.reverse()) await step();
-});
 
 const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
-undo.push(() => service.stop());
+afterAll(() => service.stop());
 const { TableName: table, DynamoDbEndpoint } = service.outputs;
 const dynamoDb = await startPointInTime(DynamoDbEndpoint, { lagMs: 0, restoreMs: 0 });
-undo.push(() => dynamoDb.stop());
+afterAll(() => dynamoDb.stop());
 await prepareTable(dynamoDb.endpoint);
 const account = await startAccountEndpoint({ ...service.outputs, DynamoDbEndpoint: dynamoDb.endpoint });
-undo.push(account.stop);
+afterAll(() => account.stop());
 
 /** Gives the local table the settings of a deployed table. `npm run restore` copies these settings to the restored table. */
 async function prepareTable(endpoint: string): Promise<void> {
@@ -94,7 +90,7 @@ async function companyOf(email: string) {
 /** Runs `npm run senders` against a simulated account, because the local service has no event source mappings. */
 async function actionsOfSenders(): Promise<string[]> {
   const cloud = await serveCloud();
-  undo.push(() => cloud.stop());
+  onTestFinished(() => cloud.stop());
   const config = readConfig({ alarmEmail: "operator@example.com" });
   const { data, service: text } = textsOf(await synthesized(config), config);
   deployText(cloud.cloudFormation, `${STACK}-Data`, data);

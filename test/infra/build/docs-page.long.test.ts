@@ -1,14 +1,10 @@
 /** Tests the page with the API reference in a real browser. A user signs in with the page's button and then sends a request. */
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { demoUsers } from "../../../infra/local/demo/users.ts";
 import { faultsOf, noBrowser, openBrowser, openContext } from "../../harness/browser.ts";
 import { baseUrl } from "../../harness/client.ts";
 
-let browser: Browser | undefined;
-beforeAll(async () => {
-  if (noBrowser === undefined) browser = await openBrowser();
-});
+const browser = noBrowser === undefined ? await openBrowser() : undefined;
 afterAll(() => browser?.close());
 
 test("the button signs the selected user in, and a request from the page is answered for this user", async ({

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { ListObjectsV2Command } from "@aws-sdk/client-s3";
 import { paginateScan } from "@aws-sdk/lib-dynamodb";
-import { afterAll, expect, test, vi } from "vitest";
+import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod/mini";
 import type { Item } from "#shared/db/expression.ts";
 import { openTable } from "#shared/db/table.ts";
@@ -34,18 +34,14 @@ const RETRY_AFTER_SECONDS = 600;
 const OLD_TABLE = "Canvassing-old";
 const since = Date.now();
 const directory = mkdtempSync(join(tmpdir(), "canvassing-end-"));
-const undo: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const step of undo.reverse()) await step();
-});
 
 const service = start([], { DATA_DIR: directory, LOCAL_TIME_SCALE: String(FAST_SCALE) });
-undo.push(() => service.child.kill("SIGKILL"));
+afterAll(() => service.child.kill("SIGKILL"));
 const url = await service.ready;
 const outputs = await outputsOf(url);
 await createTable(outputs.DynamoDbEndpoint, OLD_TABLE);
 const account = await startAccountEndpoint({ ...outputs, OwnTableName: OLD_TABLE });
-undo.push(account.stop);
+afterAll(() => account.stop());
 
 /**
  * Runs an admin command.
@@ -85,7 +81,7 @@ async function company(name: string) {
   const receiver = await startReceiver((_, response, count) => {
     response.writeHead(isRepaired ? 200 : 503, { "Retry-After": count * RETRY_AFTER_SECONDS }).end();
   });
-  undo.push(() => receiver.close());
+  onTestFinished(() => receiver.close());
   const webhook = { name, url: receiver.url, registrations: [{ event: "note.created" as const }] };
   const { id: webhookId } = dataOf(await owner.POST("/api/webhooks", { body: webhook }), 201);
   const prospect = dataOf(await owner.POST("/api/prospects", { body: { name: `prospect of ${name}` } }), 201);

@@ -4,7 +4,7 @@
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { awsCall } from "../../harness/aws-cli.ts";
@@ -40,11 +40,9 @@ async function faultOfScript(name: string, args: readonly string[]): Promise<str
 
 const subcommands = ["bootstrap", "deploy", "destroy", "drift", "rollback"] as const;
 const help = new Map<string, string>();
-beforeAll(async () => {
-  for (const name of subcommands) {
-    help.set(name, (await runFile("node_modules/aws-cdk/bin/cdk", [name, "--help"])).stdout);
-  }
-});
+for (const name of subcommands) {
+  help.set(name, (await runFile("node_modules/aws-cdk/bin/cdk", [name, "--help"])).stdout);
+}
 
 /** Checks the options and the settings of a `cdk` command. Returns the error, or an empty text if there is none. */
 function faultOfCdk(name: string, args: readonly string[]): string {

@@ -6,7 +6,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { UpdateContinuousBackupsCommand } from "@aws-sdk/client-dynamodb";
-import { afterAll, expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { apiClient } from "../../../docs/client/client.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
@@ -21,16 +21,12 @@ import { runAt } from "./command-process.ts";
 import { restorePoint } from "./restore-scene.ts";
 
 const directory = mkdtempSync(path.join(tmpdir(), "canvassing-drill-"));
-const undo: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const step of undo.reverse()) await step();
-});
 
 type Service = Awaited<ReturnType<typeof startService>>;
 
 async function startService(env: Record<string, string>) {
   const { child, ready, code } = start([], { DATA_DIR: directory, LOCAL_TIME_SCALE: "60", ...env });
-  undo.push(() => child.kill("SIGKILL"));
+  onTestFinished(() => void child.kill("SIGKILL"));
   const url = await ready;
   const token = await localToken(url, "owner@acme.test");
   const stop = async (): Promise<void> => {
@@ -49,7 +45,7 @@ async function brokenReceiver() {
     if (isRepaired) accepted.push(String(headers["x-service-delivery"]));
     response.end();
   });
-  undo.push(() => receiver.close());
+  onTestFinished(() => receiver.close());
   return {
     receiver,
     accepted,
@@ -110,9 +106,9 @@ const Restored = z.object({
 
 test("a restore loses only what is newer than the restore point, and sends no webhook twice", async () => {
   const engine = await startDynamoDb(undefined);
-  undo.push(() => engine.stop());
+  onTestFinished(() => engine.stop());
   const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 300 });
-  undo.push(() => dynamoDb.stop());
+  onTestFinished(() => dynamoDb.stop());
   const env = { DYNAMODB_ENDPOINT: dynamoDb.endpoint };
   const before = await startService(env);
   const { TableName } = await outputsOf(before.url);
@@ -120,7 +116,7 @@ test("a restore loses only what is newer than the restore point, and sends no we
   const enabling = new UpdateContinuousBackupsCommand({ TableName, PointInTimeRecoverySpecification });
   await dynamoDbAt(dynamoDb.endpoint).send(enabling);
   const good = await startReceiver();
-  undo.push(() => good.close());
+  onTestFinished(() => good.close());
   const broken = await brokenReceiver();
   for (const { url } of [good, broken.receiver]) {
     const registrations = [{ event: "prospect.created" }];

@@ -9,22 +9,20 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { root } from "../../../infra/build/bundle.ts";
 import { connectDynamoDb, freePort } from "../../../infra/local/engines/dynamodb.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "canvassing-no-engine-"));
 
-/** Creates a copy of the project. Its `node_modules` has links to all installed packages except the DynamoDB server. */
-beforeAll(() => {
-  for (const name of ["infra", "functions", "shared", "docs", "package.json", "package-lock.json", "cdk.json"]) {
-    cpSync(join(root, name), join(folder, name), { recursive: true });
-  }
-  mkdirSync(join(folder, "node_modules"));
-  for (const name of readdirSync(join(root, "node_modules"))) {
-    if (name !== "@dynoxide") symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
-  }
-});
+// A copy of the project, whose `node_modules` has links to all installed packages except the DynamoDB server.
+for (const name of ["infra", "functions", "shared", "docs", "package.json", "package-lock.json", "cdk.json"]) {
+  cpSync(join(root, name), join(folder, name), { recursive: true });
+}
+mkdirSync(join(folder, "node_modules"));
+for (const name of readdirSync(join(root, "node_modules"))) {
+  if (name !== "@dynoxide") symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
+}
 
 test("without the engine, three lines say what is missing, what to set, and the command", async () => {
   const env = { ...process.env, PORT: "0", DATA_DIR: join(folder, "data") };
