@@ -62,7 +62,14 @@ function invokedWith(roleArn: unknown): string[] {
   return allowed.map((arn) => String(template.resources[template.invokedBy(arn) ?? ""]?.Metadata.file));
 }
 
-const parseProblem = (body: string) => z.parse(Problem, JSON.parse(body));
+const answerOf = (type: string) => at(definition, "x-amazon-apigateway-gateway-responses", type);
+const headerOf = (answer: unknown, name: string) => at(answer, "responseParameters", `gatewayresponse.header.${name}`);
+/** Returns a header of the answer to a preflight. */
+const preflightHeader = (integration: unknown, name: string) =>
+  at(integration, "responses", "default", "responseParameters", `method.response.header.${name}`);
+
+const problemIn = (answer: unknown) =>
+  z.parse(Problem, JSON.parse(String(at(answer, "responseTemplates", "application/problem+json"))));
 
 describe("errors of API Gateway", () => {
   it("have a template of the project for every response type", () => {
@@ -76,20 +83,19 @@ describe("errors of API Gateway", () => {
   it("are problem bodies with the status of the answer, a known code and the request's id, and no cache stores them", () => {
     for (const { type, answer } of gatewayAnswers) {
       expect(Object.keys(at(answer, "responseTemplates") ?? {}), type).toEqual(["application/problem+json"]);
-      const problem = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
+      const problem = problemIn(answer);
       expect(String(problem.status), type).toBe(at(answer, "statusCode"));
       expect(problem.type, type).toBe(`urn:problem:${problem.code}`);
       expect(problem.requestId, type).toBe("$context.requestId");
-      expect(at(answer, "responseParameters", "gatewayresponse.header.X-Request-Id"), type).toBe("context.requestId");
-      expect(at(answer, "responseParameters", "gatewayresponse.header.Cache-Control"), type).toBe("'no-store'");
+      expect(headerOf(answer, "X-Request-Id"), type).toBe("context.requestId");
+      expect(headerOf(answer, "Cache-Control"), type).toBe("'no-store'");
     }
   });
 
   it("are 404 for an unknown path, 429 with Retry-After for a throttled request, 504 for a late function", () => {
     const answerTo = (type: string) => {
-      const answer = at(definition, "x-amazon-apigateway-gateway-responses", type);
-      const { status, code } = parseProblem(String(at(answer, "responseTemplates", "application/problem+json")));
-      const retryAfter = at(answer, "responseParameters", "gatewayresponse.header.Retry-After");
+      const { status, code } = problemIn(answerOf(type));
+      const retryAfter = headerOf(answerOf(type), "Retry-After");
       return [status, code, ...(retryAfter === undefined ? [] : [retryAfter])];
     };
     expect(answerTo("MISSING_AUTHENTICATION_TOKEN")).toEqual([404, "not_found"]);
@@ -102,27 +108,15 @@ describe("errors of API Gateway", () => {
   });
 
   it("are 401 with a challenge for a bad token, and 503 with Retry-After when the authorizer fails", () => {
-    const header = (type: string, name: string) =>
-      at(
-        definition,
-        "x-amazon-apigateway-gateway-responses",
-        type,
-        "responseParameters",
-        `gatewayresponse.header.${name}`,
-      );
-    const status = (type: string) => at(definition, "x-amazon-apigateway-gateway-responses", type, "statusCode");
-    expect([status("UNAUTHORIZED"), header("UNAUTHORIZED", "WWW-Authenticate")]).toEqual(["401", "'Bearer'"]);
+    const challengeOf = (type: string) => {
+      const answer = answerOf(type);
+      return [at(answer, "statusCode"), headerOf(answer, "Retry-After"), headerOf(answer, "WWW-Authenticate")];
+    };
+    expect(challengeOf("UNAUTHORIZED")).toEqual(["401", undefined, "'Bearer'"]);
+    expect(challengeOf("ACCESS_DENIED")).toEqual(["401", undefined, "context.authorizer.challenge"]);
     for (const type of ["AUTHORIZER_FAILURE", "AUTHORIZER_CONFIGURATION_ERROR"]) {
-      expect([status(type), header(type, "Retry-After"), header(type, "WWW-Authenticate")]).toEqual([
-        "503",
-        "'1'",
-        undefined,
-      ]);
+      expect(challengeOf(type)).toEqual(["503", "'1'", undefined]);
     }
-    expect([status("ACCESS_DENIED"), header("ACCESS_DENIED", "WWW-Authenticate")]).toEqual([
-      "401",
-      "context.authorizer.challenge",
-    ]);
   });
 
   it("contain nothing of the request except its id; only the answer to a denied token contains the authorizer's reason", () => {
@@ -187,20 +181,15 @@ describe("methods", () => {
       // API Gateway treats a request without a body as JSON, which is a binary type of this API. Without the conversion to text, API
       // Gateway would answer 500.
       expect(at(integration, "contentHandling"), path).toBe("CONVERT_TO_TEXT");
-      const response = at(integration, "responses", "default");
-      const header = (name: string) => at(response, "responseParameters", `method.response.header.${name}`);
-      expect(at(response, "statusCode"), path).toBe("204");
-      expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
-      expect(header("Access-Control-Allow-Headers"), path).toContain("Authorization");
-      expect(header("Access-Control-Allow-Methods"), path).toBe(
+      expect(at(integration, "responses", "default", "statusCode"), path).toBe("204");
+      expect(preflightHeader(integration, "Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
+      expect(preflightHeader(integration, "Access-Control-Allow-Headers"), path).toContain("Authorization");
+      expect(preflightHeader(integration, "Access-Control-Allow-Methods"), path).toBe(
         `'${(byPath(routes).get(path) ?? []).flatMap(methodsOf).join(",")}'`,
       );
     }
     for (const { type, answer } of gatewayAnswers) {
-      expect(
-        at(answer, "responseParameters", "gatewayresponse.header.Access-Control-Allow-Origin"),
-        type,
-      ).toBeDefined();
+      expect(headerOf(answer, "Access-Control-Allow-Origin"), type).toBeDefined();
     }
   });
 
@@ -214,17 +203,15 @@ describe("methods", () => {
       expected.map((path) => `OPTIONS ${path}`).toSorted(),
     );
     for (const { path, integration } of unknown) {
-      const header = (name: string) =>
-        at(integration, "responses", "default", "responseParameters", `method.response.header.${name}`);
       expect(at(integration, "type"), path).toBe("mock");
-      expect(header("Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
-      expect(header("Access-Control-Allow-Methods"), path).toBe("'GET,HEAD,POST,PUT,PATCH,DELETE'");
+      expect(preflightHeader(integration, "Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");
+      expect(preflightHeader(integration, "Access-Control-Allow-Methods"), path).toBe(
+        "'GET,HEAD,POST,PUT,PATCH,DELETE'",
+      );
     }
-    const notFound = at(definition, "x-amazon-apigateway-gateway-responses", "MISSING_AUTHENTICATION_TOKEN");
-    expect(at(notFound, "responseParameters")).toMatchObject({
-      "gatewayresponse.header.Access-Control-Allow-Origin": "'https://app.example.com'",
-      "gatewayresponse.header.Access-Control-Expose-Headers": expect.stringContaining("WWW-Authenticate"),
-    });
+    const notFound = answerOf("MISSING_AUTHENTICATION_TOKEN");
+    expect(headerOf(notFound, "Access-Control-Allow-Origin")).toBe("'https://app.example.com'");
+    expect(headerOf(notFound, "Access-Control-Expose-Headers")).toContain("WWW-Authenticate");
   });
 
   it("send no CORS header if no origin is configured", async () => {

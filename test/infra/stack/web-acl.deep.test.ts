@@ -15,7 +15,11 @@ const template = await synthesized();
 
 const acl = template.only("AWS::WAFv2::WebACL").properties;
 const rules = listed(at(acl, "Rules"));
-const ruleNamed = (name: string) => rules.find((rule) => at(rule, "Name") === name);
+const statementOf = (name: string, from = rules) =>
+  at(
+    from.find((rule) => at(rule, "Name") === name),
+    "Statement",
+  );
 
 interface Request {
   readonly path: string;
@@ -50,7 +54,7 @@ function isTrue(statement: unknown, request: Request): boolean {
   return value !== undefined && new RegExp(String(at(regex, "RegexString"))).test(value.toLowerCase());
 }
 
-const isTooLarge = (request: Request): boolean => isTrue(at(ruleNamed("TooLarge"), "Statement"), request);
+const isTooLarge = (request: Request): boolean => isTrue(statementOf("TooLarge"), request);
 
 const json = (bytes: number): Request => ({
   path: "/live/api/prospects",
@@ -107,7 +111,7 @@ describe("the web ACL", () => {
       z.object({ RateLimit: z.number() }),
       at(template.all("AWS::ApiGateway::UsagePlan")[0]?.properties, "Throttle"),
     );
-    expect(at(ruleNamed("FloodFromOneAddress"), "Statement", "RateBasedStatement")).toEqual({
+    expect(at(statementOf("FloodFromOneAddress"), "RateBasedStatement")).toEqual({
       AggregateKeyType: "IP",
       EvaluationWindowSec: 300,
       Limit: RateLimit * 300,
@@ -115,7 +119,7 @@ describe("the web ACL", () => {
   });
 
   it("allows one address half of the requests without a token that a method accepts in a minute, and counts no others for this", () => {
-    const rule = at(ruleNamed("FloodWithoutToken"), "Statement", "RateBasedStatement");
+    const rule = at(statementOf("FloodWithoutToken"), "RateBasedStatement");
     expect(rule).toMatchObject({
       AggregateKeyType: "IP",
       EvaluationWindowSec: 60,
@@ -130,12 +134,7 @@ describe("the web ACL", () => {
   it("counts requests through the console by the user's address, which CloudFront sets, and all other requests by their source address", async () => {
     const made = await synthesized(withConsole);
     const all = listed(at(made.all("AWS::WAFv2::WebACL")[0]?.properties, "Rules"));
-    const flood = (name: string) =>
-      at(
-        all.find((rule) => at(rule, "Name") === name),
-        "Statement",
-        "RateBasedStatement",
-      );
+    const flood = (name: string) => at(statementOf(name, all), "RateBasedStatement");
     const [distribution] = made.all("AWS::CloudFront::Distribution");
     const origins = listed(at(distribution?.properties, "DistributionConfig", "Origins"));
     const sent = origins.flatMap((origin) => listed(at(origin, "OriginCustomHeaders")));
