@@ -7,9 +7,9 @@ import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
-import { createServer, isIPv6, type Server } from "node:net";
+import { createServer, isIPv6 } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { ApiError } from "#shared/errors.ts";
 import type { Resolve } from "#shared/outbound/dns.ts";
 import { type Exchange, post } from "#shared/outbound/post.ts";
@@ -19,9 +19,6 @@ import { hostileForms, hostileLiterals, hostileNames } from "./hostile-targets.t
 
 closeAfterEach();
 
-/** A server on every address of this machine, so that it notices each connection. */
-let listener: Server;
-let port = 0;
 let received = 0;
 /** Number of calls to `connect` that reached the operating system. */
 let connects = 0;
@@ -29,20 +26,17 @@ const counter = createHook({
   init(_id, type) {
     if (type === "TCPCONNECTWRAP") connects++;
   },
-});
+}).enable();
 
-beforeAll(async () => {
-  listener = createServer((socket) => {
-    received++;
-    socket.on("error", () => undefined).end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-  });
-  listener.listen(0, "::");
-  await once(listener, "listening");
-  const address = listener.address();
-  if (typeof address !== "object" || address === null) throw new Error("the listener has no port");
-  port = address.port;
-  counter.enable();
-});
+/** A server on every address of this machine, so that it notices each connection. */
+const listener = createServer((socket) => {
+  received++;
+  socket.on("error", () => undefined).end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+}).listen(0, "::");
+await once(listener, "listening");
+const address = listener.address();
+if (typeof address !== "object" || address === null) throw new Error("the listener has no port");
+const { port } = address;
 afterAll(() => {
   counter.disable();
   listener.close();

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { openTable } from "#shared/db/table.ts";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
 import { root } from "../../infra/build/bundle.ts";
@@ -20,43 +20,38 @@ import { lastShapes } from "./recorded.ts";
 
 const data = mkdtempSync(join(tmpdir(), "canvassing-releases-"));
 const { rows, owner, companyId } = lastShapes();
-const services: LocalService[] = [];
-const clients: ApiClient[] = [];
 const WORKERS = 3;
 const ROUNDS = 3;
 
-beforeAll(async () => {
-  const settings = { port: 0, webhookUrlPolicy: "local", timeScale: 60 } as const;
-  const folders = [join(data, "one"), join(data, "other")] as const;
-  const one = await startLocal({ ...settings, dataDir: folders[0] });
-  services.push(one);
-  const { TableName, DynamoDbEndpoint } = one.outputs;
-  // The data key of the recorded secrets is encrypted with a key that this machine does not have. The services make a new data key.
-  const readable = rows.filter(({ type }) => type !== "data-key");
-  await openTable(TableName, documentsAt(DynamoDbEndpoint)).batchPut(readable);
-  // Both services need the same keys for secrets and cursors. Without the file `complete`, a service would remove the keys.
-  mkdirSync(folders[1]);
-  for (const file of ["encryption-keys.json", "complete"]) copyFileSync(join(folders[0], file), join(folders[1], file));
-  const throttles = { requests: { perSecond: 50, burst: 100 }, company: { perSecond: 50, burst: 100 } };
-  const other = { ...settings, dataDir: folders[1], dynamoDbEndpoint: DynamoDbEndpoint, throttles };
-  services.push(await startLocal({ ...other, allowedOrigins: ["https://other.example"] }));
-  for (const service of services) {
-    const token = present(await service.tokenOf(owner));
-    clients.push(apiClient({ baseUrl: service.url, accessToken: () => token }));
-  }
-});
-afterAll(async () => {
-  for (const service of services.toReversed()) await service.stop();
-});
+const settings = { port: 0, webhookUrlPolicy: "local", timeScale: 60 } as const;
+const folders = [join(data, "one"), join(data, "other")] as const;
+const first = await startLocal({ ...settings, dataDir: folders[0] });
+afterAll(() => first.stop());
+const { TableName, DynamoDbEndpoint } = first.outputs;
+// The data key of the recorded secrets is encrypted with a key that this machine does not have. The services make a new data key.
+const readable = rows.filter(({ type }) => type !== "data-key");
+await openTable(TableName, documentsAt(DynamoDbEndpoint)).batchPut(readable);
+// Both services need the same keys for secrets and cursors. Without the file `complete`, a service would remove the keys.
+mkdirSync(folders[1]);
+for (const file of ["encryption-keys.json", "complete"]) copyFileSync(join(folders[0], file), join(folders[1], file));
+const throttles = { requests: { perSecond: 50, burst: 100 }, company: { perSecond: 50, burst: 100 } };
+const otherSettings = { ...settings, dataDir: folders[1], dynamoDbEndpoint: DynamoDbEndpoint, throttles };
+const second = await startLocal({ ...otherSettings, allowedOrigins: ["https://other.example"] });
+afterAll(() => second.stop());
+
+async function clientOf(service: LocalService): Promise<ApiClient> {
+  const token = present(await service.tokenOf(owner));
+  return apiClient({ baseUrl: service.url, accessToken: () => token });
+}
 
 async function command(...args: string[]): Promise<string> {
-  const env = { ...process.env, PORT: new URL(present(services[1]).url).port };
+  const env = { ...process.env, PORT: new URL(second.url).port };
   return (await promisify(execFile)(process.execPath, [...args, "--company", String(companyId)], { cwd: root, env }))
     .stdout;
 }
 
 test("two deployments change the rows of the last release, and each event is sent once", async () => {
-  const [one, other] = [present(clients[0]), present(clients[1])];
+  const [one, other] = [await clientOf(first), await clientOf(second)];
   const receiver = await startReceiver();
   for (const { id } of dataOf(await one.GET("/api/webhooks"))) {
     dataOf(await one.DELETE("/api/webhooks/{id}", { params: { path: { id } } }));
@@ -88,10 +83,10 @@ test("two deployments change the rows of the last release, and each event is sen
   }
   const work = Array.from({ length: WORKERS }, async (_, worker) => {
     for (let round = 0; round < ROUNDS; round++) {
-      const [first, second] = (worker + round) % 2 === 0 ? [one, other] : [other, one];
-      const { id } = dataOf(await first.POST("/api/prospects", { body: { name: `W${worker}-${round}` } }), 201);
+      const [creator, changer] = (worker + round) % 2 === 0 ? [one, other] : [other, one];
+      const { id } = dataOf(await creator.POST("/api/prospects", { body: { name: `W${worker}-${round}` } }), 201);
       created.push(id);
-      await change(id, [second, first, second]);
+      await change(id, [changer, creator, changer]);
     }
   });
   await Promise.all([...work, ...recorded.map((id, i) => change(id, i % 2 === 0 ? [one, other] : [other, one]))]);

@@ -1,6 +1,6 @@
 /** Tests the events and mails about keys, and that the reminders of the expiry come once each. */
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { Caller } from "#shared/auth/caller.ts";
 import { lookUpCaller } from "#shared/auth/directory.ts";
@@ -159,20 +159,18 @@ test("the sweeper reminds 14, 3 and 1 days before the expiry, once each, and of 
   ]);
 });
 
+const requests: unknown[] = [];
+let status = 200;
+const ses = await serveOnLoopback(async (request, response) => {
+  const call = `${request.method} ${request.url}`;
+  requests.push({ call, body: JSON.parse(await text(request)) });
+  response.writeHead(status, { "Content-Type": "application/json" }).end("{}");
+});
+afterAll(() => ses.stop());
+process.env.MAIL_FROM = "Acme <no-reply@example.com>";
+process.env.SES_IDENTITY = "arn:aws:ses:us-east-1:123456789012:identity/example.com";
+
 describe("a mail", () => {
-  const requests: unknown[] = [];
-  let status = 200;
-  let ses: Awaited<ReturnType<typeof serveOnLoopback>>;
-  beforeAll(async () => {
-    ses = await serveOnLoopback(async (request, response) => {
-      const call = `${request.method} ${request.url}`;
-      requests.push({ call, body: JSON.parse(await text(request)) });
-      response.writeHead(status, { "Content-Type": "application/json" }).end("{}");
-    });
-    process.env.MAIL_FROM = "Acme <no-reply@example.com>";
-    process.env.SES_IDENTITY = "arn:aws:ses:us-east-1:123456789012:identity/example.com";
-  });
-  afterAll(() => ses.stop());
   beforeEach(() => {
     requests.length = 0;
     status = 200;
