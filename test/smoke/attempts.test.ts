@@ -9,7 +9,6 @@ import { proxyEvent } from "../harness/proxy-event.ts";
 
 afterEach(() => vi.unstubAllGlobals());
 
-const prospects = new Set([1]);
 const webhook = { id: 7, secretKey: "a secret of this test" };
 const createdAt = "2026-11-29T10:00:00.000Z";
 const data = { prospect: { id: 1 }, newStatus: { value: "Sold" }, statusHistoryId: 3 };
@@ -35,12 +34,13 @@ const logOf = (ids: readonly string[], attempt: object): Api => {
   return async (_, path) => ({ status: 200, body: answers(path) });
 };
 
+/** Reads the deliveries of the test from a log with these deliveries. Throws if fewer than `count` have succeeded. */
+const delivered = (count: number, ids: readonly string[], attempt: object, prospects = new Set([1])) =>
+  attemptsAt("https://api.test", 0).delivered({ webhook, prospects, count }, logOf(ids, attempt));
+
 test("the deliveries on all pages of the log are read, each with the time from the event to the answer", async () => {
-  const read = attemptsAt("https://api.test", 0).delivered(
-    { webhook, prospects, count: 3 },
-    logOf(["a", "b", "c"], made),
-  );
-  expect((await read).map(({ id, delayMs }) => [id, delayMs])).toEqual([
+  const read = await delivered(3, ["a", "b", "c"], made);
+  expect(read.map(({ id, delayMs }) => [id, delayMs])).toEqual([
     ["a", 40],
     ["b", 40],
     ["c", 40],
@@ -54,21 +54,19 @@ test.each([
   ["<html>", "the receiver does not answer as POST /health/webhooks does"],
 ])("the answer %j of the receiver fails the test", async (answer, message) => {
   const attempt = { ...made, answer: typeof answer === "string" ? answer : JSON.stringify(answer) };
-  const read = attemptsAt("https://api.test", 0).delivered({ webhook, prospects, count: 1 }, logOf(["a"], attempt));
-  await expect(read).rejects.toThrow(message);
+  await expect(delivered(1, ["a"], attempt)).rejects.toThrow(message);
 });
 
 test("a delivery about a prospect that the test did not create does not count", async () => {
-  const expected = { webhook, prospects: new Set([2]), count: 1 };
-  await expect(attemptsAt("https://api.test", 0).delivered(expected, logOf(["a"], made))).rejects.toThrow(
-    "only 0 of 1 webhooks were delivered",
-  );
+  const read = delivered(1, ["a"], made, new Set([2]));
+  await expect(read).rejects.toThrow("only 0 of 1 webhooks were delivered");
 });
 
 test("a webhook that is not delivered fails the test with the reason", async () => {
   const attempt = { ...made, status: 404, answer: "" };
-  const read = attemptsAt("https://api.test", 0).delivered({ webhook, prospects, count: 2 }, logOf(["a"], attempt));
-  await expect(read).rejects.toThrow("only 0 of 2 webhooks were delivered within 0 ms: the receiver answered 404");
+  await expect(delivered(2, ["a"], attempt)).rejects.toThrow(
+    "only 0 of 2 webhooks were delivered within 0 ms: the receiver answered 404",
+  );
 });
 
 test("a request that the throttle refuses is sent again when the answer permits it", async () => {
