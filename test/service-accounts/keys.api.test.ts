@@ -228,23 +228,18 @@ describe("rights", () => {
 
   test("are checked in the body", async () => {
     const { id } = await newAccount({ role: "sales", permissions: ["canViewAllProspects"] });
-    const expiresAt = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
     for (const body of [
       { name: "x", scopes: [] },
       { name: "x", scopes: ["prospects:read", "prospects:read"] },
       { name: "x", scopes: ["prospects"] },
       { name: " ", scopes: ["prospects:read"] },
-      { name: "x", scopes: ["prospects:read"], expiresAt: expiresAt(-1) },
-      { name: "x", scopes: ["prospects:read"], expiresAt: expiresAt(367) },
     ]) {
       problemOf(await as.admin("POST", `/api/service-accounts/${id}/keys`, body), 400, "validation_failed");
     }
     const sales = { name: "x", role: "sales" };
     const [fault] = problemOf(await as.admin("POST", "/api/service-accounts", sales), 400, "validation_failed");
     expect(fault).toMatchObject({ pointer: "/permissions" });
-    for (let i = 0; i < 5; i++) await keyOf(id, { expiresAt: expiresAt(365) });
-    const body = { name: "sixth", scopes: ["prospects:read" as const] };
-    problemOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 409, "conflict");
+    const body = { name: "x", scopes: ["prospects:read" as const] };
     const other = at((await newAccount()).id);
     problemOf(await as.otherOwner.POST("/api/service-accounts/{id}/keys", { ...other, body }), 404, "not_found");
   });

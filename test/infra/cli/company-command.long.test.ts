@@ -1,6 +1,6 @@
 /** Tests `npm run company` on a running service: suspend, resume, check, and a delete that is refused. */
 import { expect, test } from "vitest";
-import { baseUrl } from "../../harness/client.ts";
+import { flushAuthorizers } from "../../harness/client.ts";
 import { dataOf } from "../../harness/shapes.ts";
 import { newTeam } from "../../harness/team.ts";
 import { runOnService } from "./command-process.ts";
@@ -8,7 +8,6 @@ import { runOnService } from "./command-process.ts";
 const as = await newTeam();
 const { company } = dataOf(await as.owner.GET("/api/me"), 200);
 const number = String(company.id);
-const forget = () => fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
 
 test("a suspended company's users are refused until it is resumed, and it cannot be deleted at once", async () => {
   const suspended = await runOnService("company.ts", "suspend", "--company", number);
@@ -16,7 +15,7 @@ test("a suspended company's users are refused until it is resumed, and it cannot
     status: 0,
     stdout: `company ${number} is suspended: the API refuses requests of its 6 users\n`,
   });
-  await forget();
+  await flushAuthorizers();
   expect((await as.owner.GET("/api/me")).response.status).toBe(401);
   expect((await as.otherOwner.GET("/api/me")).response.status).toBe(200);
   const early = await runOnService("company.ts", "delete", "--company", number, "--confirm", company.name);
