@@ -68,11 +68,6 @@ const damages: Damage[] = [
     (i) => corrupt(i, keys.partManifest(i.companyId, i.newest.id), "fewOverrides"),
   ],
   [
-    "the manifest of a part is damaged",
-    "the manifest of part \\S+ of company \\d+ is damaged",
-    (i) => corrupt(i, keys.partManifest(i.companyId, i.oldest.id)),
-  ],
-  [
     "the manifest of a part is missing",
     "lacks the manifest of part",
     (i) => i.table.batchRemove([keys.partManifest(i.companyId, i.newest.id)]),
@@ -84,11 +79,6 @@ const damages: Damage[] = [
   ],
   ["the head names a part twice", "contains \\S+ twice", (i) => putManifest(i, [i.oldest, ...i.manifest.parts])],
   [
-    "a row is lost",
-    "prospect {f} is missing from the index",
-    (i, { ids }) => rewriteRows(i, (rows) => rows.filter(({ row }) => row.id !== ids[5])),
-  ],
-  [
     "rows are doubled",
     "prospect {f} is in the index 2 times",
     (i) => putManifest(i, [...i.manifest.parts, { ...i.oldest, id: "copy", fewOverrides: undefined, looseNotes: 0 }]),
@@ -97,15 +87,6 @@ const damages: Damage[] = [
     "a row is doubled within its segment",
     "prospect {f} is in the index 2 times",
     (i, { ids }) => rewriteRows(i, (rows) => rows.flatMap((one) => (one.row.id === ids[5] ? [one, one] : [one]))),
-  ],
-  [
-    "a row has different content",
-    "prospect {f} has different content",
-    (i, { ids }) =>
-      rewriteRows(
-        i,
-        changed(ids[5], (row) => ({ ...row, text: "SOMEBODY" })),
-      ),
   ],
   [
     "a row is newer than it should be",
@@ -147,15 +128,6 @@ const damages: Damage[] = [
     "a note's entry is lost",
     "note \\d+ of prospect {a} has version 1 in the index and 2 in its row",
     (i, { ids, noteOfA }) => i.table.batchRemove([keys.noteDelta(i.companyId, ids[0] ?? 0, noteOfA, 2)]),
-  ],
-  [
-    "the index has a note that does not exist",
-    "note 77 of prospect {e} has no row",
-    (i, { ids }) =>
-      rewriteOverrides(i, (stored) => ({
-        ...stored,
-        looseNotes: [...stored.looseNotes, { prospectId: ids[4] ?? 0, noteId: 77, version: 1, text: "DOG" }],
-      })),
   ],
   [
     "a deleted note is live",
