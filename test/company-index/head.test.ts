@@ -12,7 +12,7 @@ import {
 import { flushStream, sweepFlushRequests } from "#shared/company-index/write/flush-stream.ts";
 import * as keys from "#shared/db/keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { Records } from "./records.ts";
+import { IndexedCompany } from "./indexed-company.ts";
 
 const db = faultyDynamoDb();
 const START = 1_760_000_000_000;
@@ -42,9 +42,9 @@ test("a rebuild that has lost the lock neither renews nor releases it", async ()
 
 /** Creates unflushed entries. `handle` passes a stream record of these entries to a newly started function. */
 async function unflushed() {
-  const records = new Records(db, companies++);
-  await records.writeMany(3, 1);
-  const { companyId } = records;
+  const company = new IndexedCompany(companies++, db.direct);
+  await company.createMany(3);
+  const companyId = company.id;
   const handle = (nowMs: number) =>
     flushStream(() => ({ table: db.direct, clock: { now: () => nowMs } }))({
       Records: [{ dynamodb: { SequenceNumber: "1", Keys: { pk: { S: `C#${companyId}#X` }, sk: { S: "D#1" } } } }],

@@ -6,38 +6,30 @@ import { describe, expect, test } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { readPartManifests } from "#shared/company-index/manifest.ts";
 import { openCompanyIndex } from "#shared/company-index/read/company-index.ts";
-import { rebuild, takeCompactionLock } from "#shared/company-index/repair/rebuild.ts";
-import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
+import { takeCompactionLock } from "#shared/company-index/repair/rebuild.ts";
+import { MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS, retiredIn } from "#shared/company-index/write/garbage-collection.ts";
 import { addImported } from "#shared/company-index/write/publish.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
-import { indexRecords } from "#shared/prospects/index/records.ts";
-import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { deaths, killedAt, killPoints } from "../harness/kills.ts";
-import { expectNoOrphans, findIn, IndexedCompany } from "./indexed-company.ts";
+import { expectNoOrphans, findIn, type IndexedCompany, indexedCompanies } from "./indexed-company.ts";
 import { plainRow } from "./plain-rows.ts";
 import { savepoint } from "./savepoint.ts";
 
 const db = faultyDynamoDb();
-
-let companies = 0;
-const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
+const { clock, newCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
 const DAY_MS = 24 * 3_600_000;
-
-const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
-  flush({ table, clock }, id, { least: 1, settleMs: 0 });
-
 const LARGE = 20;
 
 /** Creates a company whose prospects are all in one part of the index. This part is larger than the parts of later flushes. */
 async function companyWithLargePart(): Promise<{ company: IndexedCompany; ids: number[] }> {
-  const company = new IndexedCompany(1_000 + companies++, db.direct);
+  const company = newCompany();
   const ids: number[] = [];
   for (let seed = 1; seed <= LARGE; seed++) ids.push(await company.create(seed));
   await flushAll(company);
@@ -207,7 +199,7 @@ describe("a replaced part", () => {
   test("is removed even after its successor was replaced, and after a rebuild", async () => {
     const { company, ids } = await companyWithLargePart();
     await smallParts(company, ids, 14);
-    await rebuild({ table: db.direct, clock }, indexRecords(db.direct), company.id, { settleMs: 0 });
+    await rebuildOf(company);
     expect((await partManifestsOf(company)).size).toBeGreaterThan(10);
     await expectNoGarbage(company);
     clock.ms += RETIRED_MS + 1;
@@ -302,7 +294,7 @@ describe("a format of a later release", () => {
       const unreadable = { name: "IndexUnreadable", message: expect.stringMatching(pattern) };
       await expect(company.expectListsExact()).rejects.toMatchObject(unreadable);
       await expect(flushAll(company)).rejects.toMatchObject(unreadable);
-      const { faults } = await verifyIndex(db.direct, indexRecords(db.direct), company.id, { pauseMs: 1 });
+      const { faults } = await verify(company);
       expect(faults).toEqual([expect.stringMatching(pattern)]);
       expect(await db.direct.get(key)).toEqual(item);
     }

@@ -3,12 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { HEAD_TYPE, readManifest } from "#shared/company-index/manifest.ts";
-import {
-  COMPACTION_LOCK_MS,
-  type RebuildOptions,
-  RebuildRefused,
-  rebuild,
-} from "#shared/company-index/repair/rebuild.ts";
+import { COMPACTION_LOCK_MS, RebuildRefused, rebuild } from "#shared/company-index/repair/rebuild.ts";
 import { flush, MERGE_RATIO } from "#shared/company-index/write/flush.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -18,20 +13,11 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killedAt, killPoints, killPointsOf } from "../harness/kills.ts";
-import { expectNoOrphans, IndexedCompany, type Staged } from "./indexed-company.ts";
+import { expectNoOrphans, type IndexedCompany, indexedCompanies, type Staged } from "./indexed-company.ts";
 import { savepoint } from "./savepoint.ts";
 
 const db = faultyDynamoDb();
-
-let companies = 0;
-const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
-const newCompany = (): IndexedCompany => new IndexedCompany(1_000 + companies++, db.direct);
-
-const flushAll = ({ id }: IndexedCompany, table: Table = db.direct) =>
-  flush({ table, clock }, id, { least: 1, settleMs: 0 });
-
-const rebuildOf = ({ id }: IndexedCompany, table: Table = db.direct, options: RebuildOptions = {}) =>
-  rebuild({ table, clock }, indexRecords(table), id, { settleMs: 0, ...options });
+const { clock, newCompany, flushAll, rebuildOf } = indexedCompanies(db);
 
 /** Expects that the lists and the search index agree with the rows, both now and after the next flush with its merges. */
 async function expectExact(company: IndexedCompany): Promise<void> {

@@ -5,21 +5,19 @@
 import { expect, test } from "vitest";
 import { partManifestItem } from "#shared/company-index/manifest.ts";
 import { noPartOverrides } from "#shared/company-index/pieces.ts";
-import { overridesToList, rebuild } from "#shared/company-index/repair/rebuild.ts";
+import { overridesToList } from "#shared/company-index/repair/rebuild.ts";
 import { NewestVersions } from "#shared/company-index/versions.ts";
-import { flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import { discardPart, storePart } from "#shared/company-index/write/publish.ts";
 import * as keys from "#shared/db/keys.ts";
-import { indexRecords } from "#shared/prospects/index/records.ts";
-import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { indexRow } from "#shared/prospects/indexed.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { corrupt, indexInHand, rewriteOverrides, rewriteRows } from "./damage.ts";
-import { IndexedCompany } from "./indexed-company.ts";
+import { indexedCompanies } from "./indexed-company.ts";
 
 const db = faultyDynamoDb();
+const { clock, newCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
 
 function versions(...known: [id: number, version: number][]): NewestVersions {
   const all = new NewestVersions();
@@ -58,17 +56,14 @@ test("a deleted note is listed with a version that is one higher than its newest
 });
 
 test("a damaged manifest is a fault that a rebuild repairs, and its part does not stop the garbage collection", async () => {
-  const company = new IndexedCompany(1_000, db.direct);
-  const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
-  const context = { table: db.direct, clock };
-  const flushAll = ({ id }: IndexedCompany) => flush(context, id, { least: 1, settleMs: 0 });
-  const faults = async () => (await verifyIndex(db.direct, indexRecords(db.direct), company.id, { pauseMs: 1 })).faults;
+  const company = newCompany();
+  const faults = async () => (await verify(company)).faults;
   const { ids } = await company.stage(flushAll);
   const index = await indexInHand(db.direct, company.id);
   const damaged = keys.partManifest(company.id, index.oldest.id);
   await corrupt(index, damaged);
   expect(await faults()).toEqual([expect.stringMatching(`the manifest of part ${index.oldest.id} .* is damaged`)]);
-  await rebuild(context, indexRecords(db.direct), company.id, { settleMs: 0 });
+  await rebuildOf(company);
   clock.ms += RETIRED_MS + 1;
   await company.change(ids[0] ?? 0, 70);
   await flushAll(company);
@@ -78,7 +73,7 @@ test("a damaged manifest is a fault that a rebuild repairs, and its part does no
 });
 
 test("discarding a part deletes all its rows", async () => {
-  const companyId = 1_002;
+  const companyId = 9_999;
   const row = indexRow(prospectRow({ companyId, id: 1, name: "Ann" }));
   const built = { rows: [{ row, notes: [] }], prospects: [], notes: [], looseNotes: [note(11, 1)] };
   const part = await storePart(db.direct, companyId, built);
@@ -89,9 +84,8 @@ test("discarding a part deletes all its rows", async () => {
 });
 
 test("a check names a row that is lost, a row with other content, and a note that does not exist", async () => {
-  const company = new IndexedCompany(1_001, db.direct);
-  const context = { table: db.direct, clock: { now: () => 1_760_000_000_000 } };
-  const { ids } = await company.stage(({ id }) => flush(context, id, { least: 1, settleMs: 0 }));
+  const company = newCompany();
+  const { ids } = await company.stage(flushAll);
   const [, , , , other = 0, lost = 0, changed = 0] = ids;
   const stray = { prospectId: other, noteId: 77, version: 1, text: "DOG" };
   await rewriteRows(await indexInHand(db.direct, company.id), (rows) =>
@@ -104,7 +98,7 @@ test("a check names a row that is lost, a row with other content, and a note tha
     ...stored,
     looseNotes: [...stored.looseNotes, stray],
   }));
-  const { faults } = await verifyIndex(db.direct, indexRecords(db.direct), company.id, { pauseMs: 1 });
+  const { faults } = await verify(company);
   expect(faults.toSorted()).toEqual([
     `note 77 of prospect ${other} has no row but is in the index`,
     `prospect ${lost} is missing from the index`,

@@ -4,10 +4,8 @@ import type { Zone } from "#shared/company-index/criteria.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
 import { partManifestItem } from "#shared/company-index/manifest.ts";
 import type { IndexRow, Records } from "#shared/company-index/record.ts";
-import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { RowWithNotes } from "#shared/company-index/segment.ts";
 import { prospectDelta } from "#shared/company-index/write/entries.ts";
-import { flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
 import * as keys from "#shared/db/keys.ts";
 import { indexRecords } from "#shared/prospects/index/records.ts";
@@ -23,17 +21,10 @@ import {
   rewriteOverrides,
   rewriteRows,
 } from "./damage.ts";
-import { IndexedCompany, type Staged } from "./indexed-company.ts";
+import { type IndexedCompany, indexedCompanies, type Staged } from "./indexed-company.ts";
 
 const db = faultyDynamoDb();
-
-let companies = 0;
-const newCompany = (): IndexedCompany => new IndexedCompany(1_000 + companies++, db.direct);
-const clock = { ms: 1_760_000_000_000, now: () => clock.ms };
-const context = () => ({ table: db.direct, clock });
-const flushAll = ({ id }: IndexedCompany) => flush(context(), id, { least: 1, settleMs: 0 });
-const verify = ({ id }: IndexedCompany, pauseMs = 1) =>
-  verifyIndex(db.direct, indexRecords(db.direct), id, { pauseMs });
+const { clock, newCompany, flushAll, rebuildOf, verify } = indexedCompanies(db);
 
 type Damage = [
   what: string,
@@ -186,7 +177,7 @@ describe("a check", () => {
     const { faults } = await verify(company);
     const pattern = fault.replace(/\{(.)\}/g, (__, letter: string) => String(staged.ids[letter.charCodeAt(0) - 97]));
     expect(faults).toContainEqual(expect.stringMatching(pattern));
-    await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
+    await rebuildOf(company);
     await company.expectListsExact();
     // When `RETIRED_MS` has passed, the next flush deletes the old part. The manifest of this part, which lists its rows, may be damaged.
     // The flush must not fail.
@@ -212,7 +203,7 @@ describe("a check", () => {
         `prospect ${created} is missing from the index`,
       ].sort(),
     );
-    await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 0 });
+    await rebuildOf(company);
     expect((await verify(company)).faults).toEqual([]);
   });
 
@@ -256,7 +247,7 @@ describe("a check", () => {
     };
     const check = async (): Promise<void> => {
       for (let i = 0; i < 3; i++) expect((await verify(company, 30)).faults).toEqual([]);
-      await rebuild(context(), indexRecords(db.direct), company.id, { settleMs: 100 });
+      await rebuildOf(company, db.direct, { settleMs: 100 });
       expect((await verify(company, 30)).faults).toEqual([]);
     };
     await Promise.all([
