@@ -3,9 +3,9 @@ import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
-import { indexCommand, target } from "./index-command.ts";
+import { tableCommand, target } from "../harness/table-command.ts";
 
-const { db, run } = indexCommand();
+const { db, run } = tableCommand("infra/cli/company-index.ts");
 
 test("the command removes damaged rows of the activity", async () => {
   const owner = { email: "owner@activity.test", firstName: "", lastName: "", sub: "activity" };

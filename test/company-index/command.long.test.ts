@@ -4,11 +4,11 @@ import { systemClock } from "#shared/clock.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
 import { contextOn } from "#shared/context.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
+import { tableCommand, target } from "../harness/table-command.ts";
 import { indexInHand, pieceOf } from "./damage.ts";
-import { indexCommand, target } from "./index-command.ts";
 import { IndexedCompany } from "./indexed-company.ts";
 
-const { db, run } = indexCommand();
+const { db, run } = tableCommand("infra/cli/company-index.ts");
 
 test("the command verifies and rebuilds; it exits with 1 for faults and for an unknown company, and with 2 for wrong usage", async () => {
   const owner = { email: "owner@index.test", firstName: "", lastName: "", sub: "owner" };

@@ -2,8 +2,6 @@
  * Tests that faults of the deployment end no import, export or bulk job: a missing bucket, table or queue, and wrong credentials,
  * permissions or KMS keys. The job continues when the fault is repaired.
  */
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { openObjects, s3Client } from "#shared/aws/s3.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
@@ -13,17 +11,15 @@ import { StoredExport } from "#shared/jobs/export/stored.ts";
 import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
 import { LEASE_MS, MAX_FRUITLESS_RUNS } from "#shared/jobs/job.ts";
 import { exportKeys, importKeys } from "#shared/jobs/s3-keys.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 import { beginExport, createProspect } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { newJob, newStage, rowsOf, runOnce, storedJob } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests();
-const closing: (() => void)[] = [];
-afterEach(() => {
-  for (const close of closing.splice(0)) close();
-  vi.unstubAllEnvs();
-});
+closeAfterEach();
+afterEach(() => void vi.unstubAllEnvs());
 
 /**
  * Number of executions that fail because of a fault of the deployment. It is larger than `MAX_FRUITLESS_RUNS`, the number of consecutive
@@ -35,26 +31,17 @@ const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImp
 const hasUpload = (job: JobMessage): boolean => harness.bucket.files.has(importKeys.uploaded(job));
 
 /** Starts an S3 server without any bucket. */
-async function serverWithoutBucket(): Promise<string> {
-  const server = createServer((request, response) => {
+const serverWithoutBucket = () =>
+  http((response, request) => {
     request.resume();
     const body = request.method === "HEAD" ? "" : "<Error><Code>NoSuchBucket</Code></Error>";
     response.writeHead(404, { "Content-Type": "application/xml" }).end(body);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  closing.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
-}
 
 test("an import does not end if the whole bucket is missing, even after the time for the upload", async () => {
   vi.stubEnv("BUCKET_NAME", "files");
   const credentials = { accessKeyId: "AKID", secretAccessKey: "SECRET" };
-  const endpoint = await serverWithoutBucket();
+  const { endpoint } = await serverWithoutBucket();
   const objects = openObjects(() => s3Client({ endpoint, region: "eu-west-1", credentials, attempts: 1 }));
   const company = await newCompany(harness.sound());
   const job = await harness.uploaded(company.caller, FILE);

@@ -2,12 +2,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { root } from "../../infra/build/bundle.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { newKey } from "../harness/api-key.ts";
 import { at, baseUrl } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
@@ -23,23 +24,19 @@ type Trouble = (count: number, response: ServerResponse, script: ChildProcess) =
 /** Runs the script once, with pages of 12 records. Returns its exit code, or the signal that has killed it. */
 async function run(trouble: Trouble = () => false): Promise<number | string> {
   let count = 0;
-  const server = createServer(async ({ url = "", headers }, response) => {
+  const { endpoint: API_URL, stop } = await serveOnLoopback(async ({ url = "", headers }, response) => {
     if (trouble(++count, response, script)) return;
     const address = `${baseUrl()}${url}`.replace("limit=1000", "limit=12");
     const answer = await fetch(address, { headers: { Authorization: headers.authorization ?? "" } });
     response.writeHead(answer.status).end(await answer.text());
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const API_URL = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  });
   const script = spawn(process.execPath, ["docs/automation/mirror.ts"], {
     cwd: root,
     env: { ...process.env, API_KEY, API_URL, FILE },
     stdio: "ignore",
   });
   const [code, signal] = await once(script, "exit");
-  server.closeAllConnections();
-  server.close();
+  stop();
   return code ?? signal;
 }
 

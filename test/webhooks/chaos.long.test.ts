@@ -4,15 +4,14 @@
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { systemClock } from "#shared/clock.ts";
 import { readUnflushed } from "#shared/company-index/delta.ts";
-import { openTable, type Table } from "#shared/db/table.ts";
 import { reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { type ApiClient, apiClient } from "../../docs/client/client.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
 import { type LocalService, startLocal } from "../../infra/local/service.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { conflict, pass, throttle } from "../harness/faulty-dynamodb.ts";
+import { conflict, pass, tableAt, throttle } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, Identified } from "../harness/shapes.ts";
@@ -74,11 +73,7 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
   const registrations = [{ event: "prospect.created" }, { event: "prospect.updated" }];
   dataOf(await admin.POST("/api/webhooks", { body: { name: "Chaos", url: receiver.url, registrations } }), 201);
 
-  let state = 7;
-  const random = (): number => {
-    state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
-    return state / 2 ** 31;
-  };
+  const random = randomSequence(7);
   db.plan((operation) => {
     if (!/^(Get|Put|Update|Delete|Query|Transact|Batch)/.test(operation)) return pass;
     const dice = random();
@@ -119,11 +114,7 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
   await expectDelivered(dataOf(await rep.GET("/api/me")).company.id, expected);
 });
 
-function serviceTable(): Table {
-  const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  const client = dynamoClient({ endpoint: db.endpoint, region: "us-east-1", credentials });
-  return openTable(service.outputs.TableName, client);
-}
+const serviceTable = () => tableAt(db.endpoint, service.outputs.TableName);
 
 /**
  * Expects that reconciliation counts `expected` deliveries, that all of them are delivered, and that it finds no fault. Also checks the

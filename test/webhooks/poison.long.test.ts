@@ -7,14 +7,14 @@ import { afterAll, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { baseUrl } from "../harness/client.ts";
+import { LOCAL } from "../harness/faulty-dynamodb.ts";
 import { type Receiver, startReceiver } from "../harness/receiver.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const Outputs = z.object({ SqsEndpoint: z.string(), DeliveriesUrl: z.string(), DeliveriesDeadLettersUrl: z.string() });
 const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
-const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-const sqs = sqsClient({ region: "us-east-1", credentials, endpoint: outputs.SqsEndpoint });
+const sqs = sqsClient({ ...LOCAL, endpoint: outputs.SqsEndpoint });
 const as = await newTeam();
 
 const receivers: Receiver[] = [];

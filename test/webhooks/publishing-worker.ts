@@ -6,11 +6,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { openTable } from "#shared/db/table.ts";
 import { publishStream } from "#shared/webhooks/events/publish.ts";
 import { imageOf } from "../../infra/local/sources/stream-record.ts";
-import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { tableAt } from "../harness/faulty-dynamodb.ts";
 import { START } from "./delivery-pipeline.ts";
 import { territoryChange } from "./fan-out-pipeline.ts";
 import { quietContext } from "./quiet-context.ts";
@@ -19,8 +17,7 @@ const { endpoint, companyId, batches, records, points } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), batches: z.int(), records: z.int(), points: z.int() }),
   workerData,
 );
-const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient }));
+const table = tableAt(endpoint);
 let messages = 0;
 const handler = publishStream(() =>
   quietContext(table, { now: () => START }, async (entries) => {

@@ -9,19 +9,21 @@ import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
+import { buffer, text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { signatureHeaders } from "#shared/webhooks/deliver/request.ts";
 import { root } from "../../infra/build/bundle.ts";
 import { newKey } from "../harness/api-key.ts";
-import { at } from "../harness/client.ts";
+import { at, baseUrl } from "../harness/client.ts";
+import { forwarded } from "../harness/forwarded.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { newReceiver, newWebhook } from "./subscribed.ts";
-import { startUnreliableGateway } from "./unreliable-gateway.ts";
 
 const as = await newTeam();
+closeAfterEach();
 
 interface Language {
   readonly language: string;
@@ -199,6 +201,24 @@ describe.each(cases)("$language, $secret", ({ command, version, secret }) => {
   });
 });
 
+/**
+ * Starts a server between a client and the service. It refuses the first request, and loses the answer of the second one. `keys` are the
+ * idempotency keys of all requests.
+ */
+async function startUnreliableGateway() {
+  const keys: unknown[] = [];
+  const { endpoint } = await http(async (response, request) => {
+    const body = await buffer(request);
+    const count = keys.push(request.headers["idempotency-key"]);
+    if (count === 1) return response.writeHead(503, { "Retry-After": "1" }).end();
+    const answer = await forwarded(baseUrl(), request, body);
+    const content = await buffer(answer);
+    if (count === 2) return response.destroy();
+    return response.writeHead(answer.statusCode ?? 502, answer.headers).end(content);
+  });
+  return { url: endpoint, keys };
+}
+
 test.for(languages)(
   "a receiver with a key writes one note on each new prospect, although requests fail, an answer is lost and the receiver is killed: $language",
   async ({ command, version }, { skip }) => {
@@ -214,7 +234,7 @@ test.for(languages)(
     const { id } = present(delivery);
     await first.untilDone(id);
     // The receiver has sent three requests. The gateway refused the first one, and lost the answer to the second one, which wrote the note.
-    expect(gateway.headers("idempotency-key")).toEqual([id, id, id]);
+    expect(gateway.keys).toEqual([id, id, id]);
     await first.stop();
     first.forgetDone(id);
     const second = await start(command, secret, settings);
@@ -226,7 +246,7 @@ test.for(languages)(
     await newProspect();
     const other = present((await delivered(webhook, 2)).find((one) => one.id !== id)).id;
     await third.untilDone(other);
-    expect(gateway.headers("idempotency-key")).toEqual([id, id, id, id, other]);
+    expect(gateway.keys).toEqual([id, id, id, id, other]);
     const notes = dataOf(await as.admin.GET("/api/prospects/{id}/notes", at(prospect.id)));
     expect(notes).toMatchObject([{ createdBy: { type: "service" } }]);
   },

@@ -1,35 +1,14 @@
 /** Tests that the reconcile command prints the counts of a company's deliveries, and that its exit code says whether it found a fault. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { TABLE } from "../harness/faulty-dynamodb.ts";
 import { present } from "../harness/shapes.ts";
+import { tableCommand, target } from "../harness/table-command.ts";
 import { deliveriesOf } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 
-const db = faultyDynamoDb();
+const { db, run } = tableCommand("infra/cli/webhooks.ts");
+
 test("the command prints the counts, and exits with 1 if it finds a fault", async () => {
-  const outputs = createServer((_, response) => {
-    response.end(
-      JSON.stringify({ TableName: TABLE, DynamoDbEndpoint: db.directEndpoint, SqsEndpoint: "http://127.0.0.1:1" }),
-    );
-  }).listen(0, "127.0.0.1");
-  await once(outputs, "listening");
-  const address = outputs.address();
-  const PORT = String(typeof address === "object" ? address?.port : "");
-  const run = async (...args: string[]) => {
-    const child = spawn(process.execPath, ["infra/cli/webhooks.ts", ...args], {
-      cwd: fileURLToPath(new URL("../..", import.meta.url)),
-      env: { ...process.env, PORT },
-    });
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
-    return { stdout, stderr, code };
-  };
   // The reconcile command reads the real clock, so the deliveries must have real times.
   const now = new DeliverySimulation(db, 10);
   now.clock = Date.now();
@@ -44,11 +23,10 @@ test("the command prints the counts, and exits with 1 if it finds a fault", asyn
     run("reconcile", "--company", "999999999"),
     run("reconcile"),
   ]);
-  outputs.close();
   expect(faulty.code).toBe(1);
   expect(faulty.stdout).toContain(`${lost.id}: is expected and has no row\n`);
   expect(faulty.stdout).toMatch(/\nmatched +3\n= delivered +2\n\+ waiting +0\n/);
-  expect(sound).toMatchObject({ code: 0, stderr: `target: local service at http://127.0.0.1:${PORT}\n` });
+  expect(sound).toMatchObject({ code: 0, stderr: target });
   expect(sound.stdout).toMatch(/^company \d+\nmatched +3\n= delivered +3\n[\s\S]*faults +0\n$/);
   expect(unknown).toMatchObject({ code: 1, stdout: "" });
   expect(wrong.code).toBe(2);

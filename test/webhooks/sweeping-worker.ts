@@ -1,11 +1,10 @@
 /** Runs in a worker thread with a small heap. It runs the sweeper on a table with `count` overdue deliveries of one company. */
 import { parentPort, workerData } from "node:worker_threads";
 import * as z from "zod/mini";
-import { dynamoClient } from "#shared/aws/dynamodb.ts";
-import { openTable, type Table } from "#shared/db/table.ts";
+import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
-import { patient, TABLE } from "../harness/faulty-dynamodb.ts";
+import { tableAt } from "../harness/faulty-dynamodb.ts";
 import { START } from "./delivery-pipeline.ts";
 import { withOverdue } from "./endless-due-index.ts";
 import { quietContext } from "./quiet-context.ts";
@@ -14,8 +13,7 @@ const { endpoint, companyId, other, count } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), other: z.int(), count: z.int() }),
   workerData,
 );
-const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-const table = openTable(TABLE, dynamoClient({ endpoint, region: "us-east-1", credentials, ...patient }));
+const table = tableAt(endpoint);
 let writes = 0;
 const write: Table["write"] = async (entry) => {
   writes++;

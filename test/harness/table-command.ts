@@ -1,19 +1,17 @@
-/** Runs `npm run index` as a separate process on a real table. */
+/** Runs a command of the project as a separate process on a real table. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect } from "vitest";
+import { root } from "../../infra/build/bundle.ts";
 import { type LocalServer, serveOnLoopback } from "../../infra/local/servers/listener.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { TABLE } from "../harness/faulty-dynamodb.ts";
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
+import { faultyDynamoDb } from "./fault-test.ts";
+import { TABLE } from "./faulty-dynamodb.ts";
 
 export const target = expect.stringMatching(/^target: local service at http:\S+\n$/);
 
-/** Starts the table before the tests of a file. Call this function once, at the top of the file. */
-export function indexCommand() {
+/** Starts the table before the tests of a file. Call this function once, at the top of the file. `script` is the path of the command. */
+export function tableCommand(script: string) {
   const db = faultyDynamoDb();
   /** Simulates the endpoint of the local service that tells the command the address of the table. */
   let outputs: LocalServer;
@@ -28,7 +26,7 @@ export function indexCommand() {
 
   async function run(...args: string[]) {
     const { port: PORT } = new URL(outputs.endpoint);
-    const child = spawn(process.execPath, ["infra/cli/company-index.ts", ...args], {
+    const child = spawn(process.execPath, [script, ...args], {
       cwd: root,
       env: { ...process.env, PORT },
     });
