@@ -4,13 +4,91 @@
  * In the test, it accepts 250, because one machine runs both the writer and the table. The writer reaches about 2 000 rows per second.
  */
 import { expect, test } from "vitest";
+import { isTombstone } from "#shared/company-index/record.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Table } from "#shared/db/table.ts";
 import { withDeadline } from "#shared/deadline.ts";
 import { TableBusy } from "#shared/errors.ts";
+import { findImport, summaryOf } from "#shared/jobs/import/requests.ts";
+import { indexRecords } from "#shared/prospects/index/records.ts";
+import { verifyIndex } from "#shared/prospects/index/verify.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { startThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";
-import { importThrottled, tableOn } from "./throttled-import.ts";
+import { checkIndex } from "../harness/index-oracle.ts";
+import { startThrottledDynamoDb, tableOn } from "../harness/throttled-dynamodb.ts";
+import { newCompany } from "../harness/warm-function.ts";
+import { faultyJobs } from "../jobs/faulty-jobs.ts";
 
 const db = faultyDynamoDb();
+
+/** Milliseconds (15 minutes) after which Lambda stops one execution of the import job. */
+const RUN_MS = 900_000;
+
+interface Throttled {
+  readonly rows: number;
+  readonly partitions: number;
+  /** Write units that each partition accepts per second. */
+  readonly rate: number;
+}
+
+/**
+ * Imports rows, and checks that every row is written exactly once. Returns how many executions of the job the import needed, and how many
+ * writes the table refused.
+ */
+async function importThrottled({ rows, partitions, rate }: Throttled) {
+  const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+  const scene = faultyJobs(db, now);
+  const company = await newCompany(scene.sound());
+  const lines = Array.from({ length: rows }, (_, i) => `n${i},39.7,${(-104 - i / 20_000).toFixed(5)}`);
+  const job = await scene.uploaded(company.caller, Buffer.from(`name,lat,lng\n${lines.join("\n")}\n`));
+  const throttled = await startThrottledDynamoDb(db.directEndpoint, partitions, rate);
+  let runs = 0;
+  try {
+    const context = { ...scene.sound(), ...contextOn(tableOn(throttled), { now: () => now.ms }) };
+    for (let state = "queued"; state !== "completed"; ) {
+      const end = Date.now() + RUN_MS;
+      const remainingMs = (): number => end - Date.now();
+      await withDeadline(remainingMs, () => scene.run(context, job, remainingMs));
+      runs++;
+      expect(runs).toBeLessThan(20);
+      ({ state } = summaryOf(await findImport(scene.sound(), company.caller.companyId, job.id)));
+    }
+  } finally {
+    throttled.stop();
+  }
+  const { companyId } = company.caller;
+  expect(summaryOf(await findImport(scene.sound(), companyId, job.id))).toMatchObject({
+    state: "completed",
+    imported: rows,
+  });
+  await checkRows(scene.sound().table, companyId, rows);
+  return { runs, refusedWrites: throttled.counts.refusedWrites };
+}
+
+/**
+ * Up to this number of rows, the test also calls `checkIndex`. This function keeps all rows in memory, so a million rows would need 4 GB.
+ */
+const ROWS_IN_MEMORY = 20_000;
+
+/**
+ * Checks that the table and the index contain each row of the file exactly once. All rows have different names, so different texts prove
+ * different rows.
+ */
+async function checkRows(table: Table, companyId: number, rows: number): Promise<void> {
+  const records = indexRecords(table);
+  const texts = new Set<string>();
+  let count = 0;
+  for await (const { prospects } of records.readAll(companyId)) {
+    for (const prospect of prospects) {
+      if (isTombstone(prospect)) continue;
+      count++;
+      texts.add(prospect.text);
+    }
+  }
+  expect([count, texts.size]).toEqual([rows, rows]);
+  if (rows <= ROWS_IN_MEMORY) expect(await checkIndex(table, companyId)).toEqual([]);
+  const verdict = await verifyIndex(table, records, companyId, { pauseMs: 0 });
+  expect(verdict).toMatchObject({ prospects: rows, faults: [], unexamined: 0 });
+}
 
 const HOUR_MS = 3_600_000;
 
@@ -24,7 +102,7 @@ test.each([
   "an import of %i rows completes on %i partitions of %i write units a second",
   { timeout: HOUR_MS },
   async (rows, partitions, rate) => {
-    const { runs, refusedWrites } = await importThrottled(db, { rows, partitions, rate });
+    const { runs, refusedWrites } = await importThrottled({ rows, partitions, rate });
     if (rows < 20_000) expect(runs).toBe(1);
     expect(refusedWrites).toBeGreaterThan(0);
   },

@@ -1,7 +1,10 @@
 /** A proxy in front of a DynamoDB server. It simulates partitions that accept a limited number of write units per second, as on AWS. */
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
+import { dynamoClient } from "#shared/aws/dynamodb.ts";
+import { openTable, type Table } from "#shared/db/table.ts";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
+import { LOCAL, patient, TABLE } from "./faulty-dynamodb.ts";
 import { forwarded } from "./forwarded.ts";
 
 const Text = z.object({ S: z.string() });
@@ -97,6 +100,10 @@ export async function startThrottledDynamoDb(
   });
   return { endpoint, counts, stop };
 }
+
+/** Opens the table behind the proxy. `attempts` is the SDK's maximum number of attempts for one call. */
+export const tableOn = ({ endpoint }: ThrottledDynamoDb, attempts = 5): Table =>
+  openTable(TABLE, dynamoClient({ ...LOCAL, ...patient, endpoint, attempts }));
 
 const pkOf = ({ PutRequest, DeleteRequest }: WriteRequest): string =>
   (PutRequest?.Item ?? DeleteRequest?.Key)?.pk.S ?? "";

@@ -10,10 +10,9 @@ import { stoppedAt } from "#shared/deadline.ts";
 import { ApiError, DeadlinePassed } from "#shared/errors.ts";
 import { command, endpoint } from "#shared/http/endpoint.ts";
 import * as limits from "#shared/limits.ts";
-import { tableOn } from "../db/throttled-import.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
-import { startThrottledDynamoDb } from "../harness/throttled-dynamodb.ts";
+import { startThrottledDynamoDb, tableOn } from "../harness/throttled-dynamodb.ts";
 
 const db = faultyDynamoDb();
 beforeAll(async () => {
