@@ -5,20 +5,8 @@
 import { expect, test } from "vitest";
 import type { Entry } from "../../docs/client/store.ts";
 import { arrowsOf, headings, sections } from "./guide.ts";
-import { type Fault, Phone } from "./phone.ts";
-import { SmallService } from "./small-service.ts";
-
-function newPhone(service: SmallService, { clockErrorMs = 0 } = {}): Phone {
-  return new Phone({
-    baseUrl: "http://service.test",
-    accessToken: () => "token",
-    fetch: (request) => service.fetch(request),
-    now: () => service.nowMs + clockErrorMs,
-  });
-}
-
-const dataOf = async ({ store }: Phone): Promise<unknown[]> =>
-  (await store.records("prospects")).toSorted((a, b) => a.id - b.id).map(({ data }) => data);
+import type { Fault, Phone } from "./phone.ts";
+import { dataOf, SmallService } from "./small-service.ts";
 
 const statesOf = async ({ store }: Phone): Promise<string[]> => (await store.outbox()).map(({ state }) => state);
 
@@ -28,7 +16,7 @@ const create = (phone: Phone, name: unknown, clientRecordId: string = crypto.ran
 /** Returns a phone that has read the only prospect of the service. */
 async function startedPhone(service: SmallService) {
   const id = service.write(undefined, { data: { name: "a" } });
-  const phone = newPhone(service);
+  const phone = service.newPhone();
   expect(await phone.open().sync()).toBe("synced");
   const { version: baseVersion = 0 } = (await phone.store.record("prospects", id)) ?? {};
   phone.trace.length = 0;
@@ -78,9 +66,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     await syncWith(service, "none", "twice");
     const { phone, id } = await startedPhone(service);
     const { promise: isHeld, resolve: release } = Promise.withResolvers<void>();
-    const tab = new Phone({
-      baseUrl: "http://service.test",
-      accessToken: () => "token",
+    const tab = service.newPhone({
       store: phone.store,
       fetch: async (request) => {
         const answer = await service.fetch(request);
@@ -148,10 +134,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   "429 and 503": async (service) => {
     const id = service.write(undefined, { data: { name: "a" } });
     const answers = [429, 503];
-    const phone = new Phone({
-      baseUrl: "http://service.test",
-      accessToken: () => "token",
-      now: () => service.nowMs,
+    const phone = service.newPhone({
       fetch: async (request) => {
         const status = answers.shift();
         const headers = { "Retry-After": "7", Date: new Date(service.nowMs).toUTCString() };
@@ -170,7 +153,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
 
   "400 or 413 for the whole request": async (service) => {
     service.refusedNames.add("bad");
-    const phone = newPhone(service);
+    const phone = service.newPhone();
     await phone.open().sync();
     for (const name of ["a", "b", "bad", "c"]) await create(phone, name);
     phone.trace.length = 0;
@@ -208,7 +191,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
 
   Blocked: async (service) => {
     service.refusedNames.add("bad");
-    const phone = newPhone(service);
+    const phone = service.newPhone();
     const clientRecordId = crypto.randomUUID();
     await create(phone, "bad", clientRecordId);
     await phone.open().add({ type: "note.create", clientRecordId, fields: { body: "first" } });
@@ -221,7 +204,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   },
 
   "A record is created offline": async (service) => {
-    const phone = newPhone(service);
+    const phone = service.newPhone();
     const clientRecordId = crypto.randomUUID();
     await create(phone, "a", clientRecordId);
     await phone.open().add({ type: "prospect.update", clientRecordId, fields: { name: "b" } });
@@ -255,7 +238,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     for (let calls = 1; outcome === "killed"; calls++) {
       const service = new SmallService();
       for (let i = 0; i < 8; i++) service.write(undefined, { data: { name: i } });
-      phone = newPhone(service);
+      phone = service.newPhone();
       const clientRecordId = crypto.randomUUID();
       const added = [
         await create(phone, "new", clientRecordId),
@@ -271,12 +254,12 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   },
 
   "The phone's clock is wrong": async (service) => {
-    const ahead = newPhone(service, { clockErrorMs: 3_600_000 });
+    const ahead = service.newPhone({ clockErrorMs: 3_600_000 });
     await create(ahead, "a");
     await expectSynced(service, ahead);
     const corrected = new Date(service.nowMs).toISOString();
     expect((await create(ahead, "b")).operation.occurredAt).toBe(corrected);
-    const behind = newPhone(service, { clockErrorMs: -3_600_000 });
+    const behind = service.newPhone({ clockErrorMs: -3_600_000 });
     await behind.open().sync();
     expect((await create(behind, "c")).operation.occurredAt).toBe(corrected);
     return ahead;
@@ -314,20 +297,18 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
     };
     const before = await store.state();
     service.write(id, { data: { name: "b" } });
-    const options = { baseUrl: "http://service.test", accessToken: () => "token" };
-    const fetch = (request: Request): Promise<Response> => service.fetch(request);
-    const blocked = new Phone({ ...options, fetch, store: { ...store, commit: full } });
+    const blocked = service.newPhone({ store: { ...store, commit: full } });
     await expect(blocked.open().sync()).rejects.toThrow("the disk is full");
     expect(await store.state()).toEqual(before);
     await expectSynced(service, phone);
     // A browser that deletes its data deletes the records, the cursor and the outbox together. The app then begins like a new phone.
-    await expectSynced(service, newPhone(service));
+    await expectSynced(service, service.newPhone());
     return phone;
   },
 
   "One user has two phones": async (service) => {
     const { phone: first, id, baseVersion } = await startedPhone(service);
-    const second = newPhone(service);
+    const second = service.newPhone();
     await second.open().sync();
     const change = (name: string) => ({ type: "prospect.update" as const, id, baseVersion, fields: { name } });
     await first.open().add(change("first"));

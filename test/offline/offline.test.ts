@@ -6,24 +6,10 @@ import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { memoryStore, type Store } from "../../docs/client/store.ts";
 import { sized } from "../harness/tier.ts";
-import { FAULTS, type Fault, Phone } from "./phone.ts";
-import { SmallService, STEP } from "./small-service.ts";
+import { FAULTS, type Fault } from "./phone.ts";
+import { dataOf, SmallService, STEP } from "./small-service.ts";
 
 let service: SmallService;
-
-function newPhone({ clockErrorMs = 0, ...options }: { clockErrorMs?: number; store?: Store; release?: string } = {}) {
-  const of = service;
-  return new Phone({
-    baseUrl: "http://service.test",
-    accessToken: () => "token",
-    fetch: (request) => of.fetch(request),
-    now: () => of.nowMs + clockErrorMs,
-    ...options,
-  });
-}
-
-const dataOf = async ({ store }: Phone): Promise<unknown[]> =>
-  (await store.records("prospects")).toSorted((a, b) => a.id - b.id).map(({ data }) => data);
 
 beforeEach(() => {
   service = new SmallService();
@@ -68,7 +54,7 @@ test("two phones hold the list of the service in the end, and each operation has
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       service = new SmallService();
-      const phones = [newPhone(), newPhone()];
+      const phones = [service.newPhone(), service.newPhone()];
       const added: string[] = [];
       for (const one of steps) {
         const phone = phones["phone" in one ? one.phone : 0] ?? expect.fail();
@@ -115,7 +101,7 @@ test("two phones hold the list of the service in the end, and each operation has
 
 test("edits of one record that follow each other offline are no conflicts", async () => {
   const id = service.write(undefined, { data: { name: "a" } });
-  const phone = newPhone();
+  const phone = service.newPhone();
   const client = phone.open();
   await client.sync();
   const { version: baseVersion = 0 } = (await phone.store.record("prospects", id)) ?? {};
@@ -133,7 +119,7 @@ test("edits of one record that follow each other offline are no conflicts", asyn
 });
 
 test("the app always shows changes that are not sent yet, and shows no change twice", async () => {
-  const phone = newPhone();
+  const phone = service.newPhone();
   const client = phone.open();
   const shown = async (): Promise<unknown[]> =>
     (await client.shown("prospects")).map(({ record, pending }) => [
@@ -156,7 +142,7 @@ test("the app always shows changes that are not sent yet, and shows no change tw
 });
 
 test("a call of `sync` during a running sync sends the operations that were added meanwhile", async () => {
-  const phone = newPhone();
+  const phone = service.newPhone();
   const client = phone.open();
   const running = client.sync();
   await client.add({ type: "prospect.create", clientRecordId: crypto.randomUUID(), fields: { name: "a" } });
@@ -190,7 +176,7 @@ test.each(Object.entries(damages))(
   async (_, damage) => {
     for (let i = 0; i < 5; i++) service.write(undefined, { data: { name: i } });
     const id = service.write(2, { data: { name: "new" } });
-    const phone = newPhone();
+    const phone = service.newPhone();
     const isRepaired = async (): Promise<boolean> => {
       expect(await phone.open().sync()).toBe("synced");
       return JSON.stringify(await dataOf(phone)) === JSON.stringify(service.list());
@@ -208,7 +194,7 @@ test.each(Object.entries(damages))(
     expect(await phone.store.outbox()).toEqual([]);
     // The phone reads a new snapshot at most once a day, even if an upgrade of the app makes it compare its records earlier.
     await damage(phone.store, id);
-    const upgraded = newPhone({ store: phone.store, release: "2" });
+    const upgraded = service.newPhone({ store: phone.store, release: "2" });
     expect(await upgraded.open().sync()).toBe("synced");
     expect(service.checks).toBe(5);
     expect(await isRepaired()).toBe(false);
@@ -220,21 +206,18 @@ test.each(Object.entries(damages))(
 test("a phone compares its records at once after an upgrade of the app", async () => {
   const id = service.write(undefined, { data: { name: "a" } });
   const store = memoryStore();
-  expect(await newPhone({ store, release: "1" }).open().sync()).toBe("synced");
+  expect(await service.newPhone({ store, release: "1" }).open().sync()).toBe("synced");
   await damages["lacks a record"]?.(store, id);
-  expect(await newPhone({ store, release: "1" }).open().sync()).toBe("synced");
+  expect(await service.newPhone({ store, release: "1" }).open().sync()).toBe("synced");
   expect(await store.records("prospects")).toEqual([]);
-  expect(await newPhone({ store, release: "2" }).open().sync()).toBe("synced");
+  expect(await service.newPhone({ store, release: "2" }).open().sync()).toBe("synced");
   expect(await store.records("prospects")).toMatchObject([{ id }]);
 });
 
 test("a difference that is gone when the phone asks again does not make it begin anew", async () => {
   service.write(undefined, { data: { name: "a" } });
   let isWrong = true;
-  const phone = new Phone({
-    baseUrl: "http://service.test",
-    accessToken: () => "token",
-    now: () => service.nowMs,
+  const phone = service.newPhone({
     fetch: async (request) => {
       const answer = await service.fetch(request);
       const page = Object(await answer.clone().json());

@@ -4,6 +4,7 @@
  */
 import * as z from "zod/mini";
 import { fnv1a } from "../sync/device.ts";
+import { Phone, type PhoneOptions } from "./phone.ts";
 
 const Operation = z.object({
   opId: z.string(),
@@ -76,6 +77,17 @@ export class SmallService {
   reset(reason = "log_restarted"): void {
     this.#epoch++;
     this.#reason = reason;
+  }
+
+  /** Returns a phone that uses this service. Its clock differs from that of the service by `clockErrorMs`. */
+  newPhone({ clockErrorMs = 0, ...options }: Partial<PhoneOptions> & { readonly clockErrorMs?: number } = {}): Phone {
+    return new Phone({
+      baseUrl: "http://service.test",
+      accessToken: () => "token",
+      fetch: (request) => this.fetch(request),
+      now: () => this.nowMs + clockErrorMs,
+      ...options,
+    });
   }
 
   async fetch(request: Request): Promise<Response> {
@@ -181,3 +193,7 @@ export class SmallService {
     return { ...result, outcome: "applied" };
   }
 }
+
+/** Returns the prospects in the store of a phone, as the list of the service shows them. */
+export const dataOf = async ({ store }: Phone): Promise<unknown[]> =>
+  (await store.records("prospects")).toSorted((a, b) => a.id - b.id).map(({ data }) => data);

@@ -6,6 +6,8 @@
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiClient } from "../../docs/client/client.ts";
+import { randomSequence } from "../../infra/local/demo/random.ts";
+import { localToken } from "../../infra/local/local-token.ts";
 import { type StartedService, startService } from "../bench/started-service.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { listsOf, recordsOf } from "./lists.ts";
@@ -16,22 +18,6 @@ beforeAll(async () => {
   service = await startService(["--seed", "10000"]);
 }, 600_000);
 afterAll(() => service.stop());
-
-/** A small generator of pseudo-random numbers (mulberry32), so that a failure can be repeated. */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-async function tokenOf(email: string): Promise<string> {
-  const answer = await fetch(`${service.url}/local/token`, { method: "POST", body: JSON.stringify({ email }) });
-  return (await answer.text()).trim();
-}
 
 /** Sends a request. The test reads hundreds of lists at once, so it waits each time the throttle of the company refuses a request. */
 async function patientFetch(request: Request): Promise<Response> {
@@ -44,11 +30,12 @@ async function patientFetch(request: Request): Promise<Response> {
 test.each(["owner@acme.test", "rep@acme.test"])(
   "%s has all prospects of the list after a day with a bad network",
   async (email) => {
-    const seed = 20_261_123;
-    const random = randomFrom(seed);
+    // The sequence is the same in each run, so that a failure can be repeated.
+    const random = randomSequence(20_261_123);
     const pick = <T>(list: readonly T[]): T =>
       list[Math.floor(random() * list.length)] ?? expect.fail("nothing to pick");
-    const [token, ownersToken] = [await tokenOf(email), await tokenOf("owner@acme.test")];
+    const token = await localToken(service.url, email);
+    const ownersToken = await localToken(service.url, "owner@acme.test");
     const user = apiClient({ baseUrl: service.url, accessToken: () => token, fetch: patientFetch });
     const office = apiClient({ baseUrl: service.url, accessToken: () => ownersToken, fetch: patientFetch });
     let isBad = true;
