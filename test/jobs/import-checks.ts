@@ -14,7 +14,7 @@ import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import type { Company } from "../harness/warm-function.ts";
 import type { FaultyJobs } from "./faulty-jobs.ts";
 
-export async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
+async function addressesOf(context: ApiContext, companyId: number): Promise<readonly unknown[]> {
   const owner = { companyId, userId: 1, role: "owner", permissions: [] } as const;
   return (await listAddresses(context, owner, { after: 0, limit: 500 })).addresses;
 }
@@ -43,19 +43,28 @@ export const fileOf = (count: number, faults = 0, name = "n", more = ""): Buffer
 
 /** Returns functions with which the tests of one file check what an import has written. */
 export function importChecks(db: FaultyDynamoDb, harness: FaultyJobs) {
-  const list = (context: ApiContext, { caller }: Company) =>
-    listProspects(context, caller, ListQuery.parse({ pageSize: "500" }));
+  const list = (context: ApiContext, { caller }: Company, search?: string) =>
+    listProspects(context, caller, ListQuery.parse({ pageSize: "500", search }));
   const summary = async ({ companyId, id }: JobMessage) => summaryOf(await findImport(harness.sound(), companyId, id));
 
-  async function expectOnce(company: Company, count: number): Promise<void> {
+  /** Expects this number of prospects with different names. Returns the names on the first page of the list. */
+  async function expectDifferent(company: Company, count: number): Promise<readonly unknown[]> {
     const context = harness.sound();
     const { companyId } = company.caller;
     const { items, total } = await list(context, company);
-    expect(total).toBe(count);
-    expect(items.map(({ name }) => name)).toEqual(Array.from({ length: count }, (_, i) => `n${i}`).slice(0, 500));
+    const names = items.map(({ name }) => name);
+    const shown = Math.min(count, 500);
+    expect([total, new Set(names).size]).toEqual([count, shown]);
     expect((await readAllProspects(context.table, companyId)).prospects).toHaveLength(count);
     expect(await checkIndex(context.table, companyId)).toEqual([]);
-    expect(await addressesOf(context, companyId)).toHaveLength(Math.min(count, 500));
+    expect(await addressesOf(context, companyId)).toHaveLength(shown);
+    return names;
+  }
+
+  /** Expects one prospect for each valid row of `fileOf`, in the order of the file. */
+  async function expectOnce(company: Company, count: number): Promise<void> {
+    const names = await expectDifferent(company, count);
+    expect(names).toEqual(Array.from({ length: names.length }, (_, i) => `n${i}`));
   }
 
   async function expectNothing(company: Company): Promise<void> {
@@ -78,5 +87,5 @@ export function importChecks(db: FaultyDynamoDb, harness: FaultyJobs) {
       .filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|FL|XM|X|[PA]R) /.test(key));
   }
 
-  return { list, summary, expectOnce, expectNothing, left };
+  return { list, summary, expectDifferent, expectOnce, expectNothing, left };
 }

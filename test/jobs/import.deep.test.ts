@@ -10,7 +10,6 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { openLinks } from "#shared/aws/links.ts";
 import { isBlank } from "#shared/blank.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
-import { type ApiContext, contextOn } from "#shared/context.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -20,38 +19,21 @@ import type { RequestContext } from "#shared/jobs/import/import.ts";
 import * as files from "#shared/jobs/import/import.ts";
 import { readImport } from "#shared/jobs/import/requests.ts";
 import * as limits from "#shared/limits.ts";
-import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { getNote } from "#shared/prospects/notes.ts";
 import { readProspect } from "#shared/prospects/read.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
 import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { createNote, createProspect, importFile, updateProspect } from "../harness/verbs.ts";
-import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
-import { addressesOf, exportedText, fileOf } from "./import-checks.ts";
+import { type Company, newCompany } from "../harness/warm-function.ts";
+import { jobTests } from "./faulty-jobs.ts";
+import { exportedText, fileOf, importChecks } from "./import-checks.ts";
 
-const db = faultyDynamoDb();
+const { db, now, harness } = jobTests();
+const { list, expectDifferent, expectOnce, expectNothing, left } = importChecks(db, harness);
 
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-const clock = { now: () => now.ms };
-
-const bucket = { files: new Map<string, Uint8Array>(), refuses: false };
-const objects: RequestContext["objects"] = {
-  put: async (key, bytes) => {
-    if (bucket.refuses) throw new BucketUnavailable("as planned");
-    bucket.files.set(key, bytes);
-  },
-};
-const newFunction = (): RequestContext => ({ ...warmFunction(db, clock), objects });
-const faultyFunction = (): RequestContext => ({ ...contextOn(db.table, clock), objects });
-
-const list = (context: ApiContext, { caller }: Company, query: Record<string, string> = {}) =>
-  listProspects(context, caller, ListQuery.parse({ pageSize: "500", ...query }));
-
-const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
+const posted = (context: RequestContext, caller: Caller, bytes: Buffer) => {
   const request = {
     requestId: "r",
     method: "POST",
@@ -63,30 +45,8 @@ const posted = (context: ApiContext, caller: Caller, bytes: Buffer) => {
     queryParameters: new Map<string, string[]>(),
     body: "the digest of the file",
   };
-  return once(context, caller, request, {}, (commit) =>
-    files.importFile({ ...context, objects }, caller, bytes, {}, commit),
-  );
+  return once(context, caller, request, {}, (commit) => files.importFile(context, caller, bytes, {}, commit));
 };
-
-/**
- * Returns the keys of the company's rows, so that a test finds rows that a killed import has left behind. The result does not contain
- * reference data, idempotency keys, records of imports, and the log of the users' activity.
- */
-async function rowsOf({ caller: { companyId } }: Company): Promise<string[]> {
-  const found = await db.keysOf(`C#${companyId}#`);
-  return found.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => !/#(?:REF|IK#\d+|M#\d+|ML|FL) /.test(key));
-}
-
-async function expectOnce(company: Company, count: number): Promise<void> {
-  const context = newFunction();
-  const { companyId } = company.caller;
-  const { items, total } = await list(context, company);
-  expect(total).toBe(count);
-  expect(new Set(items.map(({ name }) => name)).size).toBe(count);
-  expect((await readAllProspects(context.table, companyId)).prospects).toHaveLength(count);
-  expect(await checkIndex(context.table, companyId)).toEqual([]);
-  expect(await addressesOf(context, companyId)).toHaveLength(count);
-}
 
 describe("killed", () => {
   const COUNT = 30;
@@ -94,39 +54,35 @@ describe("killed", () => {
     "%s any call of the table takes effect, an import shows no row before the retry and each row once after it",
     { tags: "sized" },
     async (when, death) => {
-      const counting = await newCompany(newFunction());
+      const counting = await newCompany(harness.sound());
       db.plan(() => pass);
-      await posted(faultyFunction(), counting.caller, fileOf(COUNT));
-      const calls = db.calls.length;
-      const all = calls;
+      await posted(harness.faulty(), counting.caller, fileOf(COUNT));
+      const all = db.calls.length;
       expect(all).toBeGreaterThan(12);
       for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
-        const company = await newCompany(newFunction());
+        const company = await newCompany(harness.sound());
         db.plan(killedAt(last, death));
-        const answer = await posted(faultyFunction(), company.caller, fileOf(COUNT)).catch(() => undefined);
+        const answer = await posted(harness.faulty(), company.caller, fileOf(COUNT)).catch(() => undefined);
         db.plan(() => pass);
-        const before = (await list(newFunction(), company)).total;
+        const before = (await list(harness.sound(), company)).total;
         if (before === 0) await expectNothingSeen(company);
         else expect(before, `killed at call ${last}`).toBe(COUNT);
         if (answer === undefined) {
           now.ms += limits.idempotentRunMs + 1;
-          await posted(newFunction(), company.caller, fileOf(COUNT));
+          await posted(harness.sound(), company.caller, fileOf(COUNT));
         }
         await expectOnce(company, COUNT);
         // The retry deletes the rows of the killed import. The company must then have as many rows as a company whose import was not killed
-        // (`counting`). The rows of reserved id ranges are not compared, because a killed import may leave unused ranges.
-        const left = (await rowsOf(company)).filter((key) => !/#[PA]R R/.test(key));
-        const pure = (await rowsOf(counting)).filter((key) => !/#[PA]R R/.test(key));
-        expect(left.length, `killed at call ${last}`).toBe(pure.length);
+        // (`counting`).
+        expect((await left(company)).length, `killed at call ${last}`).toBe((await left(counting)).length);
       }
     },
   );
 
   async function expectNothingSeen(company: Company): Promise<void> {
-    const context = newFunction();
+    await expectNothing(company);
+    const context = harness.sound();
     const { companyId } = company.caller;
-    expect((await readAllProspects(context.table, companyId)).prospects).toEqual([]);
-    expect(await addressesOf(context, companyId)).toEqual([]);
     const prospects = (await db.keysOf(`C#${companyId}#P#`)).filter(({ sk }) => sk.startsWith("P#"));
     for (const { sk } of prospects.slice(0, 2)) {
       const id = Number(sk.slice(2));
@@ -142,15 +98,14 @@ describe("killed", () => {
   }
 
   test("by a fault of the bucket, an import has written nothing", async () => {
-    const company = await newCompany(newFunction());
-    bucket.refuses = true;
-    await expect(importFile(newFunction(), company.caller, fileOf(3))).rejects.toThrow(BucketUnavailable);
-    bucket.refuses = false;
-    expect(await rowsOf(company)).toEqual([]);
+    const company = await newCompany(harness.sound());
+    harness.bucket.plan = () => "before";
+    await expect(importFile(harness.sound(), company.caller, fileOf(3))).rejects.toThrow(BucketUnavailable);
+    expect(await left(company)).toEqual([]);
   });
 
   test("by another import of the company after the end of its lease, an import does not complete later", async () => {
-    const company = await newCompany(newFunction());
+    const company = await newCompany(harness.sound());
     let later: Promise<unknown> | undefined;
     db.plan((operation) => {
       if (operation !== "BatchWriteItem" || later !== undefined) return pass;
@@ -159,23 +114,20 @@ describe("killed", () => {
         kind: "late",
         meanwhile: async () => {
           now.ms += limits.idempotentRunMs + 1;
-          await importFile(newFunction(), company.caller, fileOf(5, 0, "other"));
+          await importFile(harness.sound(), company.caller, fileOf(5, 0, "other"));
         },
       };
     });
-    await expect(importFile(faultyFunction(), company.caller, fileOf(5))).rejects.toThrow();
+    await expect(importFile(harness.faulty(), company.caller, fileOf(5))).rejects.toThrow();
     db.plan(() => pass);
-    expect((await list(newFunction(), company)).items.map(({ name }) => name)).toEqual(
-      [0, 1, 2, 3, 4].map((i) => `other${i}`),
-    );
-    await expectOnce(company, 5);
+    expect(await expectDifferent(company, 5)).toEqual([0, 1, 2, 3, 4].map((i) => `other${i}`));
   });
 });
 
 test("other writes and flushes during an import lose nothing, and the bucket keeps the file", async () => {
-  const company = await newCompany(newFunction());
+  const company = await newCompany(harness.sound());
   const { companyId } = company.caller;
-  const others = newFunction();
+  const others = harness.sound();
   let writes = 0;
   db.plan((operation) => {
     if (operation !== "BatchWriteItem" || writes >= 8) return pass;
@@ -188,25 +140,26 @@ test("other writes and flushes during an import lose nothing, and the bucket kee
           address: { address1: "1", city: "2", state: "3", zip: "4" },
         });
         await flush(others, companyId, { least: 1, settleMs: 0 });
-        expect((await list(newFunction(), company, { search: "imported" })).total).toBe(0);
+        expect((await list(harness.sound(), company, "imported")).total).toBe(0);
       },
     };
   });
-  const { id: imported } = await importFile(faultyFunction(), company.caller, fileOf(200, 0, "imported"));
+  const { id: imported } = await importFile(harness.faulty(), company.caller, fileOf(200, 0, "imported"));
   const id = imported ?? 0;
   db.plan(() => pass);
   expect(writes).toBeGreaterThan(1);
-  await expectOnce(company, 200 + writes);
-  expect(await readImport(newFunction(), openLinks(), company.caller, id)).toMatchObject({
+  await expectDifferent(company, 200 + writes);
+  expect(await readImport(harness.sound(), openLinks(), company.caller, id)).toMatchObject({
     state: "completed",
     imported: 200,
   });
-  expect(bucket.files.get(`imports/${companyId}/${id}.csv`)).toEqual(fileOf(200, 0, "imported"));
+  const kept = Buffer.from(harness.bucket.files.get(`imports/${companyId}/${id}.csv`) ?? []);
+  expect(kept).toEqual(fileOf(200, 0, "imported"));
 });
 
 test("2 000 rows cost at most 1.1 write units each, plus one for each note", async () => {
-  const company = await newCompany(newFunction());
-  const { usage, result } = await metered(() => importFile(newFunction(), company.caller, fileOf(2_000)));
+  const company = await newCompany(harness.sound());
+  const { usage, result } = await metered(() => importFile(harness.sound(), company.caller, fileOf(2_000)));
   expect(result).toMatchObject({ imported: 2_000, skipped: 0 });
   expect(usage.writeUnits).toBeLessThanOrEqual(1.1 * 2_000 + Math.ceil(2_000 / 3));
 });
@@ -270,7 +223,7 @@ test("an export that is imported into an empty company has the same content in t
     note: fc.oneof(awkward(200), fc.constant("x\n".repeat(5_000))),
   });
   const holds = async (prospects: (typeof prospect extends fc.Arbitrary<infer T> ? T : never)[]): Promise<void> => {
-    const context = newFunction();
+    const context = harness.sound();
     const [one, two] = [await newCompany(context), await newCompany(context)];
     await copyNames(one, two);
     const { statuses } = await loadDictionary(context.table, one.caller.companyId);
@@ -284,10 +237,10 @@ test("an export that is imported into an empty company has the same content in t
       if (note !== "") await createNote(context, one.caller, id, { body: note });
       now.ms++;
     }
-    const text = await exportedText(newFunction(), one.caller);
-    const result = await importFile(newFunction(), two.caller, Buffer.from(text));
+    const text = await exportedText(harness.sound(), one.caller);
+    const result = await importFile(harness.sound(), two.caller, Buffer.from(text));
     expect(result).toMatchObject({ imported: prospects.length, skipped: 0, errors: [] });
-    expect(contentOf(await exportedText(newFunction(), two.caller))).toEqual(contentOf(text));
+    expect(contentOf(await exportedText(harness.sound(), two.caller))).toEqual(contentOf(text));
   };
   await fc.assert(fc.asyncProperty(fc.array(prospect, { minLength: 1, maxLength: 6 }), holds), {
     numRuns: sized({ short: 5, wide: 60 }),

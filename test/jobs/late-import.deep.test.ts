@@ -4,31 +4,24 @@
  */
 import { beforeAll, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { contextOn } from "#shared/context.ts";
 import { endpoint } from "#shared/http/endpoint.ts";
-import { type RequestContext, UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
+import { UNKNOWN_OUTCOME } from "#shared/jobs/import/import.ts";
 import { listImports } from "#shared/jobs/import/requests.ts";
 import { ImportQuery } from "#shared/jobs/import/schema.ts";
 import type { ImportOptions } from "#shared/jobs/import/stored.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 import { importFile } from "../harness/verbs.ts";
-import { type Company, newCompany, warmFunction } from "../harness/warm-function.ts";
+import { type Company, newCompany } from "../harness/warm-function.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
+const { db, harness } = jobTests();
 beforeAll(() => {
   process.env.TABLE_NAME = "t";
 });
-
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
-const clock = { now: () => now.ms };
-const objects: RequestContext["objects"] = { put: async () => undefined };
-const sound = (): RequestContext => ({ ...warmFunction(db, clock), objects });
-const faulty = (): RequestContext => ({ ...contextOn(db.table, clock), objects });
 
 const COUNT = 20;
 const file = Buffer.from(
@@ -62,7 +55,7 @@ interface Answered {
 /** Calls the import endpoint. Its calls to the table go through a proxy, which makes the planned faults. */
 async function posted({ caller }: Company, options: ImportOptions = {}): Promise<Answered> {
   left.ms = PLENTY;
-  const handler = endpoint(contract, () => importFile(faulty(), caller, file, options));
+  const handler = endpoint(contract, () => importFile(harness.faulty(), caller, file, options));
   const context = { ...lambdaContext, getRemainingTimeInMillis: () => left.ms };
   const event = proxyEvent({ companyId: `${caller.companyId}`, userId: `${caller.userId}`, rights: "owner" });
   const { statusCode, body } = await handler(event, context);
@@ -71,7 +64,7 @@ async function posted({ caller }: Company, options: ImportOptions = {}): Promise
 }
 
 const visible = async ({ caller }: Company): Promise<string[]> => {
-  const { items } = await listProspects(sound(), caller, ListQuery.parse({ pageSize: "500" }));
+  const { items } = await listProspects(harness.sound(), caller, ListQuery.parse({ pageSize: "500" }));
   return items.map(({ name }) => name ?? "");
 };
 
@@ -79,11 +72,11 @@ async function expectOnce(company: Company): Promise<void> {
   const names = await visible(company);
   expect(names).toHaveLength(COUNT);
   expect(new Set(names).size).toBe(COUNT);
-  expect(await checkIndex(sound().table, company.caller.companyId)).toEqual([]);
+  expect(await checkIndex(harness.sound().table, company.caller.companyId)).toEqual([]);
 }
 
 async function callsOfImport(): Promise<string[]> {
-  const company = await newCompany(sound());
+  const company = await newCompany(harness.sound());
   db.plan(() => pass);
   expect(await posted(company)).toMatchObject({ status: 200 });
   return [...db.calls];
@@ -105,7 +98,7 @@ test("whenever the time ends, an import shows no row after it has answered 503, 
   const all = (await callsOfImport()).length;
   expect(all).toBeGreaterThan(8);
   for (const last of killPointsOf(all, 0)) {
-    const company = await newCompany(sound());
+    const company = await newCompany(harness.sound());
     timeEndsAt(last, LATE);
     const { status, detail } = await posted(company);
     const { length } = db.calls;
@@ -124,12 +117,12 @@ test("whenever the time ends, an import shows no row after it has answered 503, 
 test("an import that still waits for the table when the request times out shows no row later", async () => {
   const all = await callsOfImport();
   for (const held of [1, all.indexOf("BatchWriteItem") + 1]) {
-    const company = await newCompany(sound());
+    const company = await newCompany(harness.sound());
     const answered = Promise.withResolvers<void>();
     db.plan((_operation, number) => (number === held ? { kind: "early", meanwhile: () => answered.promise } : pass));
     let importing: Promise<unknown> = Promise.resolve();
     const handler = endpoint(contract, () => {
-      importing = importFile(faulty(), company.caller, file);
+      importing = importFile(harness.faulty(), company.caller, file);
       return importing;
     });
     const { companyId, userId } = company.caller;
@@ -146,7 +139,7 @@ test("an import that still waits for the table when the request times out shows 
 });
 
 test("a commit that reaches the table after the answer has no effect", async () => {
-  const company = await newCompany(sound());
+  const company = await newCompany(harness.sound());
   let transactions = 0;
   let commit = "";
   db.plan((operation, _number, body) => {
@@ -177,21 +170,21 @@ test.each([
   "if the commit is %s but has no answer, the problem says that the outcome is unknown and names the list of imports",
   async (_, fault, shown) => {
     const all = (await callsOfImport()).length;
-    const company = await newCompany(sound());
+    const company = await newCompany(harness.sound());
     timeEndsAt(all, OVER, fault, serverError);
     const { status, detail } = await posted(company);
     expect([status, detail]).toEqual([503, UNKNOWN_OUTCOME]);
     expect(detail).toContain("Idempotency-Key");
     expect(detail).toContain("GET /api/prospects/imports");
     expect(await visible(company)).toHaveLength(shown);
-    const { items } = await listImports(sound(), company.caller, ImportQuery.parse({}));
+    const { items } = await listImports(harness.sound(), company.caller, ImportQuery.parse({}));
     expect(items).toMatchObject([{ state: shown > 0 ? "completed" : "running", imported: shown }]);
   },
 );
 
 test("the search for matching prospects ends with the time of the request", async () => {
-  const company = await newCompany(sound());
-  await importFile(sound(), company.caller, file);
+  const company = await newCompany(harness.sound());
+  await importFile(harness.sound(), company.caller, file);
   const options = { matchBy: "emailAddress", onMatch: "update" } as const;
   let last = 0;
   db.plan((operation, number, body) => {
