@@ -7,10 +7,10 @@ import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { LEASE_MS } from "#shared/jobs/job.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import {
+  endOf,
   impatient,
   newJob,
   newStage,
@@ -42,16 +42,8 @@ async function handled({ caller }: Stage, { id }: JobMessage): Promise<number> {
   return total - unprocessed;
 }
 
-async function untilStopped(stage: Stage, job: JobMessage): Promise<StoredBulk> {
-  db.plan(() => pass);
-  for (let runs = 0; runs < 10; runs++) {
-    const stored = await storedJob(harness, job);
-    if (hasEnded(stored) || stored.state === "paused") return stored;
-    now.ms += LEASE_MS + 1_000;
-    await runOnce(harness.sound(), stage, job);
-  }
-  throw new Error("the job does not stop");
-}
+const isStopped = (stored: StoredBulk): boolean => hasEnded(stored) || stored.state === "paused";
+const untilStopped = (stage: Stage, job: JobMessage) => endOf(harness, now, stage, job, { isOver: isStopped });
 
 test("at each call of a job to the table, a client sees counts that sum to the total and never decrease", async () => {
   const { stage, job } = await started();

@@ -16,7 +16,18 @@ import * as limits from "#shared/limits.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { createBulk, createProspect, createTag } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { endOf, newJob, newStage, rowsOf, runOnce, SMALL_CHUNK, type Stage, storedJob } from "./bulk-stage.ts";
+import {
+  endOf,
+  newJob,
+  newStage,
+  requestedJob,
+  rowsOf,
+  runOnce,
+  SMALL_CHUNK,
+  type Stage,
+  storedJob,
+  timeFor,
+} from "./bulk-stage.ts";
 import { jobTests, memoryBucket } from "./faulty-jobs.ts";
 
 const { now, harness } = jobTests();
@@ -156,8 +167,7 @@ test("21 jobs of a company have one message in the queue, so the first job of an
 
 /** Executes a job for one turn, which ends after one chunk here. In the service, a turn takes a minute and handles many chunks. */
 async function oneTurn(stage: Stage, message: JobMessage): Promise<void> {
-  let asked = 0;
-  expect(await runOnce(harness.sound(), stage, message, () => (asked++ === 0 ? 300_000 : 0))).toBe(true);
+  expect(await runOnce(harness.sound(), stage, message, timeFor(1))).toBe(true);
 }
 
 test("companies with many jobs get equal numbers of turns", async () => {
@@ -191,9 +201,7 @@ test("a run that finds a chunk already written reads each row once, in few calls
     async () => (await createProspect(context, caller, {})).id,
   );
   const [currentStatusId] = (await freshDictionary(context, companyId)).statuses.keys();
-  const created = await createBulk(context, context, caller, { ids, action: { set: { currentStatusId } } });
-  if (!("id" in created)) throw new Error("a dry run is no job");
-  const job = { kind: "bulk", companyId, id: created.id } as const;
+  const job = await requestedJob(context, { caller, ids }, { set: { currentStatusId } });
 
   // The second call to the bucket, which stores the results of the chunk, fails. The execution therefore ends after it has written all rows
   // of the chunk.

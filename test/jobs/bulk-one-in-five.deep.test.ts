@@ -7,7 +7,6 @@ import { mapConcurrently } from "#shared/all-ended.ts";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
-import * as keys from "#shared/db/keys.ts";
 import type { Plan } from "#shared/db/plan.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import type { Request } from "#shared/http/request.ts";
@@ -17,27 +16,24 @@ import { pageOfResults } from "#shared/jobs/bulk/results.ts";
 import type { Job, NewBulk } from "#shared/jobs/bulk/schema.ts";
 import * as undos from "#shared/jobs/bulk/undo.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
-import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
+import type { StoredProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { commanded } from "../harness/commanded.ts";
-import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex } from "../harness/index-oracle.ts";
 import { sized } from "../harness/tier.ts";
 import { createProspect, createTag, deleteProspect, setTags, updateProspect } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { oneInFive } from "../sync/one-in-five.ts";
 import { type Expected, expectedChange, expectedUndo, type PlainAction, plain } from "./bulk-model.ts";
-import { type FaultyJobs, faultyJobs } from "./faulty-jobs.ts";
+import { rowsOf } from "./bulk-stage.ts";
+import { jobTests } from "./faulty-jobs.ts";
 
-const db = faultyDynamoDb();
-const now = { ms: Date.parse("2030-01-01T00:00:00.000Z") };
+const { db, now, harness } = jobTests();
 
 const PARALLEL = 8;
 const FULL_TAGS = 50;
 
 interface Stage {
-  readonly harness: FaultyJobs;
   readonly caller: Caller;
   readonly ids: readonly number[];
   readonly action: PlainAction;
@@ -51,7 +47,6 @@ interface Stage {
  * cannot change the fourth kind: one prospect that already has the maximum number of tags.
  */
 async function newStage(count: number): Promise<Stage> {
-  const harness = faultyJobs(db, now);
   const context = harness.sound();
   const { caller, repId } = await newCompany(context);
   const tags: number[] = [];
@@ -72,12 +67,7 @@ async function newStage(count: number): Promise<Stage> {
   const action = { status, assignee: repId, addedTag };
   const set = { currentStatusId: status, assignedToUserId: repId };
   const input = { filter: { all: true as const }, expectedCount: count, action: { set, addTagIds: [addedTag] } };
-  return { harness, caller, ids, action, input, otherStatus, otherTags };
-}
-
-function rowsOf({ harness, caller: { companyId }, ids }: Stage): Promise<StoredProspect[]> {
-  const { table } = harness.sound();
-  return mapConcurrently(ids, PARALLEL, async (id) => storedProspect(await table.get(keys.prospect(companyId, id))));
+  return { caller, ids, action, input, otherStatus, otherTags };
 }
 
 /** Repeats a request as a client does: until it is answered with a success. */
@@ -136,7 +126,7 @@ async function read({ caller }: Stage, id: number, handledBefore: number): Promi
  * Reads all results of the job as a client does, and expects exactly one result for each record. Returns the outcome or the error code of
  * each record.
  */
-async function resultsOf({ harness, caller }: Stage, id: number): Promise<Map<number, string>> {
+async function resultsOf({ caller }: Stage, id: number): Promise<Map<number, string>> {
   const found = new Map<number, string>();
   let next: string | null = "0.0";
   while (next !== null) {
@@ -158,7 +148,7 @@ async function resultsOf({ harness, caller }: Stage, id: number): Promise<Map<nu
  * number of executions.
  */
 async function ended(stage: Stage, id: number): Promise<{ job: Job; executions: number }> {
-  const { harness, caller } = stage;
+  const { caller } = stage;
   const message: JobMessage = { kind: "bulk", companyId: caller.companyId, id };
   let handled = 0;
   let executions = 0;
@@ -185,14 +175,9 @@ async function ended(stage: Stage, id: number): Promise<{ job: Job; executions: 
 }
 
 /** Makes about one in five calls to the table and to the bucket fail. */
-function beginFaults({ harness: { bucket } }: Stage): void {
+function beginFaults(): void {
   db.plan(oneInFive);
-  bucket.plan = () => (Math.random() >= 0.2 ? undefined : Math.random() < 0.5 ? "before" : "after");
-}
-
-function endFaults({ harness: { bucket } }: Stage): void {
-  db.plan(() => pass);
-  bucket.plan = () => undefined;
+  harness.bucket.plan = () => (Math.random() >= 0.2 ? undefined : Math.random() < 0.5 ? "before" : "after");
 }
 
 /**
@@ -200,7 +185,7 @@ function endFaults({ harness: { bucket } }: Stage): void {
  * other prospect at all.
  */
 async function check(stage: Stage, job: Job, wanted: readonly Expected[], before: readonly StoredProspect[]) {
-  const rows = await rowsOf(stage);
+  const rows = await rowsOf(harness, stage);
   expect(rows.map(plain)).toEqual(wanted.map(({ row }) => row));
   const writes = rows.map(({ version }, i) => version - (before[i]?.version ?? 0));
   expect(writes).toEqual(wanted.map(({ outcome }) => (outcome === "changed" ? 1 : 0)));
@@ -227,23 +212,23 @@ test("although every fifth call fails, a job handles each prospect once, and its
   // The SDK makes up to three attempts of each call, and each attempt fails with a probability of 1/5. One call in 125 therefore fails in
   // all three attempts, which ends the execution. A full chunk has 512 records and needs many calls, so the job needs several executions.
   const stage = await newStage(sized({ short: 120, wide: 1_100 }));
-  const { harness, caller, ids, action, input, otherStatus, otherTags } = stage;
+  const { caller, ids, action, input, otherStatus, otherTags } = stage;
   const context = harness.sound();
   const services = { objects: harness.bucket, jobs: harness.sound().jobs };
 
-  beginFaults(stage);
+  beginFaults();
   await posted(caller, "/api/prospects/bulk", (within) => bulk.createBulk(within, services, caller, input));
-  endFaults(stage);
+  harness.heal();
   const { items, nextCursor } = await listJobs(context, caller, { limit: 500 });
   expect([items.length, nextCursor]).toEqual([1, null]);
   const [{ id } = { id: 0 }] = items;
   // Users delete some prospects after the job has chosen them.
   for (const [i, own] of ids.entries()) if (i % 12 === 5) await deleteProspect(context, caller, own);
 
-  const before = await rowsOf(stage);
-  beginFaults(stage);
+  const before = await rowsOf(harness, stage);
+  beginFaults();
   const first = await ended(stage, id);
-  endFaults(stage);
+  harness.heal();
   const after = await check(
     stage,
     first.job,
@@ -264,7 +249,7 @@ test("although every fifth call fails, a job handles each prospect once, and its
     if (i % 2 === 0 && !isDeleted) await edits[(i / 2) % edits.length]?.(own);
   }
 
-  const current = await rowsOf(stage);
+  const current = await rowsOf(harness, stage);
   const undone = current.map((row, i): Expected => {
     const [was, became] = [before[i], after[i]];
     if (was === undefined || became === undefined || was.version === became.version) {
@@ -272,11 +257,11 @@ test("although every fifth call fails, a job handles each prospect once, and its
     }
     return expectedUndo(plain(was), plain(became), plain(row));
   });
-  beginFaults(stage);
+  beginFaults();
   await posted(caller, `/api/jobs/${id}/undo`, (within) => undos.beginUndo(within, services.jobs, caller, id, {}));
   const undoId = (await read(stage, id, ids.length)).undoneBy ?? 0;
   const second = await ended(stage, undoId);
-  endFaults(stage);
+  harness.heal();
   await check(stage, second.job, undone, current);
   expect(await checkIndex(context.table, caller.companyId)).toEqual([]);
 });

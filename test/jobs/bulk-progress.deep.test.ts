@@ -7,8 +7,8 @@ import { TableBusy } from "#shared/errors.ts";
 import { presentJob } from "#shared/jobs/bulk/read.ts";
 import type { Job } from "#shared/jobs/bulk/schema.ts";
 import { StoredBulk, sumOf } from "#shared/jobs/bulk/stored.ts";
-import { createBulk, updateProspect } from "../harness/verbs.ts";
-import { newStage, resultsOf, type Stage, storedJob } from "./bulk-stage.ts";
+import { updateProspect } from "../harness/verbs.ts";
+import { newStage, requestedJob, resultsOf, type Stage, storedJob } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
 const { now, harness } = jobTests();
@@ -17,16 +17,8 @@ const { now, harness } = jobTests();
 const COUNT = 200;
 const [SLOW_MS, FAST_MS] = [4_000, 100];
 
-async function newJob({ caller, ids, statusIds }: Stage): Promise<JobMessage> {
-  const context = harness.sound();
-  const set = { currentStatusId: statusIds[0] ?? null };
-  const job = await createBulk(context, { ...context, jobs: { send: async () => undefined } }, caller, {
-    ids: [...ids],
-    action: { set },
-  });
-  if (!("id" in job)) throw new Error("a dry run is no job");
-  return { kind: "bulk", companyId: caller.companyId, id: job.id };
-}
+const newJob = (stage: Stage): Promise<JobMessage> =>
+  requestedJob(harness.sound(), stage, { set: { currentStatusId: stage.statusIds[0] ?? null } });
 
 const shown = (job: StoredBulk): Job => presentJob(job, { users: new Map() });
 

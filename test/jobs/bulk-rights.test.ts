@@ -21,6 +21,7 @@ import {
   runOnce,
   type Stage,
   storedJob,
+  timeFor,
   unprocessed,
 } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
@@ -160,8 +161,7 @@ test("if the job's function was killed, the change of rights is answered only af
 test("a user who loses the right while the job runs changes nothing more; the job fails with all other records unprocessed", async () => {
   const { stage, job } = await jobOfRep();
   // The first execution has time for one chunk only.
-  let asked = 0;
-  await runOnce(harness.sound(), stage, job, () => (asked++ === 0 ? 300_000 : 0));
+  await runOnce(harness.sound(), stage, job, timeFor(1));
   expect(await storedJob(harness, job)).toMatchObject({ state: "running", changed: 4 });
   await grant(stage, ["canViewAllProspects"]);
   const ended = await endOf(harness, now, stage, job);

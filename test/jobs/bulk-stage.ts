@@ -9,11 +9,12 @@ import * as keys from "#shared/db/keys.ts";
 import { membersOf, readResults } from "#shared/jobs/bulk/files.ts";
 import { readQueue } from "#shared/jobs/bulk/queue.ts";
 import { bulkJob } from "#shared/jobs/bulk/run.ts";
+import type { NewBulk } from "#shared/jobs/bulk/schema.ts";
 import { hasEnded, type StoredAction, StoredBulk, type StoredResult } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
 import { type StoredProspect, storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
-import { createProspect, createTag, startJob } from "../harness/verbs.ts";
+import { createBulk, createProspect, createTag, startJob } from "../harness/verbs.ts";
 import { type Company, newCompany } from "../harness/warm-function.ts";
 import type { FaultyJobs } from "./faulty-jobs.ts";
 
@@ -67,15 +68,34 @@ export async function newJob(
   return { kind: "bulk", companyId: caller.companyId, id };
 }
 
+/** Creates a job as the API does, with chunks of the usual size. By default, no message begins it. */
+export async function requestedJob(
+  context: JobContext,
+  { caller, ids }: Pick<Stage, "caller" | "ids">,
+  action: NewBulk["action"],
+  jobs: Pick<JobContext["jobs"], "send"> = silent,
+): Promise<JobMessage> {
+  const created = await createBulk(context, { ...context, jobs }, caller, { ids: [...ids], action });
+  if (!("id" in created)) throw new Error("a dry run is no job");
+  return { kind: "bulk", companyId: caller.companyId, id: created.id };
+}
+
+/** Returns the remaining time of an execution, which suffices for this number of chunks. */
+export function timeFor(chunks: number): () => number {
+  let asked = 0;
+  return () => (asked++ < chunks ? 300_000 : 0);
+}
+
 /** Executes a job once. Returns false if the execution has failed. */
 export async function runOnce(
   context: JobContext,
-  { ids }: Stage,
+  { ids }: Pick<Stage, "ids">,
   job: JobMessage,
   remainingMs = (): number => 300_000,
+  members = smallChunks(ids),
 ): Promise<boolean> {
   try {
-    await runJob(bulkJob(smallChunks(ids)), context, job, remainingMs);
+    await runJob(bulkJob(members), context, job, remainingMs);
     return true;
   } catch {
     return false;
@@ -96,7 +116,10 @@ export async function resultsOf(harness: Harness, job: JobMessage): Promise<Stor
   return all;
 }
 
-export async function rowsOf(harness: Harness, { caller, ids }: Stage): Promise<StoredProspect[]> {
+export async function rowsOf(
+  harness: Harness,
+  { caller, ids }: Pick<Stage, "caller" | "ids">,
+): Promise<StoredProspect[]> {
   const { table } = harness.sound();
   const items = await Promise.all(ids.map((id) => table.get(keys.prospect(caller.companyId, id))));
   return items.map((item) => storedProspect(item));
@@ -104,22 +127,28 @@ export async function rowsOf(harness: Harness, { caller, ids }: Stage): Promise<
 
 export const queueOf = (harness: Harness, { caller }: Stage) => readQueue(harness.sound().table, caller.companyId);
 
+interface Ending {
+  readonly members?: typeof membersOf;
+  readonly isOver?: (job: StoredBulk) => boolean;
+}
+
 /**
- * Removes all faults, and executes the job until it ends. Like the sweeper, it starts each execution after the lease of the previous one
- * has expired.
+ * Removes all faults, and executes the job until it is over: by default, until it has ended. Like the sweeper, it starts each execution
+ * after the lease of the previous one has expired.
  */
 export async function endOf(
   harness: Pick<FaultyJobs, "sound" | "heal">,
   now: { ms: number },
-  stage: Stage,
+  stage: Pick<Stage, "ids">,
   job: JobMessage,
+  { members, isOver = hasEnded }: Ending = {},
 ): Promise<StoredBulk> {
   harness.heal();
   for (let runs = 0; runs < 40; runs++) {
     const stored = await storedJob(harness, job);
-    if (hasEnded(stored)) return stored;
+    if (isOver(stored)) return stored;
     now.ms += LEASE_MS + 1_000;
-    await runOnce(harness.sound(), stage, job);
+    await runOnce(harness.sound(), stage, job, undefined, members);
   }
   throw new Error("the job never ends");
 }

@@ -38,6 +38,7 @@ import {
   type Stage,
   silent,
   storedJob,
+  timeFor,
 } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
@@ -47,8 +48,7 @@ const untilEnded = (stage: Stage, job: JobMessage) => endOf(harness, now, stage,
 
 /** Lets a job handle `chunks` chunks. Then cancels the job, unless it has already completed. */
 async function cancelledAfter(stage: Stage, job: JobMessage, chunks: number): Promise<StoredBulk> {
-  let asked = 0;
-  if (chunks > 0) await runOnce(harness.sound(), stage, job, () => (asked++ < chunks ? 300_000 : 0));
+  if (chunks > 0) await runOnce(harness.sound(), stage, job, timeFor(chunks));
   if (!hasEnded(await storedJob(harness, job))) {
     await cancelJob(harness.sound(), silent, stage.caller, job.id, impatient);
   }

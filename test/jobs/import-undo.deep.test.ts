@@ -8,9 +8,7 @@ import type { Caller } from "#shared/auth/caller.ts";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { cancelJob, pauseJob } from "#shared/jobs/bulk/control.ts";
 import { membersOf } from "#shared/jobs/bulk/files.ts";
-import { bulkJob } from "#shared/jobs/bulk/run.ts";
-import { hasEnded, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
-import { LEASE_MS, runJob } from "#shared/jobs/job.ts";
+import type { StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { listNotes } from "#shared/prospects/notes.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
@@ -35,6 +33,7 @@ import {
 } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import {
+  endOf,
   newJob,
   resultsOf,
   rowsOf,
@@ -97,25 +96,9 @@ async function begunInChunks({ caller, ids: [firstId = 0], importId }: Imported)
   return messageOf(caller, id);
 }
 
-async function run(context: ReturnType<FaultyJobs["sound"]>, job: JobMessage, members = membersOf): Promise<boolean> {
-  try {
-    await runJob(bulkJob(members), context, job, () => 300_000);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function untilEnded(job: JobMessage, members = membersOf): Promise<StoredBulk> {
-  db.plan(() => pass);
-  for (let runs = 0; runs < 20; runs++) {
-    const stored = await storedJob(harness, job);
-    if (hasEnded(stored)) return stored;
-    now.ms += LEASE_MS + 1_000;
-    await run(harness.sound(), job, members);
-  }
-  throw new Error("the job never ends");
-}
+/** Executes the undo until it ends. By default, its chunks have the usual size. */
+const untilEnded = (stage: Imported, job: JobMessage, members = membersOf): Promise<StoredBulk> =>
+  endOf(harness, now, stage, job, { members });
 
 async function noteOf(context: ReturnType<FaultyJobs["sound"]>, caller: Caller, id: number): Promise<number> {
   for await (const note of listNotes(context, caller, id)) return note.id;
@@ -167,7 +150,7 @@ test("the undo of an import hides exactly what nobody has changed since, and a s
 
     const undo = await begun(stage);
     const counts = { total: COUNT, changed: hidden, skipped: COUNT - hidden, unchanged: 0, failed: 0 };
-    expect(await untilEnded(undo)).toMatchObject({ state: "completed", ...counts });
+    expect(await untilEnded(stage, undo)).toMatchObject({ state: "completed", ...counts });
     const results = await resultsOf(harness, undo);
     expect(results.map(({ id, outcome, code }) => [id, code ?? outcome])).toEqual(
       stage.ids.map((id, i) => [id, outcomes[i]]),
@@ -178,7 +161,8 @@ test("the undo of an import hides exactly what nobody has changed since, and a s
       else expect(after[i]).toEqual(before[i]);
     }
     expect(await checkIndex(harness.sound().table, undo.companyId)).toEqual([]);
-    expect(await untilEnded(await begun(stage))).toMatchObject({ state: "completed", changed: 0, skipped: COUNT });
+    const again = await untilEnded(stage, await begun(stage));
+    expect(again).toMatchObject({ state: "completed", changed: 0, skipped: COUNT });
     expect(await rowsOf(harness, stage)).toEqual(after);
     await expect(beginUndo(harness.sound(), silent, stage.caller, undo.id, {})).rejects.toThrow("cannot be undone");
   });
@@ -197,8 +181,8 @@ test("an import is not undone again while an undo of it waits, runs or is paused
   await pauseJob(harness.sound(), silent, stage.caller, first.id);
   await expect(begun(stage)).rejects.toMatchObject(refused);
   await cancelJob(harness.sound(), silent, stage.caller, first.id);
-  expect(await untilEnded(last)).toMatchObject({ state: "completed", changed: COUNT });
-  expect(await untilEnded(await begun(stage))).toMatchObject({ state: "completed", changed: COUNT });
+  expect(await untilEnded(stage, last)).toMatchObject({ state: "completed", changed: COUNT });
+  expect(await untilEnded(stage, await begun(stage))).toMatchObject({ state: "completed", changed: COUNT });
 });
 
 let turn = 0;
@@ -210,13 +194,13 @@ test.each(jobDeaths)(
     const counted = await newImport();
     const first = await begunInChunks(counted);
     const calls = await harness.killed(death, async () => {
-      expect(await run(harness.faulty(), first, smallChunks(counted.ids))).toBe(true);
+      expect(await runOnce(harness.faulty(), counted, first)).toBe(true);
     });
     expect(calls).toBeGreaterThan(death[1] === "table" ? 15 : 1);
     for (const last of killPointsOf(calls, turn++)) {
       const stage = await newImport();
       const undo = await begunInChunks(stage);
-      await harness.killed(death, () => run(harness.faulty(), undo, smallChunks(stage.ids)), last);
+      await harness.killed(death, () => runOnce(harness.faulty(), stage, undo), last);
       expect(unprocessed(await storedJob(harness, undo))).toBeGreaterThanOrEqual(0);
       // A user tries to change the last prospect. This fails if the killed undo has already hidden it.
       const id = stage.ids.at(-1) ?? 0;
@@ -225,7 +209,7 @@ test.each(jobDeaths)(
         () => false,
       );
       const hidden = isChanged ? COUNT - 1 : COUNT;
-      const ended = await untilEnded(undo, smallChunks(stage.ids));
+      const ended = await untilEnded(stage, undo, smallChunks(stage.ids));
       expect(ended, `killed at call ${last}`).toMatchObject({ state: "completed", changed: hidden });
       const rows = await rowsOf(harness, stage);
       expect(rows.map(({ version }) => version)).toEqual(rows.map((row) => (row.deletedAt === undefined ? 1 : 2)));
@@ -244,12 +228,12 @@ test("a restricted user hides only the own prospects; a user who loses the right
   const given = ids.slice(2);
   for (const id of given) await updateProspect(context, caller, id, { assignedToUserId: caller.userId });
   const own = await begun(stage, rep);
-  expect(await untilEnded(own)).toMatchObject({ state: "completed", changed: 2, skipped: given.length });
+  expect(await untilEnded(stage, own)).toMatchObject({ state: "completed", changed: 2, skipped: given.length });
   expect((await resultsOf(harness, own)).slice(2).map(({ code }) => code)).toEqual(given.map(() => "not_found"));
   await updateUser(context, caller, repId, { permissions: ["canManageProspects", "canViewAllProspects"] });
   const lost = await begun(stage, { ...rep, permissions: ["canManageProspects", "canViewAllProspects"] });
   await updateUser(context, caller, repId, { permissions: ["canViewAllProspects"] });
-  expect(await untilEnded(lost)).toMatchObject({ state: "failed", changed: 0 });
+  expect(await untilEnded(stage, lost)).toMatchObject({ state: "failed", changed: 0 });
   const kept = (await rowsOf(harness, stage)).filter(({ deletedAt }) => deletedAt === undefined);
   expect(kept.map(({ id }) => id)).toEqual(given);
 });

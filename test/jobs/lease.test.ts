@@ -10,8 +10,8 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { sweepJobs } from "#shared/jobs/job.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { beginExport, createBulk } from "../harness/verbs.ts";
-import { newStage } from "./bulk-stage.ts";
+import { beginExport } from "../harness/verbs.ts";
+import { newStage, requestedJob } from "./bulk-stage.ts";
 import { jobTests } from "./faulty-jobs.ts";
 
 const { db, now, harness } = jobTests("test");
@@ -41,14 +41,8 @@ const kinds: Record<JobMessage["kind"], Kind> = {
   },
   bulk: {
     begin: async (jobs) => {
-      const context = harness.sound();
-      const { caller, ids } = await newStage(harness, COUNT);
-      const created = await createBulk(context, { ...context, jobs }, caller, {
-        ids: [...ids],
-        action: { delete: true },
-      });
-      if (!("id" in created)) throw new Error("a dry run is no job");
-      return { kind: "bulk", companyId: caller.companyId, id: created.id };
+      const stage = await newStage(harness, COUNT);
+      return requestedJob(harness.sound(), stage, { delete: true }, jobs);
     },
     keyOf: ({ companyId, id }) => keys.bulkJob(companyId, id),
   },
