@@ -7,19 +7,19 @@ import type { EventContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { deliveryItem, packedBody, unpackedBody } from "#shared/webhooks/delivery.ts";
 import { cancel } from "#shared/webhooks/settle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
-import { pauseWebhook, redeliver, resumeWebhook, sendTestDelivery, startReplay } from "../harness/verbs.ts";
+import { redeliver, resumeWebhook, sendTestDelivery, startReplay } from "../harness/verbs.ts";
 import {
   createdProspect,
   deliveries,
   drain,
   newPipeline,
   type Pipeline,
+  pause,
   publish,
   START,
   statesOf,
@@ -104,16 +104,12 @@ const requests: Record<string, Request> = {
     return startReplay(at.api, queue, at.companyId, at.webhookId, range);
   },
   resumption: async (at, queue) => {
-    await pauseWebhook(at.api, at.companyId, at.webhookId);
+    await pause(at);
     await redeliver(at.api, at.context.queue, at.companyId, at.webhookId, (await only(at)).id);
     await drain(at);
     return resumeWebhook(at.api, queue, at.companyId, at.webhookId);
   },
-  test: async (at, queue) => {
-    const [userId = 0] = (await loadDictionary(db.direct, at.companyId)).users.keys();
-    const caller = { companyId: at.companyId, userId, role: "owner", permissions: [] } as const;
-    return sendTestDelivery(at.api, queue, caller, at.webhookId, "webhook.test");
-  },
+  test: (at, queue) => sendTestDelivery(at.api, queue, at.caller, at.webhookId, "webhook.test"),
 };
 
 test.each(Object.entries(requests))(

@@ -15,13 +15,7 @@ import { untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
-import {
-  createRegistration,
-  deleteRegistration,
-  deleteWebhook,
-  pauseWebhook,
-  resumeWebhook,
-} from "../harness/verbs.ts";
+import { createRegistration, deleteRegistration, deleteWebhook } from "../harness/verbs.ts";
 import {
   automatic,
   consume,
@@ -29,8 +23,10 @@ import {
   drain,
   newPipeline,
   type Pipeline,
+  pause,
   publishIds,
   putLimiter,
+  resume,
   START,
   settleFor,
   statesOf,
@@ -77,7 +73,7 @@ const waits = {
   },
   "the end of a pause": async () => {
     const at = await newPipeline(db);
-    await pauseWebhook(at.api, at.companyId, at.webhookId);
+    await pause(at);
     await publish(at);
     for (const { message } of at.queue.splice(0, COUNT)) await consume(at, message, false);
     expect(await expectReconciled(at)).toMatchObject({ paused: COUNT });
@@ -122,7 +118,7 @@ async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registrat
  */
 async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
   await remove();
-  if (isKept) await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId).catch(() => undefined);
+  if (isKept) await resume(at).catch(() => undefined);
   await settleFor(at, sized({ short: 2, wide: 3 }));
 }
 
@@ -253,7 +249,7 @@ describe("a deleted registration", () => {
     await settleFor(at, 2);
     const held = { dueShard: keys.pausedBacklogShard(at.companyId, at.webhookId), state: "waiting" };
     expect(await deliveries(at)).toMatchObject([held, held]);
-    await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
+    await resume(at);
     await settleFor(at, 2);
     expect(await statesOf(at)).toEqual(["cancelled", "cancelled"]);
     expect(at.posts).toEqual([]);

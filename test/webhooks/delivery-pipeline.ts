@@ -5,6 +5,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect } from "vitest";
 import * as z from "zod/mini";
+import type { Caller } from "#shared/auth/caller.ts";
 import type { Queued } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn, type EventContext } from "#shared/context.ts";
@@ -26,8 +27,9 @@ import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed, killable, unlessKilled, untilDone } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
-import { createRegistration, createWebhook } from "../harness/verbs.ts";
+import { createRegistration, createWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
+import { quietContext } from "./quiet-context.ts";
 
 export { Killed };
 
@@ -48,6 +50,8 @@ export interface Kill {
 
 export interface Pipeline {
   readonly db: FaultyDynamoDb;
+  /** The owner of the company. */
+  readonly caller: Caller;
   readonly companyId: number;
   readonly webhookId: number;
   readonly registrationId: number;
@@ -84,6 +88,13 @@ export const automatic = (event: string, delayMinutes = 0) => ({
   manualTriggerButtonText: null,
 });
 
+/** Returns the request for a registration without a filter that a user triggers. */
+export const manual = (event: string, delayMinutes = 0) => ({
+  ...automatic(event, delayMinutes),
+  triggerMode: "manual" as const,
+  manualTriggerButtonText: "Send",
+});
+
 /** Allows webhook URLs with loopback addresses, because the receivers of these tests have such addresses. */
 export function allowLoopback(): void {
   process.env.WEBHOOK_URL_POLICY = "local";
@@ -94,24 +105,21 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
   allowLoopback();
-  const { companyId } = await newOwner(plain);
+  const caller = await newOwner(plain);
+  const { companyId } = caller;
   const webhook = await createWebhook(plain, companyId, { name: "x", url: "http://127.0.0.1:1/", registrations: [] });
   const { id: registrationId } = await createRegistration(plain, companyId, webhook.id, automatic(event, delayMinutes));
   const queue: Pipeline["queue"] = [];
   const posts: Post[] = [];
   const calls: string[] = [];
+  const table = calledBy((work, name) => runOrKill(name, work), db.direct);
   const context: EventContext = {
-    table: calledBy((work, name) => runOrKill(name, work), db.direct),
+    ...quietContext(table, time, (entries: readonly Queued<QueueMessage>[]) =>
+      runOrKill("send", async () => enqueue(entries)),
+    ),
     // Calls to the key service are not counted, so no kill happens at them. secrets.test.ts tests kills at these calls.
     secrets: secretsOn(db.direct),
-    clock: time,
     wait: () => turn(),
-    timeScale: 1,
-    senders: 10,
-    queue: {
-      returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
-      send: (entries: readonly Queued<QueueMessage>[]) => runOrKill("send", async () => enqueue(entries)),
-    },
     post: (post) =>
       runOrKill("post", async () => {
         posts.push(post);
@@ -124,10 +132,10 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
           ...made.answers(post, posts.length),
         };
       }),
-    savePoisonRecord: () => Promise.reject(new Error("no poison record is expected")),
   };
   const made: Pipeline = {
     db,
+    caller,
     companyId,
     webhookId: webhook.id,
     registrationId,
@@ -236,6 +244,10 @@ export async function killedAtEach<At extends Pipeline>(
   }
   return calm;
 }
+
+/** Pauses the webhook of the pipeline. */
+export const pause = (at: Pipeline) => pauseWebhook(at.api, at.companyId, at.webhookId);
+export const resume = (at: Pipeline) => resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
 
 /** Publishes the change again after each kill, as Lambda does with a stream record. */
 export const publishUntilDone = (at: Pipeline): Promise<void> => untilDone(() => publish(at));

@@ -17,6 +17,7 @@ import { calledBy } from "../harness/killable.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { allowLoopback, automatic, bulkChange, consume, createdProspect, START } from "./delivery-pipeline.ts";
+import { quietContext } from "./quiet-context.ts";
 
 /** The answer of a receiver. `ms` is its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
@@ -70,25 +71,20 @@ export class DeliverySimulation {
     this.#secrets = secretsOn(db.direct);
     this.#count = count;
     const table = calledBy((work) => this.#counted(work), db.direct);
+    const send = async (entries: readonly Queued<QueueMessage>[]): Promise<void> => {
+      for (const { message, delaySeconds } of entries) {
+        this.queue.push({ message, at: this.clock + delaySeconds * 1_000 });
+        this.queued++;
+      }
+    };
     this.context = {
-      table,
+      ...quietContext(table, { now: () => this.clock }, send),
       // Calls to the key service are counted, because the simulated clock must not advance while such a call runs.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
-      clock: { now: () => this.clock },
       wait: (ms) => this.#rest(ms),
       timeScale,
       senders: count,
-      queue: {
-        returnIn: () => Promise.reject(new Error("messages are handed out by the test")),
-        send: async (entries: readonly Queued<QueueMessage>[]) => {
-          for (const { message, delaySeconds } of entries) {
-            this.queue.push({ message, at: this.clock + delaySeconds * 1_000 });
-            this.queued++;
-          }
-        },
-      },
       post: (post) => this.#post(post),
-      savePoisonRecord: () => Promise.reject(new Error("no poison record is expected")),
     };
   }
 

@@ -9,7 +9,7 @@ import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { Killed } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
-import { deleteWebhook, resumeWebhook } from "../harness/verbs.ts";
+import { deleteWebhook } from "../harness/verbs.ts";
 import {
   consume,
   deliveries,
@@ -19,6 +19,7 @@ import {
   type Pipeline,
   publish,
   publishUntilDone,
+  resume,
   START,
 } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
@@ -178,7 +179,7 @@ describe("time", () => {
     await drain(at);
     expect(await deliveries(at)).toMatchObject([{ attempt: 2, dueAt: iso(START + 120_000) }]);
     if (status === 410) {
-      await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
+      await resume(at);
       await drain(at);
     }
     expect(at.posts).toHaveLength(2);

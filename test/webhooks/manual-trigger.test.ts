@@ -9,14 +9,17 @@ import * as keys from "#shared/db/keys.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { untilDone } from "../harness/killable.ts";
-import { createRegistration, pauseWebhook, resumeWebhook, triggerAction } from "../harness/verbs.ts";
+import { createRegistration, triggerAction } from "../harness/verbs.ts";
 import {
   createdProspect,
   deliveries,
   drain,
   killedAtEach,
+  manual,
   newPipeline,
   type Pipeline,
+  pause,
+  resume,
   START,
   settleFor,
 } from "./delivery-pipeline.ts";
@@ -32,21 +35,15 @@ interface Action extends Pipeline {
 
 async function newAction(delayMinutes = 0): Promise<Action> {
   const at = await newPipeline(db, "prospect.deleted");
-  const { id } = await createRegistration(at.api, at.companyId, at.webhookId, {
-    event: "prospect.updated",
-    filter: null,
-    delayMinutes,
-    triggerMode: "manual",
-    manualTriggerButtonText: "Send",
-  });
+  const registration = manual("prospect.updated", delayMinutes);
+  const { id } = await createRegistration(at.api, at.companyId, at.webhookId, registration);
   for (const prospectId of [PROSPECT, OTHER]) {
     const row = createdProspect(at.companyId, prospectId);
     await db.direct.write({ put: { ...keys.prospect(at.companyId, prospectId), ...prospectItem(row) } });
   }
   const context = contextOn(at.context.table, at.context.clock);
-  const caller = { companyId: at.companyId, userId: 1, role: "owner", permissions: [] } as const;
   const trigger = async (prospectId = PROSPECT) =>
-    (await triggerAction(context, at.context, caller, prospectId, id)).deliveryId;
+    (await triggerAction(context, at.context, at.caller, prospectId, id)).deliveryId;
   return Object.assign(at, { trigger });
 }
 
@@ -99,11 +96,11 @@ test("a manual delivery waits for the registration's delay, is kept during a pau
   const at = await newAction(100);
   at.answers = () => ({ status: 500 });
   const deliveryId = await at.trigger();
-  await pauseWebhook(at.api, at.companyId, at.webhookId);
+  await pause(at);
   await drain(at);
   expect(at.posts).toEqual([]);
   expect(at.clock).toBe(START + 100 * 60_000);
-  await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
+  await resume(at);
   await drain(at);
   expect(at.posts).toHaveLength(10);
   expect(await deliveries(at)).toMatchObject([{ id: deliveryId, state: "exhausted", attempt: 10 }]);

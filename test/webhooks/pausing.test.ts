@@ -8,7 +8,7 @@ import * as keys from "#shared/db/keys.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { unlessKilled } from "../harness/killable.ts";
-import { deleteWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
+import { deleteWebhook, resumeWebhook } from "../harness/verbs.ts";
 import {
   creation,
   deliveries,
@@ -16,8 +16,10 @@ import {
   killedAtEach,
   newPipeline,
   type Pipeline,
+  pause,
   publishIn,
   publishUntilDone,
+  resume,
   START,
   settleFor,
   statesOf,
@@ -25,8 +27,6 @@ import {
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-const pause = (at: Pipeline) => pauseWebhook(at.api, at.companyId, at.webhookId);
-const resume = (at: Pipeline) => resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
 const webhookRow = async ({ companyId, webhookId }: Pipeline) =>
   StoredWebhook.parse(await db.direct.get(keys.webhook(companyId, webhookId)));
 

@@ -3,34 +3,28 @@
  * is not sent any more.
  */
 import { expect, test } from "vitest";
-import type { Caller } from "#shared/auth/caller.ts";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import { replayKeys } from "#shared/db/webhook-keys.ts";
 import * as limits from "#shared/limits.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
-import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { StoredWindowEvent } from "#shared/webhooks/events/debounce.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
-import {
-  createRegistration,
-  pauseWebhook,
-  resumeWebhook,
-  sendTestDelivery,
-  startReplay,
-  triggerAction,
-} from "../harness/verbs.ts";
+import { createRegistration, sendTestDelivery, startReplay, triggerAction } from "../harness/verbs.ts";
 import {
   createdProspect,
   deliveries,
   drain,
+  manual,
   newPipeline,
   type Pipeline,
+  pause,
   publish,
   publishIn,
   putLimiter,
+  resume,
   START,
 } from "./delivery-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
@@ -39,10 +33,6 @@ const db = faultyDynamoDb();
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const PROSPECT = 4_711;
-async function callerOf({ companyId }: Pipeline): Promise<Caller> {
-  const [userId = 0] = (await loadDictionary(db.direct, companyId)).users.keys();
-  return { companyId, userId, role: "owner", permissions: [] };
-}
 
 interface Staged {
   readonly at: Pipeline;
@@ -56,14 +46,8 @@ interface Staged {
 
 async function stage(): Promise<Staged> {
   const at = await newPipeline(db, "prospect.updated", 10);
-  const { companyId, webhookId, context } = at;
-  const { id } = await createRegistration(at.api, companyId, webhookId, {
-    event: "prospect.updated",
-    filter: null,
-    delayMinutes: 0,
-    triggerMode: "manual",
-    manualTriggerButtonText: "Send",
-  });
+  const { caller, companyId, webhookId, context } = at;
+  const { id } = await createRegistration(at.api, companyId, webhookId, manual("prospect.updated"));
   const rows = [1, 2, 3, 4].map((version) => ({
     ...createdProspect(companyId, PROSPECT),
     name: `name ${version}`,
@@ -73,7 +57,6 @@ async function stage(): Promise<Staged> {
   await db.direct.batchPut([{ ...keys.prospect(companyId, PROSPECT), ...prospectItem(first) }]);
   const items = rows.map(prospectItem);
   for (const [i, after] of items.slice(1).entries()) await publishIn(context, { before: items[i], after });
-  const caller = await callerOf(at);
   const action = await triggerAction(at.api, context, caller, PROSPECT, id);
   const test = await sendTestDelivery(at.api, context.queue, caller, webhookId, "webhook.test");
   const found = await deliveries(at);
@@ -133,8 +116,8 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
     return `webhook ${at.webhookId}: its throttled backlog has not been drained for a quarter of an hour`;
   },
   "the drain of a paused backlog has stopped": async ({ at }) => {
-    await pauseWebhook(at.api, at.companyId, at.webhookId);
-    await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
+    await pause(at);
+    await resume(at);
     at.clock += 16 * MINUTE;
     return `webhook ${at.webhookId}: its paused backlog has not been drained for a quarter of an hour`;
   },

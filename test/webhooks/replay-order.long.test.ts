@@ -11,7 +11,7 @@ import type { ReplayRange } from "#shared/webhooks/deliver/replay.ts";
 import type { StoredAttempt, StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { untilDone } from "../harness/killable.ts";
-import { deleteRegistration, pauseWebhook, resumeWebhook, startReplay } from "../harness/verbs.ts";
+import { deleteRegistration, startReplay } from "../harness/verbs.ts";
 import {
   creation,
   deliveries,
@@ -19,7 +19,9 @@ import {
   killedAtEach,
   newPipeline,
   type Pipeline,
+  pause,
   publishIn,
+  resume,
   START,
   settleFor,
   statesOf,
@@ -135,12 +137,12 @@ test("a replay selects exactly the deliveries between its two times, both includ
 test("a replay skips deliveries that had no attempt, are in a paused backlog, or belong to a deleted registration", async () => {
   const at = await sceneOf(["exhausted", "failing"]);
   await publishIn(at.context, creation(at.companyId, 3, at.clock));
-  await pauseWebhook(at.api, at.companyId, at.webhookId);
+  await pause(at);
   expect(await replay(at)).toEqual({ count: 2 });
   await drain(at);
   expect(at.posts).toEqual([]);
   expect(await replay(at)).toEqual({ count: 0 });
-  await resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
+  await resume(at);
   await drain(at);
   expect(sent(at).toSorted()).toEqual([1, 2, 3]);
   expect(await expectReconciled(at)).toMatchObject({ matched: 3, delivered: 3 });

@@ -4,13 +4,12 @@ import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { expect, test } from "vitest";
-import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { EventName } from "#shared/webhooks/catalogue.ts";
 import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createWebhook, pauseWebhook, resumeWebhook, sendTestDelivery } from "../harness/verbs.ts";
 import { at, listed } from "../infra/template.ts";
-import { deliveries, drain, newPipeline, type Pipeline } from "./delivery-pipeline.ts";
+import { automatic, deliveries, drain, newPipeline, type Pipeline } from "./delivery-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
@@ -51,16 +50,13 @@ const URL = "http://127.0.0.1:2/";
 async function newReceiver(event: string, events: readonly string[]) {
   const pipeline = await newPipeline(db, event);
   const context = pipeline.api;
-  const registrations = events.map((name) => ({
-    ...{ event: name, filter: { "prospect.name": "nobody" }, delayMinutes: 1_000 },
-    ...{ triggerMode: "automatic" as const, manualTriggerButtonText: null },
-  }));
+  const filter = { "prospect.name": "nobody" };
+  const registrations = events.map((name) => ({ ...automatic(name, 1_000), filter }));
   const input = { name: "CRM", url: URL, secretKey: SECRET, registrations };
   const webhook = await createWebhook(context, pipeline.companyId, input);
-  const [userId = 0] = (await loadDictionary(db.direct, pipeline.companyId)).users.keys();
-  const caller = { companyId: pipeline.companyId, userId, role: "owner", permissions: [] } as const;
+  const { caller } = pipeline;
   const send = (name: EventName) => sendTestDelivery(context, pipeline.context.queue, caller, webhook.id, name);
-  return { pipeline, context, webhook, userId, send };
+  return { pipeline, context, webhook, userId: caller.userId, send };
 }
 
 const bodies = ({ posts }: Pipeline): unknown[] => posts.map(({ body }) => JSON.parse(body));
