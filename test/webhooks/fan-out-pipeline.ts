@@ -16,7 +16,7 @@ import { sealedSecret } from "#shared/webhooks/subscriptions/secret.ts";
 import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { Killed } from "../harness/killable.ts";
-import { consume, deliveriesOf, newPipeline, type Pipeline, publishIn, START } from "./delivery-pipeline.ts";
+import { consume, deliveriesOf, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
 
 export interface Subscribers {
   readonly webhooks: number;
@@ -172,12 +172,8 @@ const sizeOf = (item: object): number =>
     return sum + (value instanceof Set ? JSON.stringify([...value]) : (JSON.stringify(value) ?? "")).length;
   }, 0);
 
-export const publish = ({ context }: Pick<FanOutPipeline, "context">, ...changes: RowChange[]) =>
-  publishIn(context, ...changes);
-
 /** Returns the deliveries of all webhooks of the pipeline. */
-export async function allDeliveriesOf(db: FaultyDynamoDb, at: FanOutPipeline): Promise<StoredDelivery[]> {
-  const { companyId, webhookIds } = at;
+export async function allDeliveries({ db, companyId, webhookIds }: FanOutPipeline): Promise<StoredDelivery[]> {
   const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
   return found.flat();
 }

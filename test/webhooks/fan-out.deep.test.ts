@@ -14,19 +14,17 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration } from "../harness/verbs.ts";
-import { automatic, consume, drain } from "./delivery-pipeline.ts";
+import { automatic, consume, drain, publishIn } from "./delivery-pipeline.ts";
 import {
-  allDeliveriesOf,
+  allDeliveries,
   expandAll,
   type FanOutPipeline,
   newFanOutPipeline,
-  publish,
   territoryChange,
 } from "./fan-out-pipeline.ts";
 import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-const allDeliveries = (at: FanOutPipeline) => allDeliveriesOf(db, at);
 
 const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline) =>
   createRegistration(contextOn(db.direct), companyId, webhookId, automatic("territory.updated"));
@@ -40,7 +38,7 @@ test("each match makes one delivery, with the same bytes as without a fan-out in
     status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
   });
   const change = territoryChange(at.companyId, 2);
-  await publish(at, change);
+  await publishIn(at.context, change);
   expect(await allDeliveries(at)).toEqual([]);
   await drain(at, 5_000);
   const made = await allDeliveries(at);
@@ -74,11 +72,11 @@ describe("repeats and concurrent changes", () => {
   test("a record that is repeated as a fan-out makes no delivery that a killed publisher has already made", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 2, each: limits.directMatches / 2 });
     const change = territoryChange(at.companyId, 2);
-    await publish(at, change);
+    await publishIn(at.context, change);
     const before = at.queue.splice(0).length;
     // The event had 100 matches, one too few for a fan-out. With one more registration, the repeated event becomes a fan-out.
     await addRegistration(at);
-    await publish(at, change);
+    await publishIn(at.context, change);
     await expandAll(at);
     expect(before).toBe(100);
     expect(await allDeliveries(at)).toHaveLength(101);
@@ -89,7 +87,7 @@ describe("repeats and concurrent changes", () => {
 describe("a message of a fan-out", () => {
   test("makes a bounded number of deliveries of small events, and the next message follows a second later", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 12, each: 50 });
-    await publish(at, territoryChange(at.companyId, 2));
+    await publishIn(at.context, territoryChange(at.companyId, 2));
     const first = present(at.queue.splice(0)[0]);
     await consume(at, first.message, false);
     expect(at.queue.filter(({ message }) => "deliveryId" in message)).toHaveLength(MATCHES_PER_MESSAGE);
@@ -101,17 +99,17 @@ describe("a message of a fan-out", () => {
 
   test("loses no event that arrives while the previous event finishes", { tags: "sized" }, async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
-    await publish(at, territoryChange(at.companyId, 2));
+    await publishIn(at.context, territoryChange(at.companyId, 2));
     const first = present(at.queue.splice(0)[0]);
     const calls = at.calls.length;
     await consume(at, first.message, false);
     const steps = at.calls.length - calls;
     for (const step of killPointsOf(steps, 0)) {
       const again = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
-      await publish(again, territoryChange(again.companyId, 2));
+      await publishIn(again.context, territoryChange(again.companyId, 2));
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
-        await publish({ context: plain }, territoryChange(again.companyId, 3));
+        await publishIn(plain, territoryChange(again.companyId, 3));
         // The message of the new event is processed immediately. A lease lets only one function at a time create deliveries of the company.
         // While the function of the previous message still holds the lease, the new message has no effect.
         const own = again.queue.splice(
@@ -131,14 +129,14 @@ describe("reconciliation reports", () => {
   const eventId = "4711-2-territory.updated";
   test("a fan-out that does not move, lost data and lost deliveries", async () => {
     const stuck = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
-    await publish(stuck, territoryChange(stuck.companyId, 2));
+    await publishIn(stuck.context, territoryChange(stuck.companyId, 2));
     stuck.clock += 16 * 60_000;
     expect((await reconcileNow(stuck)).faults).toEqual([
       `event ${eventId}: its fan-out has not moved for a quarter of an hour`,
     ]);
 
     const empty = await newFanOutPipeline(db, { webhooks: 3, each: 35 });
-    await publish(empty, territoryChange(empty.companyId, 2));
+    await publishIn(empty.context, territoryChange(empty.companyId, 2));
     await expandAll(empty);
     await db.direct.batchRemove([fanOutKeys.eventData(empty.companyId, eventId)]);
     const { faults } = await reconcileNow(empty);

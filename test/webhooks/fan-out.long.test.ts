@@ -16,7 +16,7 @@ import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import { consume, drain, killedAtEach, publishIn, sweepOwn } from "./delivery-pipeline.ts";
 import {
-  allDeliveriesOf,
+  allDeliveries,
   counted,
   expandAll,
   type FanOutPipeline,
@@ -47,7 +47,7 @@ async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void>
   }
 }
 
-const idsOf = async (at: FanOutPipeline) => (await allDeliveriesOf(db, at)).map(({ id }) => id);
+const idsOf = async (at: FanOutPipeline) => (await allDeliveries(at)).map(({ id }) => id);
 
 /** Expects that each match of the event has one delivery, and that each delivery has a queue message. */
 async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
@@ -93,21 +93,18 @@ describe("a kill at each call", () => {
   );
 
   test("that also loses the queue leaves the rest to the sweeper", { tags: "sized" }, async () => {
-    const calm = await pipeline();
-    await publish(calm, 2);
-    await expandAll(calm);
-    for (const number of killPointsOf(calm.calls.length, 2)) {
-      const at = await pipeline();
-      at.kill = { at: number, when: "after" };
+    let queued: string[] = [];
+    const run = async (at: FanOutPipeline): Promise<void> => {
       await publish(at, 2);
-      const queued: string[] = [];
+      queued = [];
       for (let minute = 0; minute < 13; minute++) {
         queued.push(...(await expandOnce(at)));
         at.clock += 60_000;
         await sweepOwn({ ...at, context: { ...at.context, table: db.direct } });
       }
-      await expectAll(at, queued, String(number));
-    }
+    };
+    const work = { when: "after", turn: 2, stage: pipeline, run } as const;
+    await killedAtEach(work, (at, place) => expectAll(at, queued, place));
   });
 });
 

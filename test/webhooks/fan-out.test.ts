@@ -13,20 +13,18 @@ import { StoredEventData } from "#shared/webhooks/event-data.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, deleteWebhook } from "../harness/verbs.ts";
-import { automatic, consume, drain, sweepOwn } from "./delivery-pipeline.ts";
+import { automatic, consume, drain, publishIn, sweepOwn } from "./delivery-pipeline.ts";
 import {
-  allDeliveriesOf,
+  allDeliveries,
   counted,
   expandAll,
   type FanOutPipeline,
   newFanOutPipeline,
-  publish,
   territoryChange,
 } from "./fan-out-pipeline.ts";
 import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
-const allDeliveries = (at: FanOutPipeline) => allDeliveriesOf(db, at);
 
 const addRegistration = ({ companyId, webhookIds: [webhookId = 0] }: FanOutPipeline, event = "territory.updated") =>
   createRegistration(contextOn(db.direct), companyId, webhookId, automatic(event));
@@ -35,7 +33,7 @@ describe("the publisher", () => {
   test("stores large data once even for few matches", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 1, each: 10 });
     const { context, written } = counted(at.context);
-    await publish({ context }, territoryChange(at.companyId, 2, limits.polygonPointsMax));
+    await publishIn(context, territoryChange(at.companyId, 2, limits.polygonPointsMax));
     expect(written.rows).toBe(1 + 1 + 10);
     expect(written.bytes).toBeLessThan(250_000);
     await drain(at);
@@ -48,7 +46,7 @@ describe("the publisher", () => {
     await addRegistration(at, "territory.created");
     const changes = [2, 3].map((version) => territoryChange(at.companyId, version));
     const context = { ...at.context, table: { ...at.context.table, insert: async () => [] } };
-    await publish({ context }, ...changes, { before: undefined, after: territoryChange(at.companyId, 1).after });
+    await publishIn(context, ...changes, { before: undefined, after: territoryChange(at.companyId, 1).after });
     const direct = at.queue.filter(({ message }) => "deliveryId" in message);
     expect([direct.length, at.queue.length]).toEqual([limits.directMatchesTogether, limits.directMatchesTogether + 1]);
   });
@@ -62,7 +60,7 @@ describe("the publisher", () => {
 
 test("event data expires later than each delivery that refers to it", async () => {
   const at = await newFanOutPipeline(db, { webhooks: 3, each: 50, delayMinutes: limits.delayMinutesMax });
-  await publish(at, territoryChange(at.companyId, 2));
+  await publishIn(at.context, territoryChange(at.companyId, 2));
   await expandAll(at);
   const made = await allDeliveries(at);
   const eventId = "4711-2-territory.updated";
@@ -74,10 +72,10 @@ describe("repeats and concurrent changes", () => {
   test("a repeated record adds no delivery, whether its deliveries are made already or not", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     const change = territoryChange(at.companyId, 2);
-    await publish(at, change);
-    await publish(at, change);
+    await publishIn(at.context, change);
+    await publishIn(at.context, change);
     await expandAll(at);
-    await publish(at, change);
+    await publishIn(at.context, change);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(150);
     expect(await expectReconciled(at)).toMatchObject({ matched: 150, waiting: 150, expanding: 0 });
@@ -86,16 +84,16 @@ describe("repeats and concurrent changes", () => {
   test("a registration created after the publication gets no delivery when the record is repeated", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
     const change = territoryChange(at.companyId, 2);
-    await publish(at, change);
+    await publishIn(at.context, change);
     await addRegistration(at);
-    await publish(at, change);
+    await publishIn(at.context, change);
     await expandAll(at);
     expect(await allDeliveries(at)).toHaveLength(150);
   });
 
   test("a webhook deleted during the fan-out gets no request", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(at, territoryChange(at.companyId, 2));
+    await publishIn(at.context, territoryChange(at.companyId, 2));
     const [gone = 0] = at.webhookIds;
     await deleteWebhook(contextOn(db.direct), at.companyId, gone);
     await drain(at, 5_000);
@@ -108,7 +106,7 @@ describe("repeats and concurrent changes", () => {
 describe("a message of a fan-out", () => {
   test("makes no deliveries if another message holds the lease", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(at, territoryChange(at.companyId, 2));
+    await publishIn(at.context, territoryChange(at.companyId, 2));
     const first = present(at.queue.splice(0)[0]);
     await Promise.all(Array.from({ length: 5 }, () => consume(at, first.message, false)));
     const queued = at.queue.flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
@@ -118,7 +116,7 @@ describe("a message of a fan-out", () => {
 
   test("that loses its lease makes no further delivery, and leaves the lease to its new owner", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(at, territoryChange(at.companyId, 2));
+    await publishIn(at.context, territoryChange(at.companyId, 2));
     const first = present(at.queue.splice(0)[0]);
     const { table } = at.context;
     const other = iso(at.clock + 60_000);
@@ -136,7 +134,7 @@ describe("a message of a fan-out", () => {
 
   test("ends although an earlier owner of the lease has already removed the fan-out", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    await publish(at, territoryChange(at.companyId, 2));
+    await publishIn(at.context, territoryChange(at.companyId, 2));
     const { table } = at.context;
     let removed = 0;
     const transact: typeof table.transact = async (writes) => {
@@ -151,7 +149,7 @@ describe("a message of a fan-out", () => {
 
   test("makes deliveries for all webhooks in turn, so that consecutive deliveries are for different webhooks", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 10, each: 15 });
-    await publish(at, territoryChange(at.companyId, 2));
+    await publishIn(at.context, territoryChange(at.companyId, 2));
     const first = present(at.queue.splice(0)[0]);
     await consume(at, first.message, false);
     const webhookIds = at.queue.flatMap(({ message }) => ("deliveryId" in message ? [message.webhookId] : []));
@@ -164,7 +162,7 @@ describe("a message of a fan-out", () => {
 describe("the sweeper", () => {
   test("sends one message for all fan-outs of a company whose messages are lost", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 3, each: 50 });
-    for (const version of [2, 3, 4]) await publish(at, territoryChange(at.companyId, version));
+    for (const version of [2, 3, 4]) await publishIn(at.context, territoryChange(at.companyId, version));
     at.queue.length = 0;
     at.clock += 60_000;
     await sweepOwn(at);
