@@ -2,6 +2,7 @@
  * Tests batches. A fault of one event must not affect the other events of its stream batch. A fault of one queue message must not affect
  * the other messages in the same call of the deliver function.
  */
+import { setImmediate as turn } from "node:timers/promises";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
 import { describe, expect, test } from "vitest";
@@ -16,10 +17,9 @@ import { backlogMark, LEASE_MS, slotLimit } from "#shared/webhooks/limiter/limit
 import { drainMessage } from "#shared/webhooks/messages.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { calledBy, untilDone } from "../harness/killable.ts";
+import { calledBy, Killed, killable, untilDone } from "../harness/killable.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
-import { beQuick, consumeSome, drainBatches } from "./batch-pipeline.ts";
 import {
   automatic,
   createdItem,
@@ -41,6 +41,39 @@ const timesPosted = (posts: readonly Post[]) =>
 
 const expectReconciled = async (at: Pipeline, matched: number): Promise<void> =>
   expect(await reconcileNow(at)).toMatchObject({ matched, delivered: matched, faults: [] });
+
+/** Maximum number of messages that SQS passes to one call of the deliver function. */
+const BATCH = 10;
+const VISIBILITY_MS = 90_000;
+
+/** Writes the limiter row of a quick receiver. A sender needs only one slot for a whole batch of deliveries to such a receiver. */
+const beQuick = (at: Pipeline): Promise<void> => putLimiter(db, at, { used: 0, fails: 0, slow: false });
+
+/**
+ * Simulates one call of the deliver function with several messages. Returns the number of failed messages, which the queue delivers
+ * again. If the call is killed, all its messages fail.
+ */
+async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<number> {
+  const ends = await consume(killable(at.context), entries);
+  const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
+  const back = entries.filter((_, i) => isKilled || ends[i]?.status !== "fulfilled");
+  for (const { message } of back) at.queue.push({ message, at: at.clock + VISIBILITY_MS, isRepeat: true });
+  return back.length;
+}
+
+/** Passes the queue's visible messages to the deliver function, up to ten at a time, until the queue is empty. */
+async function drainBatches(at: Pipeline): Promise<void> {
+  for (let steps = 0; at.queue.length > 0; steps++) {
+    if (steps > 200) throw new Error("the queue does not come to rest");
+    at.queue.sort((a, b) => a.at - b.at);
+    at.clock = Math.max(at.clock, at.queue[0]?.at ?? 0);
+    const visible = at.queue.findIndex((entry) => entry.at > at.clock);
+    await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
+  }
+  // If a test kills a call of the deliver function, the function may still have work in progress. Wait one turn of the event loop, so that
+  // this work ends before the next call.
+  await turn();
+}
 
 describe("killed at each call of a batch, before and after it takes effect", () => {
   const cases = [true, false].flatMap((isQuick) => (["before", "after"] as const).map((when) => ({ isQuick, when })));
