@@ -5,6 +5,7 @@ import { at } from "../harness/client.ts";
 import type { Receiver } from "../harness/receiver.ts";
 import { dataOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { endedJob } from "../jobs/files-over-http.ts";
 import { subscribe } from "./subscribed.ts";
 
 const as = await newTeam();
@@ -42,14 +43,7 @@ async function prospects({ receiver }: Subscribed, count: number): Promise<numbe
 
 const Started = z.object({ id: z.int() });
 
-async function ended(id: number) {
-  for (;;) {
-    const job = dataOf(await as.owner.GET("/api/jobs/{id}", at(id)));
-    expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
-    if (!["queued", "running"].includes(job.state)) return job;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+const ended = (id: number) => endedJob(as.owner, id);
 
 const { id: repId } = dataOf(await as.rep.GET("/api/me")).user;
 

@@ -31,12 +31,9 @@ const single = "/api/webhooks/{id}/deliveries/{deliveryId}";
 const detail = async (id: number, deliveryId: string) => dataOf(await as.admin.GET(single, one(id, deliveryId)));
 const again = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver";
 
-async function settled(id: number, deliveryId: string, isSettled: (delivery: Delivery) => boolean): Promise<void> {
-  for (let tries = 0; !isSettled(await detail(id, deliveryId)); tries++) {
-    if (tries === 4_000) throw new Error("the delivery does not settle");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+/** Waits until the log shows these fields of the delivery. */
+const settled = (id: number, deliveryId: string, fields: Partial<Delivery>) =>
+  expect.poll(() => detail(id, deliveryId)).toMatchObject(fields);
 
 describe("the delivery log", () => {
   test("has every delivery once, newest first, on all pages and with each filter", async () => {
@@ -84,7 +81,7 @@ describe("the delivery log", () => {
     dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
     await receiver.until(2);
     const { body, event } = present(receiver.receipts[0]);
-    await settled(webhook.id, event.id, ({ status }) => status === "delivered");
+    await settled(webhook.id, event.id, { status: "delivered" });
     const found = await detail(webhook.id, event.id);
     expect(found).toMatchObject({
       id: event.id,
@@ -108,7 +105,7 @@ describe("redelivering", () => {
     dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada" } }), 201);
     await receiver.until(1);
     const { id } = present(receiver.receipts[0]).event;
-    await settled(webhook.id, id, ({ status }) => status === "delivered");
+    await settled(webhook.id, id, { status: "delivered" });
     return { receiver, webhook, id };
   }
 
@@ -117,7 +114,7 @@ describe("redelivering", () => {
     const queued = await as.admin.POST(again, one(webhook.id, id));
     expect(dataOf(queued, 202)).toEqual({ deliveryId: id });
     await receiver.until(2);
-    await settled(webhook.id, id, ({ status, attemptCount }) => status === "delivered" && attemptCount === 2);
+    await settled(webhook.id, id, { status: "delivered", attemptCount: 2 });
     const [first, second] = receiver.receipts;
     expect(second?.body).toBe(first?.body);
     expect(second?.headers["x-service-attempt"]).toBe("2");
@@ -158,13 +155,15 @@ describe("a replay", () => {
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
     // After the third attempt, the next retry comes half a minute later. Therefore no retry arrives during the replay.
-    for (const id of failed) await settled(webhook.id, id, ({ attemptCount }) => attemptCount >= 3);
+    for (const id of failed) {
+      await expect.poll(async () => (await detail(webhook.id, id)).attemptCount).toBeGreaterThanOrEqual(3);
+    }
     isDown = false;
     const replay = (body: ReplayRange) => as.admin.POST("/api/webhooks/{id}/replay", { ...at(webhook.id), body });
     const before = receiver.receipts.length;
     expect(dataOf(await replay({ from }), 202)).toEqual({ count: 2 });
     await receiver.until(before + 2);
-    for (const id of failed) await settled(webhook.id, id, ({ status }) => status === "delivered");
+    for (const id of failed) await settled(webhook.id, id, { status: "delivered" });
     expect(new Set(receiver.receipts.slice(before).map(({ event }) => event.id))).toEqual(new Set(failed));
     expect(dataOf(await replay({ from }), 202)).toEqual({ count: 0 });
     expect(dataOf(await replay({ from: "2020-01-01", to: "2020-01-02", deliveries: "all" }), 202)).toEqual({
@@ -207,9 +206,7 @@ test("a resumed webhook gets the deliveries of its pause", async () => {
   expect(await status()).toBe("paused");
   const names = ["first", "second", "third"];
   for (const name of names) dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-  for (let kept = 0; kept < 3; kept = (await log(webhook.id, { status: "waiting" })).items.length) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await expect.poll(async () => (await log(webhook.id, { status: "waiting" })).items).toHaveLength(3);
   expect(receiver.receipts).toEqual([]);
   expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
   await receiver.until(3);
