@@ -6,9 +6,9 @@ import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { at } from "../harness/client.ts";
-import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "../webhooks/subscribed.ts";
 import { endedExport, endedImport, postFile, sendAs } from "./files-over-http.ts";
 
 const as = await newTeam();
@@ -145,10 +145,8 @@ test("a file that is uploaded after a cancel is not imported", async () => {
 });
 
 test("a completed job emits one event, and a dry run none", async () => {
-  const receiver = await startReceiver();
   const registrations = ["prospect.import_completed", "prospect.created"].map((event) => ({ event }));
-  const body = { name: "J", url: receiver.url, registrations };
-  const { id: webhookId } = dataOf(await as.owner.POST("/api/webhooks", { body }), 201);
+  const { receiver, webhook } = await subscribe(as.owner, registrations);
   const file = "name,lat,lng\nA,1,2\nB,,\n";
   const jobs: Job[] = [];
   for (const dryRun of [true, false, true]) {
@@ -162,14 +160,12 @@ test("a completed job emits one event, and a dry run none", async () => {
   // The event of this prospect is published after all events of the jobs. When it has arrived, no further event can come.
   dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
   await receiver.untilDifferent(3);
-  const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhookId))).items;
+  const summary = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", at(webhook.id))).items;
   expect(summary.map(({ event }) => event).toSorted()).toEqual([
     "prospect.created",
     "prospect.created",
     "prospect.import_completed",
   ]);
-  await as.owner.DELETE("/api/webhooks/{id}", at(webhookId));
-  await receiver.close();
   const completed = receiver.receipts.find(({ event }) => event.event === "prospect.import_completed");
   expect(completed?.event.data).toMatchObject({ id: jobs[1]?.id, imported: 1, skipped: 1 });
 });

@@ -5,9 +5,9 @@
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { holdQueue } from "../harness/held-queue.ts";
-import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "../webhooks/subscribed.ts";
 import { endedJob, Imported, postFile, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
@@ -27,20 +27,14 @@ const fileOf = (name: string, rows: number): string =>
 
 test("the undo of an upload hides prospects of several chunks, and makes one event", async () => {
   const name = uniqueName();
-  const receiver = await startReceiver();
   const registrations = ["prospect.bulk_completed", "prospect.deleted"].map((event) => ({ event }));
-  const webhook = dataOf(
-    await as.owner.POST("/api/webhooks", { body: { name, url: receiver.url, registrations } }),
-    201,
-  );
+  const { receiver } = await subscribe(as.owner, registrations);
   const job = await uploadFile(as.owner, fileOf(name, 600));
   expect(job).toMatchObject({ state: "completed", imported: 600 });
   const undo = await undone(job.id);
   expect(undo).toMatchObject({ state: "completed", total: 600, changed: 600 });
   expect(await found(name)).toEqual([]);
   await receiver.until(1);
-  await as.owner.DELETE("/api/webhooks/{id}", at(webhook.id));
-  await receiver.close();
   expect(receiver.receipts.map(({ event }) => event)).toMatchObject([
     { event: "prospect.bulk_completed", data: { job: { id: undo.id, kind: "import_undo", changed: 600 } } },
   ]);

@@ -6,9 +6,9 @@ import * as z from "zod/mini";
 import type { Client } from "../harness/client.ts";
 import { at } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
-import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "../webhooks/subscribed.ts";
 import { Imported, postFile, sendAs } from "./files-over-http.ts";
 
 const as = await newTeam();
@@ -145,17 +145,11 @@ test("the faults of rows with fifty faults each fit into the answer and its stor
 });
 
 test("emits one event after completion, and no event for a row", async () => {
-  const receiver = await startReceiver();
   const events = ["prospect.import_completed", "prospect.created", "note.created"].map((event) => ({ event }));
-  const webhook = await as.otherOwner.POST("/api/webhooks", {
-    body: { name: "I", url: receiver.url, registrations: events },
-  });
-  const { id: webhookId } = dataOf(webhook, 201);
+  const { receiver } = await subscribe(as.otherOwner, events);
   const result = await imported("name,lat,lng,notes\nA,1,2,first\nB,3,4,\nC,,,\n", as.otherOwner);
   const made = dataOf(await as.otherOwner.POST("/api/prospects", { body: {} }), 201);
   await receiver.until(2);
-  await as.otherOwner.DELETE("/api/webhooks/{id}", at(webhookId));
-  await receiver.close();
   const stored = new Map(receiver.receipts.map(({ event }) => [event.event, event.data]));
   expect(stored.get("prospect.import_completed")).toEqual(result);
   expect(stored.get("prospect.created")).toMatchObject({ prospect: { id: made.id } });

@@ -1,9 +1,9 @@
 /** Tests over HTTP that both kinds of import update matching prospects, send the same events as a PATCH, and refuse wrong options. */
 import { expect, test } from "vitest";
 import { at } from "../harness/client.ts";
-import { startReceiver } from "../harness/receiver.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "../webhooks/subscribed.ts";
 import { Imported, postFile, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
@@ -18,7 +18,6 @@ test("both imports update a prospect, with the events of a PATCH and one event f
     "",
   );
   expect(bodyOf(seeded, 200, Imported)).toMatchObject({ imported: 1, updated: 0 });
-  const receiver = await startReceiver();
   const events = [
     "prospect.updated",
     "prospect.status_changed",
@@ -26,12 +25,8 @@ test("both imports update a prospect, with the events of a PATCH and one event f
     "note.created",
     "prospect.import_completed",
   ];
-  const { id: webhookId } = dataOf(
-    await as.owner.POST("/api/webhooks", {
-      body: { name: "M", url: receiver.url, registrations: events.map((event) => ({ event })) },
-    }),
-    201,
-  );
+  const registrations = events.map((event) => ({ event }));
+  const { receiver } = await subscribe(as.owner, registrations);
   const first = `sourceId,name,status,notes,tags,zip\n${key},${name} 2,Sold,called,${uniqueName()},00501\n`;
   const headers = { "Idempotency-Key": uniqueName() };
   const result = bodyOf(await post(first, "?matchBy=sourceId&onMatch=update", headers), 200, Imported);
@@ -41,13 +36,11 @@ test("both imports update a prospect, with the events of a PATCH and one event f
   const second = `sourceId,name,status,lat,lng\n${key},${name} 3,New,,\n${key}-b,${name} new,,1,2\n${key}-b,,,,\n`;
   const job = await uploadFile(as.owner, second, { matchBy: "sourceId", onMatch: "update" });
   expect(job).toMatchObject({ state: "completed", processed: 3, imported: 1, updated: 1, skipped: 1, written: 2 });
-  // The webhook also gets the event of the first import (`seeded`) if this event is published after the webhook is created. Only the first
-  // import has updated nothing, so `updated !== 0` leaves out its event.
-  const own = () => receiver.receipts.map(({ event }) => event).filter(({ data }) => data.updated !== 0);
-  await expect.poll(() => own().length).toBeGreaterThanOrEqual(7);
-  await as.owner.DELETE("/api/webhooks/{id}", at(webhookId));
-  await receiver.close();
-  const counts = Map.groupBy(own(), ({ event }) => event);
+  await receiver.until(7);
+  const counts = Map.groupBy(
+    receiver.receipts.map(({ event }) => event),
+    ({ event }) => event,
+  );
   expect(Object.fromEntries([...counts].map(([event, all]) => [event, all.length]))).toEqual({
     "prospect.updated": 2,
     "prospect.status_changed": 2,

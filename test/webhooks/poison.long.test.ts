@@ -3,22 +3,18 @@
  * processed once.
  */
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { baseUrl } from "../harness/client.ts";
 import { LOCAL } from "../harness/faulty-dynamodb.ts";
-import { type Receiver, startReceiver } from "../harness/receiver.ts";
-import { dataOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "./subscribed.ts";
 
 const Outputs = z.object({ SqsEndpoint: z.string(), DeliveriesUrl: z.string(), DeliveriesDeadLettersUrl: z.string() });
 const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
 const sqs = sqsClient({ ...LOCAL, endpoint: outputs.SqsEndpoint });
 const as = await newTeam();
-
-const receivers: Receiver[] = [];
-afterAll(() => Promise.all(receivers.map((receiver) => receiver.close())));
 
 async function dead(): Promise<string[]> {
   const asked = { QueueUrl: outputs.DeliveriesDeadLettersUrl, MaxNumberOfMessages: 10, VisibilityTimeout: 0 };
@@ -29,10 +25,7 @@ async function dead(): Promise<string[]> {
 test("five events arrive once among messages that are no JSON, have another version, have 256 KB or name no company", {
   timeout: 180_000,
 }, async () => {
-  const receiver = await startReceiver();
-  receivers.push(receiver);
-  const body = { name: uniqueName(), url: receiver.url, registrations: [{ event: "prospect.created" }] };
-  const webhook = dataOf(await as.admin.POST("/api/webhooks", { body }), 201);
+  const { receiver, webhook } = await subscribe(as.admin, [{ event: "prospect.created" }]);
   const place = { companyId: webhook.companyId, webhookId: webhook.id };
   const deliveryId = `dlv_${"0".repeat(29)}`;
   const poison = [
