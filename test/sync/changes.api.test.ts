@@ -6,10 +6,26 @@ import { type Client, send, tokenOf } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import { List, Page } from "./feed-page.ts";
 
 const as = await newTeam();
 
+const Item = z.looseObject({
+  type: z.string(),
+  id: z.number(),
+  version: z.number(),
+  op: z.enum(["upsert", "remove"]),
+  reason: z.optional(z.string()),
+  data: z.optional(z.unknown()),
+});
+const Page = z.object({
+  phase: z.string(),
+  items: z.array(Item),
+  cursor: z.string(),
+  hasMore: z.boolean(),
+  total: z.optional(z.int()),
+});
+type Page = z.infer<typeof Page>;
+const List = z.object({ items: z.array(z.looseObject({ id: z.number() })), total: z.int() });
 const Named = z.looseObject({ name: z.string() });
 
 const pull = async (client: Client, cursor?: string, more = ""): Promise<Page> => {
