@@ -149,21 +149,6 @@ describe("an operation is", () => {
     expect(reference.problem?.errors).toMatchObject([{ pointer: "/operations/0/fields/currentStatusId" }]);
   });
 
-  test("blocked by an earlier failure on the same record, by whatever name, and by no other failure", async () => {
-    const clientRecordId = randomUUID();
-    const { id } = present((await results(as.rep, [create({}, clientRecordId)]))[0]);
-    const other = await newProspect(as.rep);
-    const batch = [
-      operation("prospect.update", { id, fields: { emailAddress: "no" } }),
-      operation("note.create", { clientRecordId, fields: { body: "blocked" } }),
-      operation("note.create", { id: other.id, fields: { body: "free" } }),
-      operation("prospect.update", { id, fields: { name: "blocked" } }),
-    ];
-    expect(await outcomes(as.rep, batch)).toEqual(["rejected", "blocked", "applied", "blocked"]);
-    expect(await outcomes(as.rep, batch.slice(1))).toEqual(["applied", "duplicate", "applied"]);
-    expect(await outcomes(as.rep, batch)).toEqual(["rejected", "duplicate", "duplicate", "duplicate"]);
-  });
-
   test("a duplicate even if it could not be applied any more", async () => {
     const { id, version } = await newProspect(as.rep);
     const batch = [operation("prospect.update", { id, fields: { name: "a" }, baseVersion: version })];

@@ -54,14 +54,21 @@ test.each([0, -1, 1.5, 2 ** 53, 1e300, "7", true, null, [7], {}])(
   },
 );
 
-test("an invalid operation blocks later ones on its prospect, even if one has the id and the other the clientRecordId", async () => {
+test("an invalid operation blocks later ones on its prospect, by whatever name, until they are sent alone", async () => {
   const clientRecordId = randomUUID();
-  const [created] = await resultsOf({ type: "prospect.create", clientRecordId, fields: { name: "a" } });
-  const id = created?.id;
+  const created = { type: "prospect.create", fields: { name: "a" } };
+  const [first, other] = await resultsOf({ ...created, clientRecordId }, { ...created, clientRecordId: randomUUID() });
+  const id = first?.id;
   const faulty = { type: "prospect.update", fields: { emailAddress: "bad" } };
   const good = { type: "prospect.update", fields: { name: "b" } };
   expect(await outcomes({ ...faulty, clientRecordId }, { ...good, id })).toEqual(["rejected", "blocked"]);
-  expect(await outcomes({ ...faulty, id }, { ...good, clientRecordId })).toEqual(["rejected", "blocked"]);
+  const [later, free] = [
+    { ...good, clientRecordId, opId: randomUUID() },
+    { ...good, id: other?.id, opId: randomUUID() },
+  ];
+  expect(await outcomes({ ...faulty, id }, later, free)).toEqual(["rejected", "blocked", "applied"]);
+  expect(await outcomes(later, free)).toEqual(["applied", "duplicate"]);
+  expect(await outcomes({ ...faulty, id }, later, free)).toEqual(["rejected", "duplicate", "duplicate"]);
   expect(await outcomes({ ...faulty, clientRecordId: "no uuid" }, { ...good, id })).toEqual(["rejected", "applied"]);
 });
 
