@@ -13,14 +13,13 @@ import { importKeys } from "#shared/jobs/s3-keys.ts";
 import { csvText } from "#shared/prospects/csv/write.ts";
 import { ListQuery, listProspects } from "#shared/prospects/list/list.ts";
 import { readProspect } from "#shared/prospects/read.ts";
-import { pass } from "../harness/faulty-dynamodb.ts";
 import { checkIndex, readAllProspects } from "../harness/index-oracle.ts";
-import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
+import { killPointsOf } from "../harness/kills.ts";
 import { deleteProspect, importFile, updateProspect, updateUser } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
-import { jobTests } from "./faulty-jobs.ts";
+import { jobDeaths, jobTests } from "./faulty-jobs.ts";
 
-const { db, harness } = jobTests("test");
+const { harness } = jobTests("test");
 
 const UPDATED = 12;
 const CREATED = 5;
@@ -95,26 +94,20 @@ async function expectCounts(job: JobMessage, label: string): Promise<void> {
   expect(errors.map(({ row }) => row)).toEqual(Array.from({ length: FAULTY }, (_, i) => UPDATED + CREATED + 2 + i));
 }
 
-test.each(deaths)(
+test.each(jobDeaths.filter(([, service]) => service === "table"))(
   "killed %s any call of the table takes effect, and with a user's change before the next run",
   { tags: "sized" },
-  async (when, death) => {
+  async (...death) => {
     const counting = await seeded();
     const first = await harness.uploaded(counting.caller, file, update);
-    db.plan(() => pass);
-    expect(await harness.run(harness.faulty(), first)).toBe(true);
-    const all = db.calls.length;
-    db.plan(() => pass);
+    const all = await harness.killed(death, async () => expect(await harness.run(harness.faulty(), first)).toBe(true));
     await expectCounts(first, "without a fault");
     await expectOnce(counting);
     expect(all).toBeGreaterThan(50);
-    for (const last of killPointsOf(all, when === "before" ? 0 : 1)) {
+    for (const last of killPointsOf(all, death[0] === "before" ? 0 : 1)) {
       const company = await seeded();
       const job = await harness.uploaded(company.caller, file, update);
-      // Call number `last` and all later calls fail, as if the process had been killed at this call.
-      db.plan(killedAt(last, death));
-      await harness.run(harness.faulty(), job);
-      db.plan(() => pass);
+      await harness.killed(death, () => harness.run(harness.faulty(), job), last);
       const { caller, ids } = company;
       const shown = await Promise.all(ids.map((id) => readProspect(harness.sound(), caller, id)));
       const changed = shown.find(({ name }) => name?.startsWith("n"))?.id;
@@ -139,15 +132,13 @@ test("runs without time for the whole file hand over, and no row is changed twic
 });
 
 test("after a killed request is repeated, each row is imported once", { tags: "sized" }, async () => {
+  const death = ["before", "table"] as const;
+  const request = ({ caller }: Seeded) => importFile(harness.faulty(), caller, file, update);
   const counting = await seeded();
-  db.plan(() => pass);
-  await importFile(harness.faulty(), counting.caller, file, update);
-  const all = db.calls.length;
+  const all = await harness.killed(death, () => request(counting));
   for (const last of killPointsOf(all, 3)) {
     const company = await seeded();
-    db.plan(killedAt(last));
-    await importFile(harness.faulty(), company.caller, file, update).catch(() => undefined);
-    db.plan(() => pass);
+    await harness.killed(death, () => request(company).catch(() => undefined), last);
     const created = (await readAllProspects(harness.sound().table, company.caller.companyId)).prospects.length;
     const result = await importFile(harness.sound(), company.caller, file, update);
     // The killed request may have been complete. Then its rows exist, and the repeated request must not create them a second time.
