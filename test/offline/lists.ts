@@ -51,22 +51,15 @@ export async function listsOf(client: Lists, withNotes = (prospects: readonly Pr
 
 /** Returns the records in the phone's store, in the form of `listsOf`. */
 export async function recordsOf({ records }: Store) {
-  const [prospects, notes, appointments, territories, statuses, tags, users] = await Promise.all([
-    records("prospects"),
-    records("notes"),
-    records("appointments"),
-    records("territories"),
-    records("statuses"),
-    records("tags"),
-    records("users"),
-  ]);
+  const dataIn = async <Data extends { readonly id: number }>(stored: Promise<readonly { readonly data: Data }[]>) =>
+    byId((await stored).map(({ data }) => data));
   return {
-    prospects: byId(prospects.map(({ data }) => data)),
-    notes: byId(notes.map(({ data }) => data)),
-    appointments: byId(appointments.map(({ data }) => data)),
-    territories: byId(territories.map(({ data }) => data)),
-    statuses: byId(statuses.map(({ data }) => data)),
-    tags: byId(tags.map(({ data }) => data)),
-    users: byId(users.map(({ data }) => data)),
+    prospects: await dataIn(records("prospects")),
+    notes: await dataIn(records("notes")),
+    appointments: await dataIn(records("appointments")),
+    territories: await dataIn(records("territories")),
+    statuses: await dataIn(records("statuses")),
+    tags: await dataIn(records("tags")),
+    users: await dataIn(records("users")),
   };
 }
