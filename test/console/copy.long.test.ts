@@ -16,8 +16,8 @@ interface Item {
 
 let team: Team;
 let page: Page;
-const browserOr = browserForAll(async (browser) => {
-  const stage = await newRep(browser);
+const browser = browserForAll(async (opened) => {
+  const stage = await newRep(opened);
   team = stage.team;
   page = stage.rep.page;
 });
@@ -48,7 +48,6 @@ async function refusal(): Promise<unknown> {
 }
 
 test("changes that wait survive a change of the role, and the phone then has what the new role sees", async () => {
-  browserOr();
   const context = page.context();
   const foreign = { address1: "2 Elm St", address2: null, city: "Denver", state: "CO", zip: "80207" };
   const body = { address: foreign, lat: 39.7502, lng: -104.9002, name: "Owner of 2" };
@@ -96,7 +95,6 @@ test("changes that wait survive a change of the role, and the phone then has wha
 });
 
 test("once a day, the phone compares its records with the service, and reads all anew if they differ", async () => {
-  browserOr();
   const asked: boolean[] = [];
   page.on("request", (request) => {
     const { pathname, searchParams } = new URL(request.url());
@@ -126,7 +124,7 @@ test("once a day, the phone compares its records with the service, and reads all
 });
 
 test("a user with 20 000 prospects has all of them on the device, and no more are added", async () => {
-  const viewer = await visit(browserOr(), team.viewer.email, "/users", screen);
+  const viewer = await visit(browser(), team.viewer.email, "/users", screen);
   let last: Item | undefined;
   const additions: number[] = [];
   await viewer.context.route("**/api/prospects?pageSize=1", async (route) => {

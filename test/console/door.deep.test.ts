@@ -10,7 +10,7 @@ import { browserForAll, clustersOn, jumpTo, positionOf, soon, type Visit } from 
 let team: Team;
 let rep: Visit;
 let page: Page;
-const browserOr = browserForAll(async (browser) => {
+browserForAll(async (browser) => {
   ({ team, rep } = await newRep(browser));
   page = rep.page;
 });
@@ -22,7 +22,6 @@ const press = (name: string) => page.getByRole("button", { name, exact: true }).
 const query = (text: string): Promise<unknown> => page.evaluate(text);
 
 test("each status takes one tap, and the sheet then shows the next door on the same side of the street", async () => {
-  browserOr();
   await walkTo(page, "1 Elm St");
   for (const [status, next] of [
     ["Not Home", "3 Elm St"],
@@ -48,7 +47,6 @@ test("each status takes one tap, and the sheet then shows the next door on the s
 });
 
 test("the search finds doors of this device by the beginnings of words, in their addresses, names and phone numbers", async () => {
-  browserOr();
   await press("Find a door");
   const search = dialog().getByLabel("Address, name, phone, e-mail or note");
   await expect.poll(() => search.evaluate((element) => element.matches(":focus"))).toBe(true);
@@ -71,7 +69,6 @@ test("the search finds doors of this device by the beginnings of words, in their
 });
 
 test("the sheet of another door begins at its top", async () => {
-  browserOr();
   await walkTo(page, "4 Elm St");
   await press("Make the sheet larger");
   await door().getByLabel("New note").scrollIntoViewIfNeeded();
@@ -90,7 +87,6 @@ test("the sheet of another door begins at its top", async () => {
 });
 
 test("an undo does not replace the status that somebody else has set, and a status that stays is no change", async () => {
-  browserOr();
   await walkTo(page, "9 Elm St");
   const statuses = dataOf(await team.admin.GET("/api/statuses"));
   const idOf = (name: string) => statuses.find(({ value }) => value === name)?.id ?? expect.fail("no such status");
@@ -114,7 +110,6 @@ test("an undo does not replace the status that somebody else has set, and a stat
 });
 
 test("a wide screen has the field mode as a choice", async () => {
-  browserOr();
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto("/users");
   await page.getByRole("link", { name: "Field mode" }).click();
@@ -124,7 +119,6 @@ test("a wide screen has the field mode as a choice", async () => {
 });
 
 test("a browser that cannot draw maps shows the doors and the list all the same", async () => {
-  browserOr();
   const bare = await rep.context.newPage();
   await bare.addInitScript("HTMLCanvasElement.prototype.getContext = () => null");
   await bare.goto("/field");
@@ -142,7 +136,6 @@ test("a browser that cannot draw maps shows the doors and the list all the same"
 });
 
 test("the map fills the screen, the sheet has three heights, and everything is large enough for a finger", async () => {
-  browserOr();
   const map = "(({ clientWidth, clientHeight }) => [clientWidth, clientHeight])(shownMap.getCanvas())";
   expect(await query(map)).toEqual([screen.width, screen.height]);
   const height = () => door().getAttribute("data-height");
@@ -165,7 +158,6 @@ test("the map fills the screen, the sheet has three heights, and everything is l
 });
 
 test("the first eight statuses are buttons in their colours, and the others come after one more tap", async () => {
-  browserOr();
   const active = dataOf(await team.admin.GET("/api/statuses")).filter(({ isActive }) => isActive);
   expect(active.length).toBeGreaterThan(8);
   const buttons = page.getByRole("group", { name: "Status" }).getByRole("button");
@@ -181,7 +173,6 @@ test("the first eight statuses are buttons in their colours, and the others come
 });
 
 test("units of a building are one pin with a list, a finger may miss it by 20 pixels, and a unit has its links", async () => {
-  browserOr();
   const [lng, lat] = oak;
   await jumpTo(page, oak, 17);
   const pin =
@@ -201,7 +192,6 @@ test("units of a building are one pin with a list, a finger may miss it by 20 pi
 });
 
 test("from afar, the doors are donuts of their statuses, and a pin alone stays a pin", async () => {
-  browserOr();
   await jumpTo(page, [-104.915, 39.755], 12);
   const doors = dataOf(await team.admin.GET("/api/prospects")).items.filter(
     ({ address }) => address?.address1 !== "1 Oak St",
@@ -227,7 +217,6 @@ test("from afar, the doors are donuts of their statuses, and a pin alone stays a
 });
 
 test("a pin is larger at zoom 16, where a rep walks, than at zoom 14", async () => {
-  browserOr();
   const [lng, lat] = oak;
   const radiusAt = async (zoom: number): Promise<number> => {
     await jumpTo(page, oak, zoom);
@@ -244,7 +233,6 @@ test("a pin is larger at zoom 16, where a rep walks, than at zoom 14", async () 
 });
 
 test("my position is asked for when it is used, is followed with its accuracy, and is sent to nobody", async () => {
-  browserOr();
   const place = { latitude: 39.751234, longitude: -104.905678, accuracy: 40 };
   const sent: string[] = [];
   const listen = (request: Request) => sent.push(`${request.url()} ${request.postData() ?? ""}`);
@@ -277,7 +265,6 @@ test("my position is asked for when it is used, is followed with its accuracy, a
 });
 
 test("after a long press on the map, the user adds a door", async () => {
-  browserOr();
   // A long press on a door would open it. At this place, there is no door.
   await jumpTo(page, [-104.95, 39.74], 17);
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
@@ -292,7 +279,6 @@ test("after a long press on the map, the user adds a door", async () => {
 });
 
 test("a door can be added with a name and without an address", async () => {
-  browserOr();
   await jumpTo(page, [-104.96, 39.73], 17);
   await page.getByRole("region", { name: "Map of doors" }).click({ button: "right", position: { x: 200, y: 200 } });
   await dialog().getByLabel("Name").fill("Shed");
@@ -305,7 +291,6 @@ test("a door can be added with a name and without an address", async () => {
 });
 
 test("an appointment takes two taps, is in the list of today, and can be moved and cancelled", async () => {
-  browserOr();
   // At 8 o'clock, all times that the dialog proposes for today are still in the future.
   const morning = new Date(Date.now() - 86_400_000).setHours(8, 0, 0, 0);
   await page.clock.setFixedTime(morning);
@@ -338,7 +323,6 @@ test("an appointment takes two taps, is in the list of today, and can be moved a
 });
 
 test("the user changes all fields and the tags of a door", async () => {
-  browserOr();
   const [tag] = dataOf(await team.admin.GET("/api/tags"));
   const texts = {
     Name: "Olive",

@@ -10,8 +10,8 @@ import { browserForAll, chooseUser, jumpTo, soon, type Visit, visit } from "./vi
 let team: Team;
 let rep: Visit;
 let page: Page;
-const browserOr = browserForAll(async (browser) => {
-  ({ team, rep } = await newRep(browser));
+const browser = browserForAll(async (opened) => {
+  ({ team, rep } = await newRep(opened));
   page = rep.page;
 });
 
@@ -28,7 +28,6 @@ async function reopened(context: BrowserContext): Promise<Page> {
 }
 
 test("changes without a connection survive the closed tab, and arrive once when the connection is back", async () => {
-  browserOr();
   const { context } = rep;
   await page.evaluate("navigator.serviceWorker.ready");
   await expect
@@ -66,7 +65,6 @@ test("changes without a connection survive the closed tab, and arrive once when 
 });
 
 test("the service worker keeps the page and its files, and no answer of the API", async () => {
-  browserOr();
   const kept = await page.evaluate(
     "caches.open('canvassing-console').then((cache) => cache.keys()).then((keys) => keys.map(({ url }) => new URL(url).pathname))",
   );
@@ -75,7 +73,6 @@ test("the service worker keeps the page and its files, and no answer of the API"
 });
 
 test("without a connection, the map has the kept streets of the territories, whose size is shown, or else those of the demo", async () => {
-  browserOr();
   await page.getByRole("status").getByText("Up to date").click();
   await page.getByText("The street map of your territories takes 1 MB of at most 50 MB.").waitFor();
   await page.getByText("The data on this device takes").waitFor();
@@ -94,7 +91,6 @@ test("without a connection, the map has the kept streets of the territories, who
 });
 
 test("Safari says that it deletes what waits, and how to install the page", async () => {
-  browserOr();
   const safari =
     "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Safari/604.1";
   await rep.context.setOffline(true);
@@ -139,7 +135,6 @@ test("Safari says that it deletes what waits, and how to install the page", asyn
 });
 
 test("a conflict is shown in words, and the user decides", async () => {
-  browserOr();
   await walkTo(page, "7 Elm St");
   await rep.context.setOffline(true);
   await press("Edit");
@@ -171,7 +166,6 @@ test("a conflict is shown in words, and the user decides", async () => {
 });
 
 test("the page asks the browser to keep its data, says whether it does, and offers to install itself", async () => {
-  browserOr();
   const open = () => page.getByRole("status").getByText("Up to date").click();
   await query("navigator.storage.persisted = async () => false; navigator.storage.persist = async () => false; 0");
   await open();
@@ -191,7 +185,6 @@ test("the page asks the browser to keep its data, says whether it does, and offe
 });
 
 test("a browser may install the page: it has a manifest and its icons", async () => {
-  browserOr();
   const url = await page.locator('link[rel="manifest"]').getAttribute("href");
   const Manifest = z.object({
     ...{ name: z.string(), start_url: z.string(), display: z.literal("standalone") },
@@ -204,7 +197,6 @@ test("a browser may install the page: it has a manifest and its icons", async ()
 });
 
 test("another user of the device sees nothing of the data, and a sign-out deletes it", async () => {
-  browserOr();
   await rep.context.setOffline(true);
   await press("Not Home");
   await page.getByRole("status").getByText("1 waiting").waitFor();
@@ -228,9 +220,8 @@ test("another user of the device sees nothing of the data, and a sign-out delete
 });
 
 test("a user with more than 20 000 prospects gets a message, and the device keeps nothing", async () => {
-  const browser = browserOr();
   let total = 20_001;
-  const viewer = await visit(browser, team.viewer.email, "/users", screen);
+  const viewer = await visit(browser(), team.viewer.email, "/users", screen);
   await viewer.context.route("**/api/prospects?pageSize=1", async (route) => {
     const answer = await route.fetch();
     await route.fulfill({ response: answer, json: { ...(await answer.json()), total } });
@@ -250,7 +241,7 @@ test("a user with more than 20 000 prospects gets a message, and the device keep
 });
 
 test("a new copy is being downloaded, also if the device has the time of an earlier copy", async () => {
-  const viewer = await visit(browserOr(), team.viewer.email, "/users", screen);
+  const viewer = await visit(browser(), team.viewer.email, "/users", screen);
   const [config, me] = ["/config.json", "/api/me"].map(
     (path) => `fetch("${path}", ${SAME_SITE}).then((one) => one.json())`,
   );
@@ -266,7 +257,6 @@ test("a new copy is being downloaded, also if the device has the time of an earl
 });
 
 test("a deployment that switches the worker off removes it from the devices", async () => {
-  browserOr();
   const config = await (await page.request.get("/config.json")).json();
   await page.route("**/config.json", (route) => route.fulfill({ json: { ...config, offline: false } }));
   await page.goto("/field");

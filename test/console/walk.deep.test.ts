@@ -8,7 +8,7 @@ import { browserForAll, jumpTo, positionOf, soon, type Visit, visit } from "./vi
 let team: Team;
 let rep: Visit;
 let page: Page;
-const browserOr = browserForAll(async (browser) => {
+const browser = browserForAll(async (opened) => {
   team = await newTeam();
   const { user } = dataOf(await team.rep.GET("/api/me"));
   const statuses = dataOf(await team.admin.GET("/api/statuses"));
@@ -19,7 +19,7 @@ const browserOr = browserForAll(async (browser) => {
     const body = { ...place, address, currentStatusId: number === 3 ? never.id : null };
     dataOf(await team.admin.POST("/api/prospects", { body }), 201);
   }
-  rep = await visit(browser, team.rep.email, "/field", { width: 390, height: 780 });
+  rep = await visit(opened, team.rep.email, "/field", { width: 390, height: 780 });
   page = rep.page;
   await upToDate();
 });
@@ -34,7 +34,6 @@ const sold = async () =>
   );
 
 test("a double tap sets the status of one door, the walk leaves out Do Not Knock, and an opened tab goes on there", async () => {
-  browserOr();
   for (let i = 0; i < 4 && (await title()) !== "1 Elm St"; i++) await press("Next door");
   await page.getByRole("button", { name: "Sold", exact: true }).dblclick();
   await expect.poll(title).toBe("5 Elm St");
@@ -51,7 +50,6 @@ test("a double tap sets the status of one door, the walk leaves out Do Not Knock
 });
 
 test("the next door appears when this device has stored the status, and has the focus of a keyboard", async () => {
-  browserOr();
   const stored = page.evaluate(`(async () => {
     const answer = (request) => new Promise((resolve) => (request.onsuccess = () => resolve(request.result)));
     const { name } = (await indexedDB.databases()).find(({ name }) => name.startsWith("canvassing-field"));
@@ -80,7 +78,6 @@ test("the next door appears when this device has stored the status, and has the 
 });
 
 test("a link to a door opens it", async () => {
-  browserOr();
   const three = (await prospects()).find(({ address }) => address?.address1 === "3 Elm St");
   await page.goto(`/field?door=${encodeURIComponent(`prospects/${three?.id}`)}`);
   await upToDate();
@@ -89,7 +86,6 @@ test("a link to a door opens it", async () => {
 });
 
 test("Today lists the doors to which the rep goes back, the nearest first", async () => {
-  browserOr();
   const statuses = dataOf(await team.admin.GET("/api/statuses"));
   const back = statuses.find(({ value }) => value === "Go Back") ?? expect.fail("there is no such status");
   const byLine = Object.fromEntries((await prospects()).map(({ id, address }) => [address?.address1 ?? "", id]));
@@ -116,7 +112,6 @@ test("Today lists the doors to which the rep goes back, the nearest first", asyn
 });
 
 test("a long press on a pin opens its door, and makes no second one", async () => {
-  browserOr();
   await press("Next door");
   await expect.poll(title).not.toBe("3 Elm St");
   const three = (await prospects()).find(({ address }) => address?.address1 === "3 Elm St");
@@ -133,7 +128,6 @@ test("a long press on a pin opens its door, and makes no second one", async () =
 });
 
 test("the draft of a new door keeps the place where it was begun, and a new draft begins at another place", async () => {
-  browserOr();
   const region = page.getByRole("region", { name: "Map of doors" });
   const pressAt = async (lng: number): Promise<void> => {
     await jumpTo(page, [lng, 39.72], 17);
@@ -167,7 +161,6 @@ test("the draft of a new door keeps the place where it was begun, and a new draf
 });
 
 test("after a long press, the lift of the finger presses nothing in the dialog that has opened", async () => {
-  browserOr();
   await jumpTo(page, [-104.97, 39.72], 17);
   const region = page.getByRole("region", { name: "Map of doors" });
   await region.click({ button: "right", position: { x: 200, y: 300 } });
@@ -200,7 +193,6 @@ test("after a long press, the lift of the finger presses nothing in the dialog t
 });
 
 test("without a connection, the page says so, also if nothing waits", async () => {
-  browserOr();
   // The page loads the code of the sign-out only when the user signs out. Without a connection, this code must come from the service
   // worker.
   await page.evaluate("navigator.serviceWorker.ready");
@@ -231,7 +223,6 @@ test("without a connection, the page says so, also if nothing waits", async () =
 });
 
 test("after a denied position, the next press asks again, and the message goes when the position is known", async () => {
-  browserOr();
   const button = page.getByRole("button", { name: "My position" });
   const denied = page.getByText("This page may not use your position.");
   await button.click();
@@ -245,7 +236,7 @@ test("after a denied position, the next press asks again, and the message goes w
 });
 
 test("a page that loses its connection before or while it gets its service worker has it when the connection is back", async () => {
-  const { context, page: other } = await visit(browserOr(), team.rep.email, "/field");
+  const { context, page: other } = await visit(browser(), team.rep.email, "/field");
   await other.getByRole("status").getByText("Up to date").waitFor();
   await context.setOffline(true);
   // The page registers its service worker six seconds after its load. The test waits twice this time without a connection.
