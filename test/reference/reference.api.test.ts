@@ -1,4 +1,4 @@
-/** Tests statuses, users and `GET /api/me` over HTTP. */
+/** Tests statuses and `GET /api/me` over HTTP. Who reaches a status is in test/http/matrix.api.test.ts. */
 import { describe, expect, test } from "vitest";
 import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
@@ -106,40 +106,5 @@ describe("statuses", () => {
     { value: 5 },
   ])("%j is refused", async (body) => {
     expect(problemOf(await as.admin("POST", "/api/statuses", body), 400, "validation_failed")).not.toHaveLength(0);
-  });
-
-  test("sales users read statuses but cannot write them", async () => {
-    const [first] = dataOf(await as.rep.GET("/api/statuses"));
-    for (const [method, path] of [
-      ["POST", "/api/statuses"],
-      ["PATCH", `/api/statuses/${first?.id}`],
-      ["DELETE", `/api/statuses/${first?.id}`],
-    ] as const) {
-      problemOf(await as.viewer(method, path, {}), 403, "permission_denied");
-    }
-  });
-
-  test("another company's status is not found", async () => {
-    const [foreign] = dataOf(await as.otherOwner.GET("/api/statuses"));
-    problemOf(await as.admin.GET("/api/statuses/{id}", at(present(foreign).id)), 404, "not_found");
-    problemOf(
-      await as.admin.PATCH("/api/statuses/{id}", { ...at(present(foreign).id), body: { value: "Mine" } }),
-      404,
-      "not_found",
-    );
-    problemOf(await as.admin.DELETE("/api/statuses/{id}", at(present(foreign).id)), 404, "not_found");
-  });
-});
-
-describe("users", () => {
-  test("the list has all users of the company and none of another company", async () => {
-    const users = dataOf(await as.rep.GET("/api/users"));
-    expect(users.map(({ email }) => email)).toContain(as.rep2.email);
-    expect(users.some(({ email }) => email === as.otherOwner.email)).toBe(false);
-    const [foreign] = dataOf(await as.otherOwner.GET("/api/users"));
-    problemOf(await as.owner.GET("/api/users/{id}", at(present(foreign).id)), 404, "not_found");
-    expect(dataOf(await as.rep.GET("/api/users/{id}", at(present(users[0]).id)))).toMatchObject({
-      email: users[0]?.email,
-    });
   });
 });
