@@ -229,9 +229,14 @@ export function tokenOf(email: string): Promise<string> {
  */
 type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
 
+/** The headers of a request whose body is JSON. */
+export const json = { "Content-Type": "application/json" };
+
 export interface Client extends TypedClient {
   /** Sends any request, for example one that the generated types forbid: a wrong body, a wrong id or an unknown method. */
   (method: string, path: string, body?: unknown): Promise<Answer>;
+  /** Sends a request as the function `send` does, with the token of this client. */
+  readonly send: typeof send;
   readonly email: string;
 }
 
@@ -239,10 +244,10 @@ export const clientOf = (email: string): Client => clientWith(() => tokenOf(emai
 
 /** `email` is empty for a client with an API key. */
 export function clientWith(accessToken: () => Promise<string>, email = ""): Client {
-  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
-    const headers = { Authorization: `Bearer ${await accessToken()}`, "Content-Type": "application/json" };
-    return send(method, path, { headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
-  };
+  const sendOwn: typeof send = async (method, path, { headers, ...rest } = {}) =>
+    send(method, path, { ...rest, headers: { Authorization: `Bearer ${await accessToken()}`, ...headers } });
+  const call = (method: string, path: string, body?: unknown): Promise<Answer> =>
+    sendOwn(method, path, { headers: json, ...(body !== undefined && { body: JSON.stringify(body) }) });
   const { GET, POST, PUT, PATCH, DELETE } = apiClient({
     baseUrl: baseUrl(),
     accessToken,
@@ -255,7 +260,7 @@ export function clientWith(accessToken: () => Promise<string>, email = ""): Clie
       return new Response(hasNoBody ? null : Uint8Array.from(answer.bytes), answer);
     },
   });
-  return Object.assign(call, { email, GET, POST, PUT, PATCH, DELETE });
+  return Object.assign(call, { send: sendOwn, email, GET, POST, PUT, PATCH, DELETE });
 }
 
 export const at = (id: number) => ({ params: { path: { id } } });

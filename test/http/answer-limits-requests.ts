@@ -3,23 +3,17 @@ import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
-import { type Answer, send } from "../harness/client.ts";
+import { type Answer, type Client, json } from "../harness/client.ts";
 import { Identified } from "../harness/shapes.ts";
 
 export type Requests = ReturnType<typeof requestsOf>;
 
-export function requestsOf(token: string) {
-  async function ask(method: string, path: string, body?: object, key?: string): Promise<Answer> {
-    const headers = {
-      Authorization: `Bearer ${token}`,
-      ...(!(body instanceof FormData) && { "Content-Type": "application/json" }),
-      ...(key !== undefined && { "Idempotency-Key": key }),
-    };
-    return send(method, path, {
-      headers,
+export function requestsOf(client: Client) {
+  const ask = (method: string, path: string, body?: object, key?: string): Promise<Answer> =>
+    client.send(method, path, {
+      headers: { ...(!(body instanceof FormData) && json), ...(key !== undefined && { "Idempotency-Key": key }) },
       ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
     });
-  }
 
   /**
    * Sends the request twice with the same idempotency key, and expects equal answers. The service reads the second answer from a row of the

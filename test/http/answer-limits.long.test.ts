@@ -8,7 +8,7 @@ import * as z from "zod/mini";
 import { answerBytes } from "#shared/http/answer.ts";
 import * as limits from "#shared/limits.ts";
 import { routes } from "../../infra/routes/routes.ts";
-import { type Answer, send, tokenOf } from "../harness/client.ts";
+import { type Answer, send } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -37,7 +37,7 @@ import { accountVisits, has, type Visit, visit } from "./answer-limits-visits.ts
 let requests: Requests;
 let stage: Stage;
 beforeAll(async () => {
-  requests = requestsOf(await tokenOf((await newTeam()).owner.email));
+  requests = requestsOf((await newTeam()).owner);
   stage = await newStage(requests);
 }, 300_000);
 

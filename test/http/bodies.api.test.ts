@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { exactNumbers, readJson } from "#shared/json.ts";
-import { send, tokenOf } from "../harness/client.ts";
+import { json } from "../harness/client.ts";
 import { bodyOf, dataOf, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
@@ -14,7 +14,7 @@ import { create, operation } from "../sync/operations/push.ts";
 
 const as = await newTeam();
 const { id } = dataOf(await as.owner.POST("/api/prospects", { body: { name: "before" } }), 201);
-const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Content-Type": "application/json" };
+const { send } = as.owner;
 const written = (number: string): string => `{"customFieldData":{"a":[{"b~/":${number}}]}}`;
 
 test.each(["9007199254740992", "-9007199254740993", "123456789012345678901234567890", "1".padEnd(400, "0")])(
@@ -24,7 +24,11 @@ test.each(["9007199254740992", "-9007199254740993", "123456789012345678901234567
       ["POST", "/api/prospects"],
       ["PATCH", `/api/prospects/${id}`],
     ] as const) {
-      const faults = problemOf(await send(method, path, { headers, body: written(number) }), 400, "validation_failed");
+      const faults = problemOf(
+        await send(method, path, { headers: json, body: written(number) }),
+        400,
+        "validation_failed",
+      );
       expect(faults).toMatchObject([
         { pointer: "/customFieldData/a/0/b~0~1", message: expect.stringContaining("send it as a text") },
       ]);
@@ -32,7 +36,7 @@ test.each(["9007199254740992", "-9007199254740993", "123456789012345678901234567
     for (const one of [create(), operation("prospect.update", { id })]) {
       const text = JSON.stringify({ deviceId: "t", operations: [{ ...one, fields: 7 }] });
       const body = text.replace('"fields":7', () => `"fields":${written(number)}`);
-      const results = bodyOf(await send("POST", "/api/sync/operations", { headers, body }), 200, z.unknown());
+      const results = bodyOf(await send("POST", "/api/sync/operations", { headers: json, body }), 200, z.unknown());
       expect(results).toMatchObject({
         results: [
           { outcome: "rejected", problem: { errors: [{ pointer: "/operations/0/fields/customFieldData/a/0/b~0~1" }] } },
@@ -47,7 +51,7 @@ test.each(["9007199254740991", "-9007199254740991", "1e20", "1234567890123456789
   async (number) => {
     const body = written(number);
     const { customFieldData } = bodyOf(
-      await send("PATCH", `/api/prospects/${id}`, { headers, body }),
+      await send("PATCH", `/api/prospects/${id}`, { headers: json, body }),
       200,
       z.object({ customFieldData: z.unknown() }),
     );
@@ -58,7 +62,7 @@ test.each(["9007199254740991", "-9007199254740991", "1e20", "1234567890123456789
 test("the event filter of a registration and unknown fields may contain large integers", async () => {
   const body =
     '{"name":"w","url":"https://example.com/","more":12345678901234567890,"registrations":[{"event":"prospect.created","filter":{"prospect.id":12345678901234567890}}]}';
-  bodyOf(await send("POST", "/api/webhooks", { headers, body }), 201, z.unknown());
+  bodyOf(await send("POST", "/api/webhooks", { headers: json, body }), 201, z.unknown());
 });
 
 test("a number has a fault exactly if it is an integer beyond 2^53 - 1, or too large", () => {
@@ -91,19 +95,18 @@ test("a number has a fault exactly if it is an integer beyond 2^53 - 1, or too l
 test("deeply nested arrays are malformed, also beside a long number, and a body with 40 000 long numbers in an unknown field is accepted", async () => {
   const nested = "[".repeat(20_000) + "]".repeat(20_000);
   for (const body of [nested, `{"a":12345678901234567890,"b":${nested}}`]) {
-    problemOf(await send("POST", "/api/prospects", { headers, body }), 400, "malformed_json");
+    problemOf(await send("POST", "/api/prospects", { headers: json, body }), 400, "malformed_json");
   }
   const many = `{"more":[${"12345678901234567890,".repeat(40_000)}1]}`;
-  expect((await send("POST", "/api/prospects", { headers, body: many })).status).toBe(201);
+  expect((await send("POST", "/api/prospects", { headers: json, body: many })).status).toBe(201);
 });
 
 const path = `/api/prospects/${id}`;
-const authorization = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
 const types = ["application/json", "Application/JSON; charset=utf-8", "application/json;charset=iso-8859-1"];
 const around = (bytes: readonly number[]): Buffer =>
   Buffer.concat([Buffer.from('{"name":"x'), Uint8Array.from(bytes), Buffer.from('y"}')]);
 const sendAs = (type: string, bytes: readonly number[]) =>
-  send("PATCH", path, { headers: { ...authorization, "Content-Type": type }, body: around(bytes) });
+  send("PATCH", path, { headers: { "Content-Type": type }, body: around(bytes) });
 const nameOf = async () => dataOf(await as.owner.GET("/api/prospects/{id}", { params: { path: { id } } })).name;
 
 /** Returns the UTF-8 bytes of a code point. Unlike an encoder, it also returns bytes for surrogates, which RFC 3629 does not allow. */
@@ -145,8 +148,7 @@ test("a text is stored exactly if its bytes are UTF-8", { tags: "sized" }, async
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 4 }), async (pieces) => {
       const bytes = pieces.flat();
-      const headers = { ...authorization, "Content-Type": "application/json" };
-      const answer = await send("PATCH", `/api/prospects/${other}`, { headers, body: around(bytes) });
+      const answer = await send("PATCH", `/api/prospects/${other}`, { headers: json, body: around(bytes) });
       const text = Buffer.from(bytes).toString();
       const isUtf8 = Buffer.from(text).equals(Buffer.from(bytes));
       if (!isUtf8) problemOf(answer, 400, "malformed_json");
@@ -157,10 +159,9 @@ test("a text is stored exactly if its bytes are UTF-8", { tags: "sized" }, async
 });
 
 test("GeoJSON and a body of operations are refused too, and a body of 1 MB is accepted", async () => {
-  const geojson = { ...authorization, "Content-Type": "application/geo+json" };
+  const geojson = { "Content-Type": "application/geo+json" };
   const feature = Buffer.from('{"type":"FeatureCollection","features":[],"name":"\u00e9"}', "latin1");
   problemOf(await send("POST", "/api/territories/import", { headers: geojson, body: feature }), 400, "malformed_json");
-  const json = { ...authorization, "Content-Type": "application/json" };
   const operations = Buffer.from('{"deviceId":"\u00e9","operations":[]}', "latin1");
   problemOf(await send("POST", "/api/sync/operations", { headers: json, body: operations }), 400, "malformed_json");
   const start = '{"name":"é","more":" ';
@@ -172,7 +173,7 @@ test("GeoJSON and a body of operations are refused too, and a body of 1 MB is ac
 
 test("an answer is a text, whatever the request accepts", async () => {
   const read = async (Accept: string) =>
-    bodyOf(await send("GET", path, { headers: { ...authorization, Accept } }), 200, z.object({ name: z.string() }));
+    bodyOf(await send("GET", path, { headers: { Accept } }), 200, z.object({ name: z.string() }));
   for (const type of ["application/json", "application/geo+json", "*/*"])
     expect((await read(type)).name).toBe("before");
 });

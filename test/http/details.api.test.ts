@@ -4,7 +4,8 @@ import { createConnection } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { baseUrl, demo, send, tokenOf } from "../harness/client.ts";
+import { baseUrl, demo, json } from "../harness/client.ts";
+import { csvForm } from "../harness/csv-form.ts";
 
 const Detailed = z.object({ status: z.number(), code: z.string(), detail: z.string() });
 
@@ -20,10 +21,9 @@ const queries: readonly (readonly [path: string, detail: string])[] = [
 
 test.each(queries)("%s", async (path, detail) => {
   const isImport = path.includes("import");
-  const body = new FormData();
-  body.set("file", new Blob(["name\nA\n"]), "a.csv");
-  const headers = { Authorization: `Bearer ${await tokenOf(demo.owner.email)}` };
-  const answer = isImport ? await send("POST", path, { headers, body }) : await send("GET", path, { headers });
+  const answer = await (isImport
+    ? demo.owner.send("POST", path, { body: csvForm("name\nA\n") })
+    : demo.owner("GET", path));
   expect(z.parse(Detailed, answer.body)).toEqual({ status: 400, code: "validation_failed", detail });
 });
 
@@ -45,8 +45,7 @@ const bodies: readonly (readonly [body: string, code: string, detail: string])[]
 ];
 
 test.each(bodies)("body %#", async (body, code, detail) => {
-  const headers = { Authorization: `Bearer ${await tokenOf(demo.owner.email)}`, "Content-Type": "application/json" };
-  const answer = await send("POST", "/api/prospects", { headers, body });
+  const answer = await demo.owner.send("POST", "/api/prospects", { headers: json, body });
   expect(z.parse(Detailed, answer.body)).toEqual({ status: 400, code, detail });
 });
 

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import * as limits from "#shared/limits.ts";
 import type { Method } from "../../infra/routes/route.ts";
 import { routes } from "../../infra/routes/routes.ts";
-import { type Answer, send, tokenOf } from "../harness/client.ts";
+import { type Answer, json, send } from "../harness/client.ts";
 import { dataOf, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
@@ -182,19 +182,16 @@ const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as co
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
   test(`${RUNS} hostile requests`, { tags: "sized" }, async () => {
     // The GET requests use the second company. No request of this test creates records there, so its lists stay short.
-    const authorization = `Bearer ${await tokenOf(method === "GET" ? as.otherOwner.email : as.admin.email)}`;
+    const client = method === "GET" ? as.otherOwner : as.admin;
     for (const example of examplesOf(at)) {
       const [first, second] = example.segments;
       const place = path.replace("{id}", first).replace("{registrationId}", second);
       const search = new URLSearchParams(
         example.query.map(([name, value]): [string, string] => [name, value.toWellFormed()]),
       );
-      const headers = {
-        Authorization: authorization,
-        ...(withBody.includes(method) && { "Content-Type": example.contentType }),
-      };
-      const body = withBody.includes(method) ? { body: example.body } : {};
-      const answer = await send(method, `${place}?${search}`, { headers, ...body });
+      const { contentType, body } = example;
+      const sent = withBody.includes(method) ? { headers: { "Content-Type": contentType }, body } : {};
+      const answer = await client.send(method, `${place}?${search}`, sent);
       assertHarmless(answer.status, answer.text, example);
     }
   });
@@ -256,13 +253,14 @@ describe("paths and verbs", () => {
       status,
       headers: Object.fromEntries([...headers].filter(([name]) => !changing.includes(name))),
     });
-    const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}`, "Accept-Encoding": "identity" };
+    const { owner } = as;
+    const headers = { "Accept-Encoding": "identity" };
     const paths = routes
       // The sign-in redirects to a URL with a random `state`, so its answers to GET and HEAD differ.
       .filter(({ method, path }) => method === "GET" && path !== "/api/session/login")
       .map(({ path }) => path.replace(/\{\w+\}/g, "1"));
     for (const path of paths) {
-      const [get, head] = [await send("GET", path, { headers }), await send("HEAD", path, { headers })];
+      const [get, head] = [await owner.send("GET", path, { headers }), await owner.send("HEAD", path, { headers })];
       expect(head.text, path).toBe("");
       expect(shown(head), path).toEqual(shown(get));
     }
@@ -301,17 +299,14 @@ describe("paths and verbs", () => {
     "/api/prospects/1#x",
     "*",
   ])("%s is answered", async (path) => {
-    const answer = await send("GET", path, { headers: { Authorization: `Bearer ${await tokenOf(as.admin.email)}` } });
+    const answer = await as.admin.send("GET", path);
     assertHarmless(answer.status, answer.text, path);
   });
 });
 
 describe("bodies", () => {
-  const post = async (body: string, headers: Record<string, string> = { "Content-Type": "application/json" }) =>
-    send("POST", "/api/prospects", {
-      headers: { Authorization: `Bearer ${await tokenOf(as.admin.email)}`, ...headers },
-      body,
-    });
+  const post = (body: string, headers: Record<string, string> = json) =>
+    as.admin.send("POST", "/api/prospects", { headers, body });
 
   test("bodies of more than 1 MB, 5 MB and 11 MB give 413", async () => {
     for (const size of [limits.bodyBytes + 1, 5_000_000, 11_000_000]) {

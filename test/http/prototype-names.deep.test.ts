@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
-import { at, send, tokenOf } from "../harness/client.ts";
+import { at } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -83,9 +83,8 @@ describe.each(inherited)("%s", (name) => {
   });
 
   test("as a cell of a CSV file is a text, as a column of a mapping is refused, and as an unknown header is ignored", async () => {
-    const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
     const upload = (file: string, query: string) =>
-      send("POST", `/api/prospects/import?dryRun=true${query}`, { headers, body: csvForm(file) });
+      as.owner.send("POST", `/api/prospects/import?dryRun=true${query}`, { body: csvForm(file) });
     const Result = z.object({ imported: z.int(), errors: z.array(z.object({ message: z.string() })) });
     const unknown = `name,lat,lng,status\n${name},1,2,${uniqueName()}-${name}\n${name},1,2,\n`;
     expect(bodyOf(await upload(unknown, ""), 200, Result)).toMatchObject({ imported: 1, errors: [{}] });
@@ -136,11 +135,10 @@ describe.each(keys)("the key %s", (key) => {
   });
 
   test("is an ordinary header in a mapping", async () => {
-    const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
     const mapping = encodeURIComponent(JSON.stringify({ [key]: "name" }));
     const file = csvForm(`${key},lat,lng\nA,1,2\n`);
     const query = `dryRun=true&mapping=${mapping}`;
-    const answer = await send("POST", `/api/prospects/import?${query}`, { headers, body: file });
+    const answer = await as.owner.send("POST", `/api/prospects/import?${query}`, { body: file });
     expect(bodyOf(answer, 200, z.looseObject({}))).toMatchObject({ imported: 1, ignoredColumns: [], errors: [] });
   });
 });

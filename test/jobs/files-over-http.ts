@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import type { ImportJob, NewImport } from "../../docs/client/api.ts";
-import { at, type Client, send, tokenOf } from "../harness/client.ts";
+import { at, type Client } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 
@@ -18,17 +18,9 @@ export const Imported = z.object({
 
 export type File = string | Uint8Array<ArrayBuffer>;
 
-/** Sends a request with the token of the client, as `send` does. */
-export const sendAs = async (
-  client: Client,
-  method: string,
-  path: string,
-  { headers, ...rest }: { readonly body?: FormData | string; readonly headers?: Record<string, string> } = {},
-) => send(method, path, { ...rest, headers: { Authorization: `Bearer ${await tokenOf(client.email)}`, ...headers } });
-
 /** Sends a file to the import within one request. */
 export const postFile = (client: Client, file: File, query = "", headers: Record<string, string> = {}) =>
-  sendAs(client, "POST", `/api/prospects/import${query}`, { body: csvForm(file), headers });
+  client.send("POST", `/api/prospects/import${query}`, { body: csvForm(file), headers });
 
 export async function endedImport(client: Client, id: number): Promise<ImportJob> {
   for (;;) {

@@ -9,7 +9,7 @@ import { at } from "../harness/client.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { subscribe } from "../webhooks/subscribed.ts";
-import { endedExport, endedImport, postFile, sendAs } from "./files-over-http.ts";
+import { endedExport, endedImport, postFile } from "./files-over-http.ts";
 
 const as = await newTeam();
 
@@ -211,7 +211,7 @@ test("an exported file equals the streamed export, and contains what its user ma
     const answer = await fetch(present(made.file ?? undefined).url);
     expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
     expect(answer.headers.get("content-disposition")).toContain("prospects.csv");
-    const streamed = await sendAs(client, "GET", `/api/prospects/export?search=${encodeURIComponent(name)}`);
+    const streamed = await client.send("GET", `/api/prospects/export?search=${encodeURIComponent(name)}`);
     expect(await answer.text()).toBe(streamed.text);
     expect(streamed.text.trimEnd().split("\r\n")).toHaveLength(count + 1);
     problemOf(await as.viewer.GET("/api/prospects/exports/{id}", at(id)), 404, "not_found");

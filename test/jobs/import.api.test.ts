@@ -9,14 +9,14 @@ import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { subscribe } from "../webhooks/subscribed.ts";
-import { Imported, postFile, sendAs } from "./files-over-http.ts";
+import { Imported, postFile } from "./files-over-http.ts";
 
 const as = await newTeam();
 const me = dataOf(await as.rep.GET("/api/me"));
 const statuses = dataOf(await as.owner.GET("/api/statuses"));
 
 const post = (body: FormData | string, client: Client = as.owner, headers: Record<string, string> = {}) =>
-  sendAs(client, "POST", "/api/prospects/import", { body, headers });
+  client.send("POST", "/api/prospects/import", { body, headers });
 const imported = async (text: string, client: Client = as.owner) =>
   bodyOf(await post(csvForm(text), client), 200, Imported);
 const list = async (search: string, client: Client = as.owner) =>

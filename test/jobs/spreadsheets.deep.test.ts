@@ -8,7 +8,7 @@ import { at, send } from "../harness/client.ts";
 import { bodyOf, dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { spreadsheetFiles } from "../harness/spreadsheet-files.ts";
 import { newTeam } from "../harness/team.ts";
-import { type File, postFile, sendAs, uploadFile } from "./files-over-http.ts";
+import { type File, postFile, uploadFile } from "./files-over-http.ts";
 
 const as = await newTeam();
 
@@ -68,7 +68,7 @@ test.each(inUtf16)("$saved: imported by upload", async ({ bytes, encoding }) => 
 
 test("rows of the template without their last empty cells are imported, and rows of separators alone are blank", async () => {
   const name = uniqueName();
-  const template = (await sendAs(as.owner, "GET", "/api/prospects/import/template.csv")).text.trimEnd();
+  const template = (await as.owner.send("GET", "/api/prospects/import/template.csv")).text.trimEnd();
   const file = [template, `${name} 1,,,1,2`, ",,,,,", `${name} 2,,,1,2,,,,,,,,,,,,,,,`, ",".repeat(99)].join("\r\n");
   const result = { imported: 2, skipped: 0, errors: [], ignoredColumns: [] };
   expect(bodyOf(await post(file, "?dryRun=true"), 200, Result)).toMatchObject(result);
@@ -142,7 +142,7 @@ test("values below synonyms are read or left empty and counted by both imports",
 });
 
 test("the template has the columns of an import and no row, so its import creates nothing", async () => {
-  const answer = await sendAs(as.rep, "GET", "/api/prospects/import/template.csv");
+  const answer = await as.rep.send("GET", "/api/prospects/import/template.csv");
   expect(answer.status).toBe(200);
   expect(answer.headers.get("content-type")).toBe("text/csv; charset=utf-8");
   expect(answer.headers.get("content-disposition")).toBe('attachment; filename="prospects-template.csv"');

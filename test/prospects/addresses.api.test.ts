@@ -1,7 +1,7 @@
 /** Tests addresses over HTTP. Who sees and changes an address is in addresses.test.ts and test/http/matrix.api.test.ts. */
 import { describe, expect, test } from "vitest";
 import type { AddressPatch } from "../../docs/client/api.ts";
-import { at, send, tokenOf } from "../harness/client.ts";
+import { at } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -15,8 +15,7 @@ describe("addresses", () => {
   test("an address that an import has created can be changed", async () => {
     const name = uniqueName();
     const file = `name,address1,city,state,zip\n${name},1 Main St,Denver,CO,80202\n`;
-    const headers = { Authorization: `Bearer ${await tokenOf(as.admin.email)}` };
-    expect((await send("POST", "/api/prospects/import", { headers, body: csvForm(file) })).status).toBe(200);
+    expect((await as.admin.send("POST", "/api/prospects/import", { body: csvForm(file) })).status).toBe(200);
     const { items } = dataOf(await as.admin.GET("/api/prospects", { params: { query: { search: name } } }));
     const address = items[0]?.address ?? expect.fail("the import has made no address");
     const body = { zip: "80203" };

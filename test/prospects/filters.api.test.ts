@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewProspect } from "../../docs/client/api.ts";
-import { at, type Client, send, tokenOf } from "../harness/client.ts";
+import { at, type Client } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { decodedTile } from "../harness/decoded-tile.ts";
 import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
@@ -139,12 +139,11 @@ test("the time of the last change filters everything, at once", async () => {
 describe("the source id", () => {
   test("filters everything: values are trimmed, compared exactly and joined with or", async () => {
     const source = uniqueName();
-    const headers = { Authorization: `Bearer ${await tokenOf(as.owner.email)}` };
     // An import stores its rows as a part of the index.
     const rows = ["old", "OLD", "other"].map((end) => `${source}-${end},1,1\r\n`).join("");
     const file = csvForm(`sourceId,lat,lng\r\n${rows}`);
     const Imported = z.object({ imported: z.literal(3) });
-    bodyOf(await send("POST", "/api/prospects/import", { headers, body: file }), 200, Imported);
+    bodyOf(await as.owner.send("POST", "/api/prospects/import", { body: file }), 200, Imported);
     const found = async (sourceId: string, client = as.owner) =>
       ids(await list(`sourceId=${encodeURIComponent(sourceId)}`, client));
     const [lower, upper] = [await found(`${source}-old`), await found(`${source}-OLD`)];

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
 import { denver, phoenix } from "../../infra/local/demo/cities.ts";
-import { at, type Client, demo, send, tokenOf } from "../harness/client.ts";
+import { at, type Client, demo, json } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -38,6 +38,9 @@ async function create(body: NewTerritory = {}, client = as.rep): Promise<Territo
 
 const change = (client: Client, id: number, body: TerritoryPatch) =>
   client.PATCH("/api/territories/{id}", { ...at(id), body });
+
+const importOf = (headers: Record<string, string>, body: string) =>
+  as.rep.send("POST", "/api/territories/import", { headers, body });
 
 const userId = async (email: string): Promise<number> =>
   dataOf(await as.rep.GET("/api/users")).find((user) => user.email === email)?.id ?? 0;
@@ -190,25 +193,21 @@ describe("territories", () => {
       { type: "Feature", geometry: { type: "Point", coordinates: [1, 2] }, properties: null },
     ];
     const body = JSON.stringify({ type: "FeatureCollection", features });
-    const headers = {
-      Authorization: `Bearer ${await tokenOf(as.rep.email)}`,
-      "Content-Type": "application/geo+json; charset=utf-8",
-      "Idempotency-Key": uniqueName(),
-    };
-    const first = await send("POST", "/api/territories/import", { headers, body });
+    const headers = { "Content-Type": "application/geo+json; charset=utf-8", "Idempotency-Key": uniqueName() };
+    const first = await importOf(headers, body);
     expect(first.status, first.text).toBe(200);
     expect(first.body).toMatchObject({ created: 1, skipped: 0, failed: 1 });
     const { "Idempotency-Key": _key, ...keyless } = headers;
-    const marked = await send("POST", "/api/territories/import", { headers: keyless, body: `\uFEFF${body}` });
+    const marked = await importOf(keyless, `\uFEFF${body}`);
     expect(marked.body).toMatchObject({ created: 0, skipped: 1, failed: 1 });
     const mercator = { type: "FeatureCollection", features, crs: { type: "name", properties: { name: "EPSG:3857" } } };
-    const refused = await send("POST", "/api/territories/import", { headers: keyless, body: JSON.stringify(mercator) });
+    const refused = await importOf(keyless, JSON.stringify(mercator));
     expect(refused.status).toBe(400);
     expect(refused.text).toContain("/crs: is EPSG:3857, and the service reads only CRS84 and EPSG:4326");
-    const lone = await send("POST", "/api/territories/import", { headers: keyless, body: JSON.stringify(features[0]) });
+    const lone = await importOf(keyless, JSON.stringify(features[0]));
     expect(lone.status).toBe(400);
     expect(lone.text).toContain("/type: must be FeatureCollection, and is Feature");
-    const again = await send("POST", "/api/territories/import", { headers, body });
+    const again = await importOf(headers, body);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
     expect(again.body).toEqual(first.body);
     const named = async (client: Client) =>
@@ -218,13 +217,12 @@ describe("territories", () => {
     expect(made).toMatchObject({ polygon: square, assignedToUserId: null });
     cleanUps.push(() => as.rep.DELETE("/api/territories/{id}", at(made?.id ?? 0)));
     expect(await named(as.otherOwner)).toEqual([]);
-    const elsewhere = await send("POST", "/api/territories", { headers, body: "{}" });
+    const elsewhere = await as.rep.send("POST", "/api/territories", { headers, body: "{}" });
     problemOf(elsewhere, 415, "unsupported_media_type");
   });
 
   test("a malformed import is refused and creates nothing", async () => {
     const before = dataOf(await as.rep.GET("/api/territories")).length;
-    const headers = { Authorization: `Bearer ${await tokenOf(as.rep.email)}`, "Content-Type": "application/json" };
     const collection = (features: string): string => `{"type":"FeatureCollection","features":${features}`;
     for (const [body, status, code] of [
       [`${collection(`[${"{},".repeat(49_999)}{}]`)}}`, 400, "validation_failed"],
@@ -236,7 +234,7 @@ describe("territories", () => {
       [collection("["), 400, "malformed_json"],
       [`${collection('[{"__proto__":{"type":"Feature"}}]')}}`, 400, "malformed_json"],
     ] as const) {
-      problemOf(await send("POST", "/api/territories/import", { headers, body }), status, code);
+      problemOf(await importOf(json, body), status, code);
     }
     expect(dataOf(await as.rep.GET("/api/territories"))).toHaveLength(before);
   });
