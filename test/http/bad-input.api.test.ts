@@ -225,14 +225,26 @@ test("an encoded slash reaches no other route", async () => {
   }
 });
 
-const days = ["2026-02-30", "2026-00-10", "2026-01-01T24:30:00Z", "yesterday", "NaN"];
+const days = ["2026-02-30", "2026-00-10", "2026-01-01T24:30:00Z", "2026-01-01T25:00:00Z", "yesterday", "NaN"];
+const numbersOfPages = ["NaN", "Infinity", "1e3", "-0", "0", "000", "-1", "1.5", "x", ""];
+const boxes = [
+  ...["1,2,3", "1,2,3,4,5", "a,b,c,d", "0,10,1,5", "-181,0,0,1", ""],
+  ...["NaN,0,1,1", "0,0,Infinity,1", "-inf,0,1,1", "0,0,1e999,1", "0x1,0,1,1"],
+];
 const queries: readonly (readonly [path: string, parameter: string, values: readonly string[]])[] = [
   ...["dateFrom", "dateTo"].map((name) => ["/api/prospects", name, days] as const),
   ["/api/prospects/pins", "dateTo", days],
   ...["from", "to"].map((name) => ["/api/appointments", name, days] as const),
-  ...["page", "pageSize"].map((name) => ["/api/prospects", name, ["NaN", "Infinity", "1e3", "-0"]] as const),
-  ["/api/prospects", "page", ["9007199254740993"]],
-  ["/api/prospects", "bbox", ["NaN,0,1,1", "0,0,Infinity,1", "-inf,0,1,1", "0,0,1e999,1", "0x1,0,1,1"]],
+  ["/api/prospects", "page", [...numbersOfPages, "1&page=2", "9007199254740992", "9".repeat(30)]],
+  ["/api/prospects", "pageSize", [...numbersOfPages, "1&pageSize=2"]],
+  ["/api/prospects", "bbox", boxes],
+  ["/api/prospects", "territoryId", ["x", "-1", "1.5", "1,2", "9".repeat(16)]],
+  ["/api/prospects", "near", ["", "1", "1,2,3", "NaN,1", "91,0", "0,181", "0,1e999"]],
+  ["/api/prospects", "maxMeters", ["10", "-1&near=0,0", "NaN&near=0,0", "1e9&near=0,0", "&near=0,0"]],
+  ["/api/prospects", "maxMeters", ["500,abc&near=0,0", "500,7&near=0,0"]],
+  ["/api/prospects", "updatedSince", ["", "yesterday", "2026-13-01"]],
+  ["/api/prospects/clusters?zoom=10", "bbox", ["1,2,3", "0,10,1,5"]],
+  ["/api/prospects/clusters?bbox=0,0,1,1", "zoom", ["23", "NaN"]],
   ["/api/prospects/pins", "bbox", ["nan,nan,nan,nan", "0,0,0,1,"]],
   ["/api/addresses", "after", ["NaN", "1e3", "9007199254740993", "-1"]],
   ["/api/addresses", "limit", ["NaN", "Infinity", "0"]],
@@ -240,7 +252,8 @@ const queries: readonly (readonly [path: string, parameter: string, values: read
 
 test.each(queries)("%s: an error names %s", async (path, parameter, values) => {
   for (const value of values) {
-    const faults = problemOf(await as.owner("GET", `${path}?${parameter}=${value}`), 400, "validation_failed");
+    const query = `${path.includes("?") ? "&" : "?"}${parameter}=${value}`;
+    const faults = problemOf(await as.owner("GET", `${path}${query}`), 400, "validation_failed");
     expect(new Set(faults.map((fault) => fault.parameter)), value).toEqual(new Set([parameter]));
   }
 });
