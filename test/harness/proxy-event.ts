@@ -1,6 +1,7 @@
-/** Returns the arguments with which Lambda calls a function of the API: an event of API Gateway, and a context. */
+/** Returns the arguments with which Lambda calls a function of the API: an event of API Gateway, and a context. Also returns requests. */
 import type { APIGatewayProxyEvent, Context } from "aws-lambda";
 import * as z from "zod/mini";
+import { type Request, readRequest } from "#shared/http/request.ts";
 
 export const lambdaContext: Context = {
   callbackWaitsForEmptyEventLoop: true,
@@ -67,3 +68,11 @@ export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
     isBase64Encoded: false,
   };
 }
+
+/** Returns a POST with this idempotency key. */
+export const keyedPost = (key: string, body = ""): Request => ({
+  ...readRequest(proxyEvent({})),
+  method: "POST",
+  headers: new Map([["idempotency-key", [key]]]),
+  body,
+});

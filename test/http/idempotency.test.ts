@@ -8,34 +8,22 @@ import type { Clock } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
 import { once } from "#shared/http/idempotency.ts";
-import type { Request } from "#shared/http/request.ts";
 import { listProspects } from "#shared/prospects/list/list.ts";
 import * as prospects from "#shared/prospects/write.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass, serverError } from "../harness/faulty-dynamodb.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { newOwner } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
-
-const request = (key: string): Request => ({
-  requestId: "r",
-  method: "POST",
-  path: "/api/prospects",
-  resource: "/api/prospects",
-  prefix: "",
-  headers: new Map([["idempotency-key", [key]]]),
-  pathParameters: {},
-  queryParameters: new Map(),
-  body: "{}",
-});
 
 async function company(clock: Clock): Promise<{ context: ApiContext; caller: Caller }> {
   return { context: contextOn(db.table, clock), caller: await newOwner(contextOn(db.direct)) };
 }
 
 const create = (context: ApiContext, caller: Caller, key: string) =>
-  commanded(context, caller, request(key), (within) => prospects.createProspect(within, caller, { name: "Ada" }));
+  commanded(context, caller, keyedPost(key), (within) => prospects.createProspect(within, caller, { name: "Ada" }));
 
 const total = async (caller: Caller): Promise<number> =>
   (await listProspects(contextOn(db.direct), caller, { page: 1, pageSize: 50 })).total;
@@ -80,7 +68,7 @@ test("Retry-After grows with the time since a killed request began, until a retr
   const { context, caller } = await company({ now: () => now });
   const { promise: never } = Promise.withResolvers<never>();
   const claimed = Promise.withResolvers<void>();
-  void once(context, caller, request("killed"), {}, () => {
+  void once(context, caller, keyedPost("killed"), {}, () => {
     claimed.resolve();
     return never;
   });
@@ -109,7 +97,7 @@ test("a key that cannot be released is logged", async () => {
   const lines: string[] = [];
   vi.stubEnv("LOG_LEVEL", "warn");
   const stderr = vi.spyOn(process.stderr, "write").mockImplementation((text) => lines.push(String(text)) > 0);
-  const failed = once(context, caller, request("stuck"), {}, async () => {
+  const failed = once(context, caller, keyedPost("stuck"), {}, async () => {
     db.plan(() => serverError);
     throw new ApiError("not_found", "There is no such prospect.");
   });

@@ -14,7 +14,6 @@ import { equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
 import { Held } from "#shared/db/lease.ts";
 import { ConditionFailed } from "#shared/errors.ts";
-import { type Request, readRequest } from "#shared/http/request.ts";
 import { cancelJob, pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { pause } from "#shared/jobs/bulk/queue.ts";
 import { StoredBulk } from "#shared/jobs/bulk/stored.ts";
@@ -27,7 +26,7 @@ import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { ensureTags } from "#shared/reference/values.ts";
 import { importTerritories } from "#shared/territories/import.ts";
 import { commanded } from "../harness/commanded.ts";
-import { proxyEvent } from "../harness/proxy-event.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import {
   beginExport,
   beginImport,
@@ -283,15 +282,8 @@ const lock: Verb<Company> = async (context, { caller: { companyId } }) => {
 };
 const note =
   (body: string): Verb<Company & { readonly id: number }> =>
-  async (context, { caller, id }) => {
-    const request: Request = {
-      ...readRequest(proxyEvent({})),
-      method: "POST",
-      headers: new Map([["idempotency-key", ["same"]]]),
-      body,
-    };
-    return commanded(context, caller, request, (own) => notes.createNote(own, caller, id, { body }));
-  };
+  (context, { caller, id }) =>
+    commanded(context, caller, keyedPost("same", body), (own) => notes.createNote(own, caller, id, { body }));
 
 const index: Group<Company & { readonly id: number }> = {
   stage: async (context) => {

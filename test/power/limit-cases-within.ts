@@ -10,7 +10,6 @@ import * as activityKeys from "#shared/db/activity-keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import { answerBytes, assertAnswerFits } from "#shared/http/answer.ts";
 import { once } from "#shared/http/idempotency.ts";
-import { readRequest } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { createResolver, LookupFailed } from "#shared/outbound/dns.ts";
 import { holdersOf, reassignedAt, wasAssigned } from "#shared/prospects/assignments.ts";
@@ -25,7 +24,7 @@ import { readDeliveries } from "#shared/webhooks/delivery.ts";
 import { debounce, windowKeyOf } from "#shared/webhooks/events/debounce.ts";
 import type { Match } from "#shared/webhooks/events/matching.ts";
 import { http, send } from "../harness/listening.ts";
-import { proxyEvent } from "../harness/proxy-event.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { beginImport, createProspect, createTag, createWebhook, rotateSecret } from "../harness/verbs.ts";
 import { newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import { type Case, company, DAY_MS, db, LOCAL, letters, links, NOW, repeatedAfter, succeeds } from "./limit-stage.ts";
@@ -97,8 +96,7 @@ export const within = {
   idempotentRunMs: {
     is: async (ms) => {
       const { context, caller, now } = await company();
-      const headers = new Map([["idempotency-key", ["k"]]]);
-      const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
+      const request = keyedPost("k");
       const begun = Promise.withResolvers<void>();
       // The first request simulates a killed one: it neither succeeds nor fails.
       void once(context, caller, request, {}, () => {

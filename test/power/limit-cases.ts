@@ -6,7 +6,6 @@ import { delaySecondsUntil } from "#shared/aws/sqs.ts";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
 import { once } from "#shared/http/idempotency.ts";
-import { readRequest } from "#shared/http/request.ts";
 import { requireAllowedCount } from "#shared/jobs/bulk/create.ts";
 import { requireRoom } from "#shared/jobs/bulk/queue.ts";
 import { undoableUntilMs } from "#shared/jobs/bulk/read.ts";
@@ -35,7 +34,7 @@ import { OperationBatch } from "#shared/sync/operations/schema.ts";
 import { NewTerritories } from "#shared/territories/import.ts";
 import { EventFilter } from "#shared/webhooks/subscriptions/filter.ts";
 import { NewRegistration, NewWebhook } from "#shared/webhooks/subscriptions/schema.ts";
-import { proxyEvent } from "../harness/proxy-event.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import {
   beginExport,
   beginImport,
@@ -179,9 +178,7 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
   idempotencyKey: {
     most: async (count) => {
       const { context, caller } = await company();
-      const headers = new Map([["idempotency-key", [letters(count)]]]);
-      const request = { ...readRequest(proxyEvent({})), method: "POST", headers };
-      return succeeds(() => once(context, caller, request, {}, async () => 1));
+      return succeeds(() => once(context, caller, keyedPost(letters(count)), {}, async () => 1));
     },
   },
   operationsAtOnce: {

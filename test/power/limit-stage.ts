@@ -2,12 +2,11 @@
 import { expect } from "vitest";
 import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
-import { readRequest } from "#shared/http/request.ts";
 import * as prospects from "#shared/prospects/write.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
-import { proxyEvent } from "../harness/proxy-event.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
 let started: FaultyDynamoDb | undefined;
@@ -80,9 +79,8 @@ export async function* piecesOf(...pieces: string[]) {
 
 export async function repeatedAfter(ms: number, holdsSecret = false): Promise<boolean> {
   const { context, caller, now } = await company();
-  const request = { ...readRequest(proxyEvent({})), method: "POST", headers: new Map([["idempotency-key", ["k"]]]) };
   const create = (own: ApiContext) => prospects.createProspect(own, caller, {});
-  const send = () => commanded(context, caller, request, create, { holdsSecret });
+  const send = () => commanded(context, caller, keyedPost("k"), create, { holdsSecret });
   await send();
   now.ms += ms;
   return (await send()).replayed;

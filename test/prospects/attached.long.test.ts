@@ -9,7 +9,6 @@ import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Request } from "#shared/http/request.ts";
 import * as appointments from "#shared/prospects/appointments.ts";
 import { getAppointment } from "#shared/prospects/appointments.ts";
 import { listAppointments } from "#shared/prospects/calendar.ts";
@@ -19,6 +18,7 @@ import { storedProspect } from "#shared/prospects/stored.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import {
   createAppointment,
   createNote,
@@ -128,18 +128,6 @@ interface Operation {
   readonly done: (context: ApiContext, at: Scene, runs: { least: number; most: number }) => Promise<void>;
 }
 
-const under = ({ prospectId }: Scene): Request => ({
-  requestId: "r",
-  method: "POST",
-  path: "/api",
-  resource: "/api",
-  prefix: "",
-  headers: new Map([["idempotency-key", [`${prospectId}`]]]),
-  pathParameters: {},
-  queryParameters: new Map(),
-  body: "{}",
-});
-
 const whole = { from: Date.parse("2030-01-01"), to: Date.parse("2030-12-31") };
 const made = { title: "new", startAt: JUNE };
 const calendarOf = async (context: ApiContext, at: Scene) =>
@@ -175,7 +163,7 @@ const operations: Readonly<Record<string, Operation>> = {
   },
   "a note is made under an idempotency key": {
     run: (context, at) =>
-      commanded(context, at.caller, under(at), (within) =>
+      commanded(context, at.caller, keyedPost(`${at.prospectId}`), (within) =>
         notes.createNote(within, at.caller, at.prospectId, { body: "new" }),
       ),
     done: counted(countOf.notes, true),
@@ -197,7 +185,7 @@ const operations: Readonly<Record<string, Operation>> = {
   },
   "an appointment is made under an idempotency key": {
     run: (context, at) =>
-      commanded(context, at.caller, under(at), (within) =>
+      commanded(context, at.caller, keyedPost(`${at.prospectId}`), (within) =>
         appointments.createAppointment(within, at.caller, at.prospectId, made),
       ),
     done: counted(countOf.appointments, true),

@@ -8,7 +8,6 @@ import type { Caller } from "#shared/auth/caller.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { once } from "#shared/http/idempotency.ts";
-import type { Request } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { featureOf } from "#shared/territories/geojson.ts";
 import {
@@ -22,6 +21,7 @@ import { listTerritories, type Territory } from "#shared/territories/territories
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
 import { killPointsOf } from "../harness/kills.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { present } from "../harness/shapes.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
@@ -253,20 +253,9 @@ test("an import creates as many territories as the company has room for, also be
   expect(await listed(companyId)).toHaveLength(room + 1);
 });
 
-const request = (body: string): Request => ({
-  requestId: "r",
-  method: "POST",
-  path: "/api/territories/import",
-  resource: "/api/territories/import",
-  prefix: "",
-  headers: new Map([["idempotency-key", ["a key"]]]),
-  pathParameters: {},
-  queryParameters: new Map(),
-  body,
-});
-
 const send = async (context: ApiContext, caller: Caller, file: ReturnType<typeof collection>) => {
-  const { value } = await once(context, caller, request(JSON.stringify(file)), {}, async (commit, requestKey) => {
+  const request = keyedPost("a key", JSON.stringify(file));
+  const { value } = await once(context, caller, request, {}, async (commit, requestKey) => {
     const answer = await importTerritories({ ...context, requestKey }, caller, file);
     await commit({ writes: [], answer });
     return answer;
