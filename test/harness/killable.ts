@@ -61,22 +61,40 @@ export function calledBy(call: <T>(work: () => Promise<T>, name: string) => Prom
   };
 }
 
+/** Returns a table that runs `before` once, just before the first call of the operation `name`. */
+export function interrupted(table: Table, name: keyof Table, before: () => Promise<unknown>): Table {
+  let isFirst = true;
+  return calledBy(async (work, call) => {
+    if (isFirst && call === name) {
+      isFirst = false;
+      await before();
+    }
+    return work();
+  }, table);
+}
+
 /**
- * Returns a context whose function is killed at its call number `at` to the table. `takesEffect` says whether this call takes effect before
- * the kill. `calls` returns the number of calls so far.
+ * Returns a table whose function is killed at its call number `at`. `takesEffect` says whether this call takes effect before the kill.
+ * `calls` are the names of the calls so far.
  */
+export function tableKilledAt(at: number, takesEffect: boolean, table: Table) {
+  const calls: string[] = [];
+  const called = calledBy(async (work, name) => {
+    calls.push(name);
+    if (calls.length > at || (calls.length === at && !takesEffect)) throw new Killed();
+    const result = await work();
+    if (calls.length >= at) throw new Killed();
+    return result;
+  }, table);
+  return { table: called, calls };
+}
+
+/** Returns a context whose function is killed at its call number `at` to the table. `calls` returns the number of calls so far. */
 export function contextKilledAt(
   at: number,
   takesEffect: boolean,
   table: Table,
 ): { context: ApiContext; calls: () => number } {
-  let calls = 0;
-  const called = calledBy(async (work) => {
-    calls++;
-    if (calls > at || (calls === at && !takesEffect)) throw new Killed();
-    const result = await work();
-    if (calls >= at) throw new Killed();
-    return result;
-  }, table);
-  return { context: contextOn(called), calls: () => calls };
+  const { table: called, calls } = tableKilledAt(at, takesEffect, table);
+  return { context: contextOn(called), calls: () => calls.length };
 }

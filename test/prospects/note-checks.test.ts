@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { calledBy } from "../harness/killable.ts";
+import { interrupted } from "../harness/killable.ts";
 import { createNote, createProspect, updateProspect } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
@@ -29,14 +29,8 @@ test("a note on a prospect whose import is not completed is refused", async () =
 
 test("the index entry of a note names no assignee who has lost the prospect meanwhile", async () => {
   const { context, caller, repId, id } = await stage();
-  let isFirst = true;
-  const table = calledBy(async (work, name) => {
-    if (isFirst && name === "transact") {
-      isFirst = false;
-      await updateProspect(context, caller, id, { assignedToUserId: repId });
-    }
-    return work();
-  }, context.table);
+  const reassign = () => updateProspect(context, caller, id, { assignedToUserId: repId });
+  const table = interrupted(context.table, "transact", reassign);
   const { id: noteId } = await createNote(contextOn(table), caller, id, { body: "n" });
   const entry = await context.table.get(keys.noteDelta(caller.companyId, id, noteId, 1));
   expect(entry).toMatchObject({ type: expect.any(String) });

@@ -17,7 +17,7 @@ import { type NewUser, User } from "#shared/reference/user.ts";
 import { getUser } from "#shared/reference/users.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass, serverError } from "../harness/faulty-dynamodb.ts";
-import { calledBy } from "../harness/killable.ts";
+import { interrupted } from "../harness/killable.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 import { changeUser, createUser, disableOrWithdraw, disableUser, updateUser } from "../harness/verbs.ts";
 
@@ -285,15 +285,10 @@ test("a change of a user whose invitation ends meanwhile changes no rights of th
   const { context, time, pool, one, two, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
   const next = { ...newUser(`next-${email}`), sub: made.sub };
-  let isFirst = true;
-  const table = calledBy(async (work, name) => {
-    if (isFirst && name === "transact") {
-      isFirst = false;
-      time.now += 31 * DAY_MS;
-      await createUser(context, { ...pool, takesSubjects: true }, two, next);
-    }
-    return work();
-  }, context.table);
+  const table = interrupted(context.table, "transact", async () => {
+    time.now += 31 * DAY_MS;
+    await createUser(context, { ...pool, takesSubjects: true }, two, next);
+  });
   await updateUser({ ...context, table }, one, made.id, { permissions: ["canViewAllProspects"] });
   const identity = await context.table.get(keys.identity(made.sub));
   expect(identity).toMatchObject({ companyId: two.companyId, rights: { permissions: [] } });

@@ -15,7 +15,7 @@ import { indexRow } from "#shared/prospects/indexed.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
 import { type ActivityQuery, type ActivityReport, activityReport } from "#shared/reports/activity.ts";
-import { calledBy, Killed } from "../harness/killable.ts";
+import { tableKilledAt, unlessKilled } from "../harness/killable.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import {
   createAppointment,
@@ -278,18 +278,9 @@ export class Run {
    */
   async #flush(a: number, b: number): Promise<void> {
     const at = a % 3 === 0 ? Number.POSITIVE_INFINITY : 1 + (a % 14);
-    let calls = 0;
-    const table = calledBy(async (work) => {
-      calls++;
-      if (calls > at || (calls === at && b % 2 === 0)) throw new Killed();
-      const result = await work();
-      if (calls >= at) throw new Killed();
-      return result;
-    }, this.#context.table);
+    const { table } = tableKilledAt(at, b % 2 !== 0, this.#context.table);
     const options = { least: 1, settleMs: 0, sumAfter: b % 4 };
-    await flush({ ...this.#context, table }, this.#owner.companyId, options).catch((error: unknown) => {
-      expect(error).toBeInstanceOf(Killed);
-    });
+    await flush({ ...this.#context, table }, this.#owner.companyId, options).catch(unlessKilled);
   }
 
   async #expectReport({ a, b }: Step, isAll: boolean): Promise<void> {

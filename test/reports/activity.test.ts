@@ -12,7 +12,7 @@ import * as activityKeys from "#shared/db/activity-keys.ts";
 import { activityReport } from "#shared/reports/activity.ts";
 import { DaysOfZone } from "#shared/reports/days.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { calledBy, Killed } from "../harness/killable.ts";
+import { calledBy, Killed, tableKilledAt } from "../harness/killable.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { sized } from "../harness/tier.ts";
 import { createProspect } from "../harness/verbs.ts";
@@ -190,14 +190,7 @@ async function killedFlush(
   at: number,
   takesEffect: boolean,
 ) {
-  const calls: string[] = [];
-  const table = calledBy(async (work, name) => {
-    calls.push(name);
-    if (calls.length > at || (calls.length === at && !takesEffect)) throw new Killed();
-    const result = await work();
-    if (calls.length >= at) throw new Killed();
-    return result;
-  }, context.table);
+  const { table, calls } = tableKilledAt(at, takesEffect, context.table);
   const outcome = await flush({ ...context, table }, companyId, sooner).catch((error: unknown) => error);
   expect(outcome instanceof Killed).toBe(calls.length >= at);
   return calls;

@@ -1,11 +1,10 @@
 /** Tests a refresh of a console session that competes with another refresh or with a sign-out. */
 import { expect, test } from "vitest";
-import type { ApiContext } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { digestOf } from "#shared/sessions/session-id.ts";
 import { endSession } from "#shared/sessions/sessions.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { calledBy } from "../harness/killable.ts";
+import { interrupted } from "../harness/killable.ts";
 import { sessionAt } from "../harness/token-issuer.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
@@ -19,18 +18,6 @@ async function session() {
 }
 const refused = { code: "unauthenticated" };
 
-/** Returns a table that runs `before` once, just before the first call of the operation `name`. */
-function interrupted({ table }: ApiContext, name: "write" | "transact", before: () => Promise<unknown>) {
-  let isFirst = true;
-  return calledBy(async (work, call) => {
-    if (isFirst && call === name) {
-      isFirst = false;
-      await before();
-    }
-    return work();
-  }, table);
-}
-
 test("of concurrent refreshes, one asks the issuer, and the others wait for it", async () => {
   const at = await session();
   const all = await Promise.all([1, 2, 3].map(() => at.refresh()));
@@ -40,7 +27,7 @@ test("of concurrent refreshes, one asks the issuer, and the others wait for it",
 
 test("a refresh that writes after a later refresh does not ask the issuer", async () => {
   const at = await session();
-  const table = interrupted(at.context, "write", () => at.refresh());
+  const table = interrupted(at.context.table, "write", () => at.refresh());
   expect(await at.refresh(table)).toEqual({ id: undefined });
   expect(at.asked).toBe(1);
 });
@@ -50,7 +37,7 @@ test.each([
   ["ends", "transact", 1],
 ] as const)("a sign-out just before a refresh %s ends the session", async (_, call, asked) => {
   const at = await session();
-  const table = interrupted(at.context, call, () => endSession(at.context, at.id));
+  const table = interrupted(at.context.table, call, () => endSession(at.context, at.id));
   await expect(at.refresh(table)).rejects.toMatchObject(refused);
   expect([at.asked, await at.row()]).toEqual([asked, undefined]);
 });

@@ -8,6 +8,7 @@ import type { Territory } from "#shared/territories/territories.ts";
 import { getTerritory, listTerritories } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
+import { interrupted } from "../harness/killable.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
@@ -96,15 +97,8 @@ test("if a polygon changes while its territory is deleted, the counts stay exact
   const { caller } = await newCompany(context);
   const { companyId } = caller;
   const { id } = await createTerritory(context, caller, { ...empty, polygon: ring(4) });
-  let isFirst = true;
-  const table: ApiContext["table"] = {
-    ...context.table,
-    transact: async (writes) => {
-      if (isFirst) await updateTerritory(context, caller, id, { polygon: ring(9) });
-      isFirst = false;
-      await context.table.transact(writes);
-    },
-  };
+  const change = () => updateTerritory(context, caller, id, { polygon: ring(9) });
+  const table = interrupted(context.table, "transact", change);
   await deleteTerritory({ ...context, table }, caller, id);
   expect(await context.table.get(keys.territoryCount(companyId))).toMatchObject({ territories: 0, polygonBytes: 0 });
   expect(await context.table.get(keys.territoryLocator(companyId, id))).toBeUndefined();
