@@ -1,27 +1,22 @@
 /** Tests the tags of a company and the tags of a prospect over HTTP. Who reaches them is in test/http/matrix.api.test.ts. */
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { Tag } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";
-import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
+import { subscribe } from "../webhooks/subscribed.ts";
 
 const as = await newTeam();
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
 async function createTag(value = uniqueName()): Promise<Tag> {
   const made = dataOf(await as.admin.POST("/api/tags", { body: { value, color: "#ABCDEF" } }), 201);
-  cleanUps.push(() => as.admin.DELETE("/api/tags/{id}", at(made.id)));
+  onTestFinished(async () => void (await as.admin.DELETE("/api/tags/{id}", at(made.id))));
   return made;
 }
 
 async function createProspect(): Promise<number> {
   const { id } = dataOf(await as.rep.POST("/api/prospects", { body: { name: uniqueName() } }), 201);
-  cleanUps.push(() => as.admin.DELETE("/api/prospects/{id}", at(id)));
+  onTestFinished(async () => void (await as.admin.DELETE("/api/prospects/{id}", at(id))));
   return id;
 }
 
@@ -119,14 +114,10 @@ describe("tags of a prospect", () => {
   });
 
   test("emit prospect.updated", async () => {
-    const receiver = await startReceiver();
-    cleanUps.push(receiver.close);
     const tag = await createTag();
     const id = await createProspect();
     const registrations = [{ event: "prospect.updated", filter: { "prospect.id": id } }];
-    const webhook = await as.admin.POST("/api/webhooks", { body: { name: "T", url: receiver.url, registrations } });
-    const { id: webhookId } = dataOf(webhook, 201);
-    cleanUps.push(() => as.admin.DELETE("/api/webhooks/{id}", at(webhookId)));
+    const { receiver } = await subscribe(as.admin, registrations);
     dataOf(await setTags(as.rep, id, [tag.id]));
     await receiver.until(1);
     expect(receiver.receipts[0]?.event.data).toMatchObject({

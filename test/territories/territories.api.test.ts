@@ -3,14 +3,14 @@
  * reaches a territory is in test/http/matrix.api.test.ts.
  */
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewTerritory, Territory, TerritoryPatch } from "../../docs/client/api.ts";
 import { denver, phoenix } from "../../infra/local/demo/cities.ts";
 import { at, type Client, demo, json } from "../harness/client.ts";
-import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
+import { subscribe } from "../webhooks/subscribed.ts";
 
 const as = await newTeam();
 
@@ -25,14 +25,12 @@ const square: Territory["polygon"] = [
 const { id: unchanged } = dataOf(await as.rep.POST("/api/territories", { body: {} }), 201);
 const points = (...polygon: unknown[]): object => ({ polygon });
 
-const cleanUps: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
+const deletedAfterTest = (client: Client, id: number): void =>
+  onTestFinished(async () => void (await client.DELETE("/api/territories/{id}", at(id))));
 
 async function create(body: NewTerritory = {}, client = as.rep): Promise<Territory> {
   const made = dataOf(await client.POST("/api/territories", { body }), 201);
-  cleanUps.push(() => client.DELETE("/api/territories/{id}", at(made.id)));
+  deletedAfterTest(client, made.id);
   return made;
 }
 
@@ -215,7 +213,7 @@ describe("territories", () => {
     const [made, ...more] = await named(as.rep);
     expect(more).toEqual([]);
     expect(made).toMatchObject({ polygon: square, assignedToUserId: null });
-    cleanUps.push(() => as.rep.DELETE("/api/territories/{id}", at(made?.id ?? 0)));
+    deletedAfterTest(as.rep, present(made).id);
     expect(await named(as.otherOwner)).toEqual([]);
     const elsewhere = await as.rep.send("POST", "/api/territories", { headers, body: "{}" });
     problemOf(elsewhere, 415, "unsupported_media_type");
@@ -240,14 +238,8 @@ describe("territories", () => {
   });
 
   test("emit events when created, changed and deleted, and none for a patch that changes nothing", async () => {
-    const receiver = await startReceiver();
-    cleanUps.push(receiver.close);
     const registrations = ["created", "updated", "deleted"].map((verb) => ({ event: `territory.${verb}` }));
-    const webhook = await as.otherOwner.POST("/api/webhooks", {
-      body: { name: "T", url: receiver.url, registrations },
-    });
-    const { id: webhookId } = dataOf(webhook, 201);
-    cleanUps.push(() => as.otherOwner.DELETE("/api/webhooks/{id}", at(webhookId)));
+    const { receiver } = await subscribe(as.otherOwner, registrations);
     const made = dataOf(await as.otherRep.POST("/api/territories", { body: { polygon: square } }), 201);
     await change(as.otherRep, made.id, {});
     await change(as.otherRep, made.id, { name: "Second" });
@@ -274,7 +266,7 @@ test.each([
   expect(found.filter(({ assignedToUserId }) => assignedToUserId !== null)).not.toHaveLength(0);
   for (const { id, polygon } of found) {
     expect(polygon.at(0)).toEqual(polygon.at(-1));
-    const { total } = dataOf(await client.GET("/api/territories/{id}/stats", { params: { path: { id } } }));
+    const { total } = dataOf(await client.GET("/api/territories/{id}/stats", at(id)));
     expect(total).toBeGreaterThan(0);
   }
 });
