@@ -15,10 +15,6 @@ import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 import { startThrottledDynamoDb, tableOn } from "../harness/throttled-dynamodb.ts";
 
 const db = faultyDynamoDb();
-beforeAll(async () => {
-  process.env.TABLE_NAME = "t";
-});
-
 const contract = {
   summary: "",
   allow: "everyone",
@@ -86,6 +82,7 @@ test("an endpoint gives up a throttled batch before it answers, and does not cal
 
 const written: string[] = [];
 beforeAll(() => {
+  // The code needs a table name. It may be any text, because no request reaches the table.
   vi.stubEnv("TABLE_NAME", "t");
   vi.stubEnv("LOG_LEVEL", "info");
   vi.spyOn(process.stderr, "write").mockImplementation((text) => written.push(String(text)) > 0);
@@ -114,16 +111,9 @@ test.each([
     expect(message).toMatchObject({ companyId: 7, userId: 8, status, readUnits: units });
 });
 
-beforeAll(() => {
-  // The code needs a table name. It may be any text, because no request reaches the table.
-  process.env.TABLE_NAME = "t";
-});
-
 test("an answer that is too large becomes a problem body", async () => {
-  const answers = async (length: number) => {
-    const handler = command(contract, async () => ({ writes: [], answer: "x".repeat(length) }));
-    return handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), lambdaContext);
-  };
+  const answers = (length: number) =>
+    command(contract, async () => ({ writes: [], answer: "x".repeat(length) }))(event(), lambdaContext);
   const { statusCode, body } = await answers(limits.bufferedAnswerBytes);
   expect([statusCode, JSON.parse(body)]).toMatchObject([500, { code: "internal" }]);
   expect(await answers(limits.bufferedAnswerBytes / 2)).toMatchObject({ statusCode: 200 });
