@@ -4,6 +4,7 @@
  */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
+import { gunzipSync } from "node:zlib";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { expect, inject } from "vitest";
@@ -140,8 +141,9 @@ const escaped = (step: string): string => encodeURIComponent(step.replaceAll("~"
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
+  /** The decompressed body. */
   readonly text: string;
-  /** The bytes of the body, for an answer that is not text. */
+  /** The bytes of the body as they were sent, for an answer that is compressed or not text. */
   readonly bytes: Uint8Array;
   /** The parsed body if the answer is JSON, and otherwise undefined. */
   readonly body: unknown;
@@ -200,7 +202,8 @@ export async function answerOf(response: IncomingMessage): Promise<Answer> {
   const headers = new Headers();
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) headers.append(rawHeaders[i] ?? "", rawHeaders[i + 1] ?? "");
   const bytes = await buffer(response);
-  const text = bytes.toString("utf8");
+  const isZipped = headers.get("content-encoding") === "gzip" && bytes.length > 0;
+  const text = (isZipped ? gunzipSync(bytes) : bytes).toString("utf8");
   const isJson = /json(?<!ndjson)/.test(headers.get("content-type") ?? "");
   // The answer to a HEAD request has the media type JSON but no body, so there is nothing to parse.
   return { status, headers, text, bytes, body: isJson && text !== "" ? JSON.parse(text) : undefined };
