@@ -17,7 +17,8 @@ import { getNote, listNotes } from "#shared/prospects/notes.ts";
 import { storedProspect } from "#shared/prospects/stored.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { conflict, type Fault, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
+import { conflict, type FaultPlan, pass, throttle } from "../harness/faulty-dynamodb.ts";
+import { killedAt } from "../harness/kills.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
 import {
   createAppointment,
@@ -209,14 +210,10 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
-/**
- * Makes the plan in which the call with number `at` fails or loses its reply. After a kill, all later calls fail too, because a killed
- * process makes no more calls.
- */
+/** Makes the plan in which the call with number `at` fails or loses its reply. After a kill, all later calls fail too. */
 const faults: Readonly<Record<string, (at: number) => FaultPlan>> = {
-  "killed before": (at) => (_, number) => (number < at ? pass : dead),
-  "killed after": (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
+  "killed before": (at) => killedAt(at),
+  "killed after": (at) => killedAt(at, { kind: "lose reply" }),
   throttled: (at) => (_, number) => (number === at ? throttle : pass),
   "a lost reply": (at) => (_, number) => (number === at ? { kind: "lose reply" } : pass),
   "a conflict": (at) => (operation, number) => (number === at && isTransaction(operation) ? conflict : pass),

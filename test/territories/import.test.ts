@@ -19,8 +19,8 @@ import {
 } from "#shared/territories/import.ts";
 import { listTerritories, type Territory } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, pass } from "../harness/faulty-dynamodb.ts";
-import { killPointsOf } from "../harness/kills.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
+import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { keyedPost } from "../harness/proxy-event.ts";
 import { present } from "../harness/shapes.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
@@ -263,15 +263,14 @@ const send = async (context: ApiContext, caller: Caller, file: ReturnType<typeof
   return TerritoryImport.parse(value);
 };
 
-const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
 const file = collection(
   ...Array.from({ length: 100 }, (_, i) => feature(`T ${i}`, [ring(i)])),
   feature("hole", [[], []]),
 );
 
-test.each(["before", "after"])(
+test.each(deaths)(
   "an import that is killed %s any call and sent again creates each territory once, even if users change some meanwhile",
-  async (when) => {
+  async (when, death) => {
     const counted = await newCompany(direct());
     db.plan(() => pass);
     await send(contextOn(db.table, clock), counted.caller, file);
@@ -279,10 +278,7 @@ test.each(["before", "after"])(
     for (const call of killPointsOf(calls, when === "before" ? 0 : 1)) {
       const { caller } = await newCompany(direct());
       const { companyId } = caller;
-      db.plan((_, number) => {
-        if (number < call) return pass;
-        return when === "after" && number === call ? { kind: "lose reply" } : dead;
-      });
+      db.plan(killedAt(call, death));
       await send(contextOn(db.table, clock), caller, file).catch(() => undefined);
       db.plan(() => pass);
       const [some, other] = await listed(companyId);

@@ -7,8 +7,9 @@ import * as limits from "#shared/limits.ts";
 import type { Territory } from "#shared/territories/territories.ts";
 import { getTerritory, listTerritories } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { type Fault, type FaultPlan, pass } from "../harness/faulty-dynamodb.ts";
+import { pass } from "../harness/faulty-dynamodb.ts";
 import { interrupted } from "../harness/killable.ts";
+import { deaths, killedAt } from "../harness/kills.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
 
@@ -104,36 +105,27 @@ test("if a polygon changes while its territory is deleted, the counts stay exact
   expect(await context.table.get(keys.territoryLocator(companyId, id))).toBeUndefined();
 });
 
-const dead: Fault = { kind: "error", code: "ValidationException", status: 400 };
-const kills: Record<string, (at: number) => FaultPlan> = {
-  before: (at) => (_, number) => (number < at ? pass : dead),
-  after: (at) => (_, number) => (number < at ? pass : number === at ? { kind: "lose reply" } : dead),
-};
-
-test.each(Object.entries(kills))(
-  "killed %s any call, a territory is whole or absent, and the counts are exact",
-  async (_, planAt) => {
-    const direct = newFunction();
-    const { caller } = await newCompany(direct);
-    const { companyId } = caller;
-    const works = [
-      (context: ApiContext) => createTerritory(context, caller, { ...empty, polygon: ring(5) }),
-      (context: ApiContext, id: number) => updateTerritory(context, caller, id, { polygon: ring(9) }),
-      (context: ApiContext, id: number) => deleteTerritory(context, caller, id),
-    ];
-    for (const work of works) {
-      for (let killedCall = 1; killedCall <= 6; killedCall++) {
-        const { id } = await createTerritory(direct, caller, { ...empty, polygon: ring(4) });
-        db.plan(planAt(killedCall));
-        await work(contextOn(db.table, clock), id).catch(() => undefined);
-        db.plan(() => pass);
-        const all = await listed(direct, companyId);
-        const bytes = all.reduce((sum, { polygon }) => sum + JSON.stringify(polygon).length, 0);
-        const counted = { territories: all.length, polygonBytes: bytes };
-        expect(await direct.table.get(keys.territoryCount(companyId))).toMatchObject(counted);
-        for (const territory of all) expect(await getTerritory(direct, companyId, territory.id)).toEqual(territory);
-        for (const territory of all) await deleteTerritory(direct, caller, territory.id);
-      }
+test.each(deaths)("killed %s any call, a territory is whole or absent, and the counts are exact", async (_, death) => {
+  const direct = newFunction();
+  const { caller } = await newCompany(direct);
+  const { companyId } = caller;
+  const works = [
+    (context: ApiContext) => createTerritory(context, caller, { ...empty, polygon: ring(5) }),
+    (context: ApiContext, id: number) => updateTerritory(context, caller, id, { polygon: ring(9) }),
+    (context: ApiContext, id: number) => deleteTerritory(context, caller, id),
+  ];
+  for (const work of works) {
+    for (let killedCall = 1; killedCall <= 6; killedCall++) {
+      const { id } = await createTerritory(direct, caller, { ...empty, polygon: ring(4) });
+      db.plan(killedAt(killedCall, death));
+      await work(contextOn(db.table, clock), id).catch(() => undefined);
+      db.plan(() => pass);
+      const all = await listed(direct, companyId);
+      const bytes = all.reduce((sum, { polygon }) => sum + JSON.stringify(polygon).length, 0);
+      const counted = { territories: all.length, polygonBytes: bytes };
+      expect(await direct.table.get(keys.territoryCount(companyId))).toMatchObject(counted);
+      for (const territory of all) expect(await getTerritory(direct, companyId, territory.id)).toEqual(territory);
+      for (const territory of all) await deleteTerritory(direct, caller, territory.id);
     }
-  },
-);
+  }
+});
