@@ -72,11 +72,6 @@ describe("the row of a prospect", () => {
     expect(bytesOf(assigned(daily(60)).prospect)).toBeLessThan(60 * 22);
   });
 
-  test("loses an assignment 61 days after its end", () => {
-    const { prospect } = assigned([{ user: 1, ms: DAY_MS }, { user: 2, ms: 61 * DAY_MS }, ...[{ user: 3, ms: 1 }]]);
-    expect(prospect.pastAssignments).toEqual([BEGIN_MS + DAY_MS, 2, 61 * DAY_MS, 3, 1]);
-  });
-
   test("loses the shortest assignments after too many, and no user gets the time of another one", () => {
     const sequences = fc.array(assignment(HOUR_MS / 10), { minLength: 150, maxLength: 300, size: "max" });
     fc.assert(

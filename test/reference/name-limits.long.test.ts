@@ -8,7 +8,7 @@ import { loadDictionary } from "#shared/reference/dictionary.ts";
 import type { StoredStatus, StoredTag } from "#shared/reference/schema.ts";
 import { ensureTags } from "#shared/reference/values.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { createStatus, createTag } from "../harness/verbs.ts";
+import { createStatus } from "../harness/verbs.ts";
 import { newOwner, warmFunction } from "../harness/warm-function.ts";
 
 const db = faultyDynamoDb();
@@ -63,14 +63,6 @@ test("30 concurrent requests for a new status leave exactly the maximum number o
   const created = each(REQUESTS).map((i) => createStatus(context, companyId, { value: `new ${i}` }));
   expect(await successesOf(created)).toBe(ROOM);
   expect((await loadDictionary(context.table, companyId)).statuses.size).toBe(limits.statusesPerCompany);
-});
-
-test("30 concurrent requests for a new tag leave exactly the maximum number of tags", async () => {
-  const { context, companyId } = await newCompany();
-  await addTagRows(context, companyId, limits.tagsPerCompany - ROOM);
-  const created = each(REQUESTS).map((i) => createTag(context, companyId, { value: `new ${i}` }));
-  expect(await successesOf(created)).toBe(ROOM);
-  expect((await loadDictionary(context.table, companyId)).tags.size).toBe(limits.tagsPerCompany);
 });
 
 test("of two concurrent imports that each fill the company's tags, one is refused, and the other makes all of its tags", async () => {
