@@ -73,18 +73,6 @@ test("a new appointment is not shown as the next one if an earlier one exists of
   expect(items[0]?.appointments.map(({ title }) => title)).toEqual(["4"]);
 });
 
-test("appointments that are created concurrently are all in the row", async () => {
-  const company = await newCompany(newFunction());
-  const context = newFunction();
-  const { id } = await createProspect(context, company.caller, {});
-  await Promise.all(
-    [3, 1, 2].map((n) => createAppointment(newFunction(), company.caller, id, { title: `${n}`, startAt: hour(n) })),
-  );
-  const row = storedProspect(await context.table.get(keys.prospect(company.caller.companyId, id)));
-  expect(row.upcoming.map(({ title }) => title)).toEqual(["1", "2", "3"]);
-  expect(row.version).toBe(4);
-});
-
 interface Known {
   startAt: number;
   isScheduled: boolean;

@@ -254,21 +254,6 @@ describe("an invitation that is not accepted", () => {
     await expect(changeUser(context, pool, one, other.id, { isActive: true })).rejects.toMatchObject(taken);
     expect(await lookUpCaller(context, anew.sub)).toMatchObject({ userId: anew.id });
   });
-
-  test("is either accepted or withdrawn if both happen at once", async () => {
-    for (let round = 0; round < 10; round++) {
-      const { context, time, pool, one, email } = await scene();
-      const made = await createUser(context, pool, one, newUser(email));
-      const sign = () => lookUpCaller(context, made.sub).catch(() => undefined);
-      await Promise.all([sign(), disableOrWithdraw(context, pool, one, made.id), sign()]);
-      const { invitation, isActive } = await shown(context, one, made);
-      expect(isActive).toBe(false);
-      const claim = await context.table.get(keys.email(email));
-      expect(claim === undefined).toBe(invitation === "withdrawn");
-      time.now += 60_000;
-      await expect(lookUpCaller(context, made.sub)).rejects.toMatchObject({ code: "unauthenticated" });
-    }
-  });
 });
 
 test("concurrent first requests accept the invitation once", async () => {

@@ -8,7 +8,6 @@ import type { Territory } from "#shared/territories/territories.ts";
 import { getTerritory, listTerritories } from "#shared/territories/territories.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
-import { interrupted } from "../harness/killable.ts";
 import { deaths, killedAt } from "../harness/kills.ts";
 import { createTerritory, deleteTerritory, updateTerritory } from "../harness/verbs.ts";
 import { newCompany, warmFunction } from "../harness/warm-function.ts";
@@ -91,18 +90,6 @@ test("the polygons of a company take at most 180 MB together, whether a polygon 
   await expect(createTerritory(context, caller, { ...empty, polygon })).rejects.toMatchObject(conflict);
   await setCount(context, caller.companyId, { polygonBytes: limits.polygonBytesPerCompany - bytes });
   await createTerritory(context, caller, { ...empty, polygon });
-});
-
-test("if a polygon changes while its territory is deleted, the counts stay exact and no row of the territory is left", async () => {
-  const context = newFunction();
-  const { caller } = await newCompany(context);
-  const { companyId } = caller;
-  const { id } = await createTerritory(context, caller, { ...empty, polygon: ring(4) });
-  const change = () => updateTerritory(context, caller, id, { polygon: ring(9) });
-  const table = interrupted(context.table, "transact", change);
-  await deleteTerritory({ ...context, table }, caller, id);
-  expect(await context.table.get(keys.territoryCount(companyId))).toMatchObject({ territories: 0, polygonBytes: 0 });
-  expect(await context.table.get(keys.territoryLocator(companyId, id))).toBeUndefined();
 });
 
 test.each(deaths)("killed %s any call, a territory is whole or absent, and the counts are exact", async (_, death) => {
