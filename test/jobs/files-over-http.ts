@@ -22,13 +22,20 @@ export type File = string | Uint8Array<ArrayBuffer>;
 export const postFile = (client: Client, file: File, query = "", headers: Record<string, string> = {}) =>
   client.send("POST", `/api/prospects/import${query}`, { body: csvForm(file), headers });
 
-export async function endedImport(client: Client, id: number): Promise<ImportJob> {
+/** Repeats the request for an import, export or bulk job until it has ended. */
+async function untilEnded<Work extends { readonly state: string }>(read: () => Promise<Work>): Promise<Work> {
   for (;;) {
-    const job = dataOf(await client.GET("/api/prospects/imports/{id}", at(id)));
-    if (job.state !== "running" && job.state !== "awaiting_upload") return job;
+    const work = await read();
+    if (!["awaiting_upload", "queued", "running"].includes(work.state)) return work;
     await sleep(50);
   }
 }
+
+export const endedImport = (client: Client, id: number): Promise<ImportJob> =>
+  untilEnded(async () => dataOf(await client.GET("/api/prospects/imports/{id}", at(id))));
+
+export const endedExport = (client: Client, id: number) =>
+  untilEnded(async () => dataOf(await client.GET("/api/prospects/exports/{id}", at(id))));
 
 /** Uploads a file and returns its import when it has ended. */
 export async function uploadFile(client: Client, file: File, body: NewImport = {}): Promise<ImportJob> {
@@ -39,20 +46,9 @@ export async function uploadFile(client: Client, file: File, body: NewImport = {
 }
 
 /** Returns a bulk job when it has ended. Its counts must sum to its total in each state. */
-export async function endedJob(client: Client, id: number) {
-  for (;;) {
+export const endedJob = (client: Client, id: number) =>
+  untilEnded(async () => {
     const job = dataOf(await client.GET("/api/jobs/{id}", at(id)));
     expect(job.changed + job.unchanged + job.skipped + job.failed + job.unprocessed).toBe(job.total);
-    if (!["queued", "running"].includes(job.state)) return job;
-    await sleep(50);
-  }
-}
-
-/** Returns an export when it has ended. */
-export async function endedExport(client: Client, id: number) {
-  for (;;) {
-    const made = dataOf(await client.GET("/api/prospects/exports/{id}", at(id)));
-    if (made.state !== "running") return made;
-    await sleep(50);
-  }
-}
+    return job;
+  });
