@@ -14,6 +14,7 @@ import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
 import type { Reads } from "#shared/db/reads.ts";
 import type { Table } from "#shared/db/table.ts";
+import { TableBusy } from "#shared/errors.ts";
 
 /** All unflushed entries and the head. One Query reads both. */
 export interface Unflushed {
@@ -77,14 +78,37 @@ const Weighed = z.object({
   aside: z.optional(z.number()),
 });
 
-/** Reads the head and all unflushed entries with one strongly consistent Query. */
+/** How often entries of several pages are read, because the head changes meanwhile. */
+const TRIES = 5;
+
+/**
+ * Reads the head and all unflushed entries with one strongly consistent Query. Throws TableBusy if the head changes during each attempt to
+ * read several pages. Between two pages, a flush may delete entries and merge their part with the oldest one. The result has no version
+ * overrides, so nothing would hide an outdated entry of an earlier page. The head is the last item, so entries of several pages are valid
+ * if the read before them has found the same head.
+ */
 export async function readUnflushed(table: Reads, companyId: number): Promise<Unflushed> {
+  let { unflushed, hasPages } = await readOnce(table, companyId);
+  for (let attempt = 1; hasPages; attempt++) {
+    if (attempt === TRIES) throw new TableBusy(`the index of company ${companyId} kept changing`);
+    const { version } = unflushed.head;
+    ({ unflushed, hasPages } = await readOnce(table, companyId));
+    if (unflushed.head.version === version) break;
+  }
+  return unflushed;
+}
+
+async function readOnce(table: Reads, companyId: number): Promise<{ unflushed: Unflushed; hasPages: boolean }> {
   const kept: Kept = { entries: [], notes: [], changes: [], facts: [] };
+  let hasPages = false;
+  const onNextPage = (): void => {
+    hasPages = true;
+  };
   const found: Key[] = [];
   const withLongText = new Set<string>();
   let head = readHead(undefined);
   let weight = 0;
-  for await (const item of table.query(keys.index(companyId))) {
+  for await (const item of table.query({ ...keys.index(companyId), onNextPage })) {
     if (item.type === HEAD_TYPE) {
       head = readHead(item);
       continue;
@@ -94,7 +118,7 @@ export async function readUnflushed(table: Reads, companyId: number): Promise<Un
     weight += weightOf(item);
     if (item.aside !== undefined) withLongText.add(key.sk);
   }
-  return { head, ...kept, keys: found, withLongText, weight };
+  return { unflushed: { head, ...kept, keys: found, withLongText, weight }, hasPages };
 }
 
 export const DeltaItem = z.object({

@@ -29,6 +29,8 @@ export interface QuerySpec extends HowToGet {
   readonly newestFirst?: boolean;
   /** Items per page. The result still contains all pages. */
   readonly pageItems?: number;
+  /** Called before each page after the first one. Other writers may have changed the items between two pages. */
+  readonly onNextPage?: () => void;
   readonly limit?: number | undefined;
   /** A read of a secondary index is always eventually consistent. */
   readonly index?: typeof DUE_INDEX.name;
@@ -92,7 +94,7 @@ export function openReads(
     const projection = projectionOf(spec.fields, spec.type, placeholders);
     let from: Item | undefined;
     let left = spec.limit;
-    do {
+    for (;;) {
       const command = new QueryCommand({
         ...asked,
         KeyConditionExpression: parts.join(" AND "),
@@ -108,7 +110,9 @@ export function openReads(
       for (const item of Items) yield readable(item, spec.type);
       from = LastEvaluatedKey;
       if (left !== undefined) left -= Items.length;
-    } while (from !== undefined && left !== 0);
+      if (from === undefined || left === 0) return;
+      spec.onNextPage?.();
+    }
   }
 
   return { get, batchGet, query };

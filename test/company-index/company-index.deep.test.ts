@@ -56,6 +56,30 @@ async function expectClean(company: IndexedCompany): Promise<void> {
   await expectNoOrphans(db, company.id);
 }
 
+/**
+ * Yields a company whose unflushed entries `db.table` reads in pages of two. After the first page, another flush runs, the next time after
+ * the second page, and so on.
+ */
+async function* flushedBetweenPages(): AsyncGenerator<IndexedCompany> {
+  const scene = newScene();
+  const { company } = scene;
+  await change(scene, 1);
+  await flushAll(company);
+  await change(scene, 2);
+  const restore = await savepoint(db, company.id);
+  for (let page = 1; page < 10; page++) {
+    await restore();
+    const inPages = (body: Record<string, unknown>) => ({ ...body, Limit: 2 });
+    let queries = 0;
+    db.plan((operation) => {
+      if (operation !== "Query") return pass;
+      if (++queries !== page) return { kind: "ask", change: inPages };
+      return { kind: "late", change: inPages, meanwhile: () => flushAll(company) };
+    });
+    yield company;
+  }
+}
+
 describe("reads", () => {
   test("equal the records after each of many flushes and merges, of which two run at the same time", async () => {
     const scene = newScene();
@@ -90,23 +114,7 @@ describe("reads", () => {
   });
 
   test("find everything if flushes run between the pages of the Query", async () => {
-    const scene = newScene();
-    const { company } = scene;
-    await change(scene, 1);
-    await flushAll(company);
-    await change(scene, 2);
-    const restore = await savepoint(db, company.id);
-    for (let page = 1; page < 10; page++) {
-      await restore();
-      const inPages = (body: Record<string, unknown>) => ({ ...body, Limit: 2 });
-      let queries = 0;
-      db.plan((operation) => {
-        if (operation !== "Query") return pass;
-        if (++queries !== page) return { kind: "ask", change: inPages };
-        return { kind: "late", change: inPages, meanwhile: () => flushAll(company) };
-      });
-      await company.expectListsExact(db.table);
-    }
+    for await (const company of flushedBetweenPages()) await company.expectListsExact(db.table);
   });
 });
 
@@ -209,6 +217,13 @@ describe("a flush", () => {
     await flushAll(company);
     await company.expectListsExact();
     await expectClean(company);
+  });
+
+  test("stores no outdated record if another flush runs between the pages of its Query", async () => {
+    for await (const company of flushedBetweenPages()) {
+      await flushAll(company, db.table);
+      await company.expectListsExact();
+    }
   });
 
   test("survives throttling and partial batches", async () => {
