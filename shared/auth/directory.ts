@@ -9,6 +9,7 @@ import type { ApiContext } from "#shared/context.ts";
 import type { Write } from "#shared/db/expression.ts";
 import { above, all, equals } from "#shared/db/expression.ts";
 import * as keys from "#shared/db/keys.ts";
+import { optimistic } from "#shared/db/plan.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { Id } from "#shared/schema.ts";
 
@@ -49,7 +50,7 @@ export async function lookUpCaller(context: Pick<ApiContext, "table" | "clock">,
   return { companyId, userId, role, permissions };
 }
 
-/** The position of the user's row in `writes` of `acceptInvitation`. */
+/** The position of the row of the user in the writes of `acceptInvitation`. */
 const USER = 1;
 
 /**
@@ -59,43 +60,42 @@ const USER = 1;
 async function acceptInvitation(
   { table, clock }: Pick<ApiContext, "table" | "clock">,
   sub: string,
-  identity: Identity,
-  tries = 5,
+  { companyId, userId, email }: Identity,
 ): Promise<boolean> {
-  const { companyId, userId, email } = identity;
   const own = equals("userId", userId);
-  const user = await table.get(keys.user(companyId, userId));
-  if (user === undefined) return false;
-  const { version } = StoredUser.parse(user);
-  const accepted = { remove: ["invitedUntil", "email"] };
-  const writes: Write[] = [
-    { update: keys.identity(sub), change: accepted, when: all(own, above("invitedUntil", clock.now())) },
-    {
-      update: keys.user(companyId, userId),
-      change: { remove: ["invitedUntil"], add: { version: 1 } },
-      when: equals("version", version),
-    },
-    // Readers notice by `dictionaryVersion` that their cached users are outdated. `sharedDelta` adds the user to the change log.
-    { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
-    namesChangeInHead(companyId),
-    sharedDelta(companyId, {
-      kind: "user",
-      id: userId,
-      version: version + 1,
-      isDeleted: false,
-      isShownElsewhere: false,
-    }),
-  ];
-  if (email !== undefined) {
-    writes.push({ update: keys.email(email), change: { remove: ["invitedUntil", "expiresAt"] }, when: own });
-  }
-  try {
+  const attempt = async (): Promise<boolean> => {
+    const user = await table.get(keys.user(companyId, userId));
+    if (user === undefined) return false;
+    const { version } = StoredUser.parse(user);
+    const accepted = { remove: ["invitedUntil", "email"] };
+    const writes: Write[] = [
+      { update: keys.identity(sub), change: accepted, when: all(own, above("invitedUntil", clock.now())) },
+      {
+        update: keys.user(companyId, userId),
+        change: { remove: ["invitedUntil"], add: { version: 1 } },
+        when: equals("version", version),
+      },
+      // Readers notice by `dictionaryVersion` that their cached users are outdated. `sharedDelta` adds the user to the change log.
+      { update: keys.company(companyId), change: { add: { dictionaryVersion: 1 } } },
+      namesChangeInHead(companyId),
+      sharedDelta(companyId, {
+        kind: "user",
+        id: userId,
+        version: version + 1,
+        isDeleted: false,
+        isShownElsewhere: false,
+      }),
+    ];
+    if (email !== undefined) {
+      writes.push({ update: keys.email(email), change: { remove: ["invitedUntil", "expiresAt"] }, when: own });
+    }
     await table.transact(writes);
     return true;
+  };
+  try {
+    return await optimistic(attempt, ({ failed }) => failed.every(({ index }) => index === USER));
   } catch (error) {
     if (!(error instanceof ConditionFailed)) throw error;
-    const isUserChanged = error.failed.every(({ index }) => index === USER);
-    if (isUserChanged && tries > 1) return acceptInvitation({ table, clock }, sub, identity, tries - 1);
     const item = await table.get(keys.identity(sub));
     const now = item === undefined ? undefined : Identity.parse(item);
     return now?.userId === userId && now.invitedUntil === undefined;

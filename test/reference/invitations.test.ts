@@ -266,6 +266,19 @@ test("concurrent first requests accept the invitation once", async () => {
   expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted" });
 });
 
+test("a first request accepts the invitation although an admin changes the user again and again meanwhile", async () => {
+  const { context, pool, one, email } = await scene();
+  const made = await createUser(context, pool, one, newUser(email));
+  let left = 6;
+  const transact: typeof context.table.transact = async (writes) => {
+    if (left-- > 0) await updateUser(context, one, made.id, { firstName: `B${left}` });
+    return context.table.transact(writes);
+  };
+  const busy = { ...context, table: { ...context.table, transact } };
+  expect(await lookUpCaller(busy, made.sub)).toMatchObject({ userId: made.id });
+  expect(await shown(context, one, made)).toMatchObject({ invitation: "accepted" });
+});
+
 test("a change of a user whose invitation ends meanwhile changes no rights of the next user of the subject", async () => {
   const { context, time, pool, one, two, email } = await scene();
   const made = await createUser(context, pool, one, newUser(email));
