@@ -64,9 +64,8 @@ const aws = await serveOnLoopback(async (request, response) => {
 });
 const { endpoint } = aws;
 const table = await openLocalTable();
-const before = { ...process.env };
 beforeAll(() => {
-  Object.assign(process.env, {
+  const env = {
     AWS_REGION: "us-east-1",
     AWS_ACCESS_KEY_ID: "any",
     AWS_SECRET_ACCESS_KEY: "any",
@@ -77,10 +76,11 @@ beforeAll(() => {
     USER_POOL_ID: "pool",
     USER_POOL_CLIENT_ID: "client",
     LOG_LEVEL: "info",
-  });
+  };
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
 });
 afterAll(() => {
-  process.env = before;
+  vi.unstubAllEnvs();
   aws.stop();
 });
 
