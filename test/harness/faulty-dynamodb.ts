@@ -5,7 +5,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { text } from "node:stream/consumers";
-import { CreateTableCommand, DeleteTableCommand, DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { CreateTableCommand, DeleteTableCommand, DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb";
 import * as z from "zod/mini";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -120,7 +120,9 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
     stop: async () => {
       proxy.stop();
       const client = new DynamoDBClient({ endpoint: server.endpoint, ...LOCAL });
-      await client.send(new DeleteTableCommand({ TableName: TABLE }));
+      // A local service on this server has left its table. The next service would find data keys in it that its own KMS cannot decrypt.
+      const { TableNames = [] } = await client.send(new ListTablesCommand());
+      for (const TableName of TableNames) await client.send(new DeleteTableCommand({ TableName }));
       idle.push(server);
     },
   };
