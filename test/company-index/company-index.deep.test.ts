@@ -116,6 +116,23 @@ describe("reads", () => {
   test("find everything if flushes run between the pages of the Query", async () => {
     for await (const company of flushedBetweenPages()) await company.expectListsExact(db.table);
   });
+
+  test("that meet a flush between the pages of each attempt are refused as busy after five attempts", async () => {
+    const company = newCompany();
+    await company.create(1);
+    const meanwhile = async (): Promise<void> => {
+      await company.create(2);
+      await flushAll(company);
+    };
+    let attempts = 0;
+    db.plan((_operation, _number, body) => {
+      if (!("ExclusiveStartKey" in body)) attempts++;
+      return { kind: "late", change: (asked) => ({ ...asked, Limit: 1 }), meanwhile };
+    });
+    const read = readUnflushed(db.table, company.id);
+    await expect(read).rejects.toThrow(`the index of company ${company.id} kept changing`);
+    expect(attempts).toBe(5);
+  });
 });
 
 describe("a flush", () => {
