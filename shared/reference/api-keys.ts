@@ -109,14 +109,12 @@ async function added(
   caller: Caller,
   opened: Opened,
   kept: readonly StoredKey[],
-  fields: Pick<StoredKey, "name" | "scopes" | "expiresAt">,
-  id: string,
+  fields: Pick<StoredKey, "id" | "name" | "scopes" | "expiresAt">,
 ): Promise<Plan<ApiKeyWithSecret>> {
-  const text = newKey(id);
+  const text = newKey(fields.id);
   const creator = await getUser(context, caller.companyId, caller.userId);
   return planOf(context, caller, opened, (answering) => {
     const key: StoredKey = {
-      id,
       ...fields,
       digest: digestOf(text),
       last4: text.slice(-4),
@@ -141,7 +139,7 @@ export async function createKey(
   const end = endAfter(opened.nowMs, expiresAt);
   requireRoom(opened);
   const { ring } = opened;
-  return added(context, caller, opened, ring.keys, { name, scopes, expiresAt: end }, freshId(ring));
+  return added(context, caller, opened, ring.keys, { id: freshId(ring), name, scopes, expiresAt: end });
 }
 
 /** The new key gets the lifetime of the old one, from now on. The old key ends after `overlapSeconds`, or at its own end. */
@@ -164,7 +162,7 @@ export async function rotateKey(
   const kept = ring.keys.map((key) => (key === old ? replaced : key));
   const end = nowMs + Date.parse(old.expiresAt) - Date.parse(old.createdAt);
   const { name, scopes } = old;
-  return added(context, caller, opened, kept, { name, scopes, expiresAt: iso(end) }, newId);
+  return added(context, caller, opened, kept, { id: newId, name, scopes, expiresAt: iso(end) });
 }
 
 /** Makes the caller responsible for the key. The secret stays the same. API keys may not do this: a key could take over itself. */
