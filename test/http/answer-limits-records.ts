@@ -1,5 +1,4 @@
 /** Records of the maximum documented size. Their values need as many bytes as possible in an answer. */
-
 import { randomUUID } from "node:crypto";
 import { Scope } from "#shared/auth/scopes.ts";
 import * as limits from "#shared/limits.ts";
@@ -12,13 +11,10 @@ const WIDE = "\u0001";
 export const wide = (characters: number, beginning = ""): string =>
   beginning + WIDE.repeat(characters - beginning.length);
 
-/**
- * Number of records of the maximum size in a long list. The answer with them exceeds Lambda's limit for buffered answers, so the service
- * must stream it.
- */
+/** Number of records in a long list. An answer with them exceeds Lambda's limit for buffered answers, so the service must stream it. */
 export const STREAMED = 110;
 
-/** The company has this many imports and this many deliveries. A list of them then has a full page. */
+/** Number of imports and of deliveries. A list of them has a full page. */
 export const SUMMARIES = limits.pageSizeMax;
 
 export const text = (max: number): string => wide(max);
@@ -51,15 +47,13 @@ export const prospect = {
   lng: -104.123456789,
   source: text(limits.source),
   sourceId: text(limits.sourceId),
-  // The limit of this field counts the bytes of its JSON, where a quotation mark needs two bytes and `WIDE` needs six. Lambda escapes this
-  // JSON again: a quotation mark then needs four bytes (twice as many), and `WIDE` needs seven (hardly more). Within the limit, quotation
-  // marks therefore make the answer longest.
+  // The limit counts the bytes of the field's JSON, where a quotation mark needs two bytes and `WIDE` six. Lambda escapes this JSON again.
+  // A quotation mark then needs four bytes and `WIDE` seven, so quotation marks make the answer longest.
   customFieldData: { k: '"'.repeat((limits.customFieldBytes - 8) / 2) },
 };
 /**
- * The filter of a webhook registration, with the maximum size. It matches the test's prospect, so an answer with this prospect also
- * contains the registration's manual trigger and the text of its button. Most characters of the filter are quotation marks, because these
- * make the answer longest (see `customFieldData`).
+ * The filter of a webhook registration. It matches the test's prospect, whose actions therefore include the button of the registration.
+ * Quotation marks make the answer longest, as in `customFieldData`.
  */
 export const filter = (() => {
   const match = { "prospect.source": ["", prospect.source] };
@@ -85,7 +79,6 @@ export const badFile = (() => {
   return `phone,email,lat,lng,status,assignedTo,tags\n${`${row}\n`.repeat(limits.importRows)}`;
 })();
 
-/** Number of operations in one request of the sync. Each operation creates a note. */
 export const OPERATIONS = 20;
 export const newNote = (prospectId: number) => ({
   opId: randomUUID(),

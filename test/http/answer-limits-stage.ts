@@ -1,5 +1,4 @@
 /** Fills a company with the maximum number of records, which have the maximum size. */
-
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import * as z from "zod/mini";
@@ -37,35 +36,12 @@ import {
 } from "./answer-limits-records.ts";
 import type { Requests } from "./answer-limits-requests.ts";
 
-/** The ids of the records that the requests of the test use. */
-export interface Stage {
-  readonly prospect: number;
-  readonly note: number;
-  readonly appointment: number;
-  readonly address: number;
-  readonly territory: number;
-  readonly webhook: number;
-  readonly registration: number;
-  readonly delivery: string;
-  readonly webhookOfDelivery: number;
-  readonly account: number;
-  readonly import: number;
-  readonly openImport: number;
-  readonly export: number;
-  readonly job: number;
-  readonly user: number;
-  readonly status: number;
-  readonly tag: number;
-  readonly spareTag: number;
-}
-
 /**
- * Returns an id that the service does not assign. Many notes, appointments and statuses are copies of a record that a request has created.
- * The copies are written directly to the table, because requests for them would take fifteen seconds of processor time.
+ * Returns an id that the service does not assign, for a copy of a record that a request has created. The copies are written directly to the
+ * table, because requests for them would take fifteen seconds of processor time.
  */
 const unusedId = (companyId: number, i: number): number => 2 ** 44 + companyId * 1_000 + i;
 
-/** Returns the row of a range that must contain exactly one row. Fails the test if the range is empty or contains more rows. */
 async function onlyRow(table: Table, range: Parameters<Table["query"]>[0]): Promise<Item> {
   const rows: Item[] = [];
   for await (const row of table.query(range)) rows.push(row);
@@ -74,8 +50,8 @@ async function onlyRow(table: Table, range: Parameters<Table["query"]>[0]): Prom
 }
 
 /**
- * Gives each webhook in `to` the maximum number of registrations, which are copies of the registration `like`. They are written directly to
- * the table, because requests that create 1 850 registrations would take ten seconds of processor time.
+ * Gives each webhook in `to` the maximum number of registrations, which are copies of the registration `like`. Requests for them would take
+ * ten seconds of processor time.
  */
 async function addRegistrations(
   table: Table,
@@ -97,15 +73,19 @@ async function addRegistrations(
 const inLanes = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
   mapConcurrently([...Array(count).keys()], 4, work);
 
-/** The company that gets the records. */
 interface Target {
   readonly requests: Requests;
   readonly table: Table;
   readonly companyId: number;
 }
 
-/** Creates the records of the company whose user sends `requests`. */
-export async function newStage(requests: Requests): Promise<Stage> {
+export type Stage = Awaited<ReturnType<typeof newStage>>;
+
+/**
+ * Creates the records of the company whose user sends `requests`. Returns the ids that the requests of the test use. Most names are the
+ * names of the collections in the paths of the routes.
+ */
+export async function newStage(requests: Requests) {
   const { ask, made, newJob } = requests;
   const Me = z.object({ company: Identified });
   const companyId = bodyOf(await ask("GET", "/api/me"), 200, Me).company.id;
@@ -129,20 +109,20 @@ export async function newStage(requests: Requests): Promise<Stage> {
   const { button, ...webhooks } = await addWebhooks(target);
   const webhookId = webhooks.webhookOfDelivery;
   return {
-    prospect: prospectId,
+    prospects: prospectId,
     ...attached,
-    address: z.parse(z.array(Identified), (await ask("GET", "/api/addresses?limit=1")).body)[0]?.id ?? 0,
-    territory: present(territories[0]),
+    addresses: z.parse(z.array(Identified), (await ask("GET", "/api/addresses?limit=1")).body)[0]?.id ?? 0,
+    territories: present(territories[0]),
     ...webhooks,
     delivery: await addDeliveries(target, { prospectId, webhookId, button }),
-    import: importId,
+    imports: importId,
     openImport: await made("/api/prospects/imports", { dryRun: true }),
-    export: await made("/api/prospects/exports", { search: text(limits.search) }),
-    job: await newJob(),
-    user: present(users[0]),
-    account: present(accounts[0]),
-    status,
-    tag: present(tags[0]),
+    exports: await made("/api/prospects/exports", { search: text(limits.search) }),
+    jobs: await newJob(),
+    users: present(users[0]),
+    "service-accounts": present(accounts[0]),
+    statuses: status,
+    tags: present(tags[0]),
     spareTag: present(tags.at(-1)),
   };
 }
@@ -155,15 +135,14 @@ async function addStatuses({ requests: { ask, made }, table, companyId }: Target
     const copy = { ...likeStatus, id: unusedId(companyId, i), value: wide(limits.displayValue, `s${i + 1}`) };
     return table.transact(newValueWrites(companyId, copy));
   });
-  // The service keeps the statuses in memory, and reads them again when a version number in the table has increased. Writing the copies
-  // above has not increased this number. The request below increases it, so the service then reads the copies.
+  // This request increases the version number of the statuses. Without it, the service would not read the copies.
   await made("/api/statuses", { value: wide(limits.displayValue, "s") });
   return status;
 }
 
-/** Creates the maximum number of tags. Returns the ids of all tags of the company. */
+/** Returns the ids of all tags of the company. */
 async function addTags({ requests: { ask } }: Target): Promise<readonly number[]> {
-  // The import creates the tags, because one row can create 50 of them. One request for each tag would take longer.
+  // An import creates 50 tags with each row, so it is faster than a request for each tag.
   const values = Array.from({ length: limits.tagsPerCompany - 1 }, (_, i) => wide(limits.displayValue, `t${i}`));
   const tagRows: string[] = [];
   for (let at = 0; at < values.length; at += limits.tagsPerProspect) {
@@ -196,7 +175,7 @@ async function addNotesAndAppointments({ requests: { made }, table, companyId }:
     await table.transact(insertNote({ ...likeNote, id }));
     await table.transact(newAppointmentWrites({ ...likeAppointment, id }));
   });
-  return { note, appointment: appointmentId };
+  return { notes: note, appointments: appointmentId };
 }
 
 async function addImports({ requests: { ask }, table, companyId }: Target): Promise<number> {
@@ -225,12 +204,11 @@ async function addWebhooks({ requests: { ask }, table, companyId }: Target) {
   const button = present(first.registrations[0]).id;
   const more = await inLanes(limits.webhooksPerCompany - 3, () => newWebhook(0));
   await addRegistrations(table, { companyId, from: first.id, like: button, to: more.map(({ id }) => id) });
-  // Each webhook now has the maximum number of registrations. The test later adds one to `second` by a request, so one registration is
-  // deleted here.
+  // One registration of `second` is deleted, because the test later creates one.
   const spare = present(second.registrations[0]).id;
   bodyOf(await ask("DELETE", `/api/webhooks/${second.id}/registrations/${spare}`), 200, Identified);
   const webhookOfDelivery = first.id;
-  return { webhook: second.id, registration: present(second.registrations[1]).id, webhookOfDelivery, button };
+  return { webhooks: second.id, registration: present(second.registrations[1]).id, webhookOfDelivery, button };
 }
 
 /** Creates `SUMMARIES` deliveries. Returns the id of the one that has the most attempts and the largest body. */

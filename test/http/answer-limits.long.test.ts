@@ -14,10 +14,12 @@ import { decodedTile } from "../harness/decoded-tile.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import {
+  account,
   address,
   appointment,
   badFile,
   filter,
+  key,
   name,
   newNote,
   OPERATIONS,
@@ -30,9 +32,8 @@ import {
   webhook,
   wide,
 } from "./answer-limits-records.ts";
-import { atLeast, counts, itemsOf, type Requests, requestsOf } from "./answer-limits-requests.ts";
+import { type Requests, requestsOf } from "./answer-limits-requests.ts";
 import { newStage, type Stage } from "./answer-limits-stage.ts";
-import { accountVisits, has, type Visit, visit } from "./answer-limits-visits.ts";
 
 let requests: Requests;
 let stage: Stage;
@@ -41,354 +42,297 @@ beforeAll(async () => {
   stage = await newStage(requests);
 }, 300_000);
 
-const ask = (...request: Parameters<Requests["ask"]>) => requests.ask(...request);
-const post = (...request: Parameters<Requests["post"]>) => requests.post(...request);
+const idsOf = async (path: string): Promise<number[]> =>
+  z.parse(z.array(Identified), (await requests.ask("GET", path)).body).map(({ id }) => id);
 
-const read = (path: () => string, whole?: (answer: Answer) => void): Visit => visit(() => ask("GET", path()), whole);
+/** Checks whether an answer is complete. */
+type Check = (answer: Answer) => void;
+const listOf = ({ body }: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), body);
+const itemsOf = ({ body }: Answer): readonly unknown[] =>
+  z.parse(z.object({ items: z.array(z.unknown()) }), body).items;
+const isRecord: Check = ({ body }) => void z.parse(Identified, body);
+const counts =
+  (count: number): Check =>
+  (answer) =>
+    expect(listOf(answer)).toHaveLength(count);
+const atLeast =
+  (count: number): Check =>
+  (answer) =>
+    expect(listOf(answer).length).toBeGreaterThanOrEqual(count);
+const items =
+  (count: number): Check =>
+  (answer) =>
+    expect(itemsOf(answer)).toHaveLength(count);
+const moreItemsThan =
+  (count: number): Check =>
+  (answer) =>
+    expect(itemsOf(answer).length).toBeGreaterThan(count);
+const has =
+  (field: string): Check =>
+  ({ body }) =>
+    expect(body).toHaveProperty(field);
+const matches =
+  (expected: object): Check =>
+  ({ body }) =>
+    expect(body).toMatchObject(expected);
 
-/**
- * The requests for all routes, in the order in which they are sent. A request may delete a record only if no request after it needs the
- * record.
- */
+interface Visit {
+  /** Replaces the id of the record in the path. By default, it is the record of the stage in the collection that the path names. */
+  readonly id?: () => number | Promise<number>;
+  readonly query?: string;
+  readonly body?: object | (() => object | Promise<object>);
+  /** `unkeyed` sends no idempotency key with a POST, and `bare` sends no token either. */
+  readonly how?: "unkeyed" | "bare";
+  /** By default, the answer must be a record. */
+  readonly whole?: Check;
+}
+
+const errors = { skipped: limits.importRows, errors: { length: limits.importRows } };
+const ofDelivery = (): number => stage.webhookOfDelivery;
+/** The bulk job that the requests pause, resume and cancel. */
+let job = 0;
+
+/** The requests for all routes, in the order in which they are sent. A request may delete a record only if no later request needs it. */
 const walk: Readonly<Record<string, Visit>> = {
-  "GET /openapi.json": read(
-    () => "/openapi.json",
-    ({ text }) => expect(JSON.parse(text)).toHaveProperty("paths"),
-  ),
-  "GET /openapi-3.0.json": read(
-    () => "/openapi-3.0.json",
-    ({ text }) => expect(JSON.parse(text)).toHaveProperty("paths"),
-  ),
-  "GET /health": read(() => "/health", has("status")),
-  "POST /health/webhooks": visit(() => send("POST", "/health/webhooks", { body: text(limits.note) }), has("sha256")),
-  "GET /docs": read(
-    () => "/docs",
-    ({ text }) => expect(text).toMatch(/<\/html>\s*$/),
-  ),
+  "GET /openapi.json": { whole: has("paths") },
+  "GET /openapi-3.0.json": { whole: has("paths") },
+  "GET /health": { whole: has("status") },
+  "POST /health/webhooks": { body: { text: text(limits.note) }, how: "bare", whole: has("sha256") },
+  "GET /docs": { whole: (answer) => expect(answer.text).toMatch(/<\/html>\s*$/) },
   // The routes of the sign-in return no list. Their answers have a fixed size.
-  "GET /api/session/login": visit(() => send("GET", "/api/session/login")),
-  "GET /api/session/callback": visit(() => send("GET", "/api/session/callback")),
-  "POST /api/session/refresh": visit(() => send("POST", "/api/session/refresh")),
-  "POST /api/session/logout": visit(() => send("POST", "/api/session/logout")),
-  "GET /api/me": read(() => "/api/me", has("company.id")),
+  "GET /api/session/login": { how: "bare" },
+  "GET /api/session/callback": { how: "bare" },
+  "POST /api/session/refresh": { how: "bare" },
+  "POST /api/session/logout": { how: "bare" },
+  "GET /api/me": { whole: has("company.id") },
 
-  "POST /api/users": visit(() =>
-    post("/api/users", { email: `${randomUUID()}@x.test`, firstName: name, lastName: name, role: "sales" }),
-  ),
-  "GET /api/users": read(() => "/api/users", atLeast(25)),
-  "GET /api/users/{id}": read(() => `/api/users/${stage.user}`),
-  "PATCH /api/users/{id}": visit(() => ask("PATCH", `/api/users/${stage.user}`, { role: "admin" })),
+  "POST /api/users": { body: { email: `${randomUUID()}@x.test`, firstName: name, lastName: name, role: "sales" } },
+  "GET /api/users": { whole: atLeast(25) },
+  "GET /api/users/{id}": {},
+  "PATCH /api/users/{id}": { body: { role: "admin" } },
 
-  ...accountVisits({ ask, post }, () => stage.account),
+  "POST /api/service-accounts": { body: account },
+  "GET /api/service-accounts": { whole: counts(limits.serviceAccounts) },
+  "GET /api/service-accounts/{id}": {},
+  "PATCH /api/service-accounts/{id}": { body: { name } },
+  "POST /api/service-accounts/{id}/keys": { body: key, whole: has("key") },
+  "GET /api/service-accounts/{id}/keys": { whole: counts(limits.keysPerAccount) },
+  "POST /api/service-accounts/{id}/keys/{keyId}/take-over": { whole: has("id") },
+  "POST /api/service-accounts/{id}/keys/{keyId}/rotate": { body: { overlapSeconds: 60 }, whole: has("key") },
+  "DELETE /api/service-accounts/{id}/keys/{keyId}": { whole: has("id") },
+  "DELETE /api/service-accounts/{id}": {},
 
-  "POST /api/statuses": visit(() => post("/api/statuses", { value: wide(limits.displayValue, "last") })),
-  "GET /api/statuses": read(
-    () => "/api/statuses",
-    counts(() => limits.statusesPerCompany),
-  ),
-  "GET /api/statuses/{id}": read(() => `/api/statuses/${stage.status}`),
-  "PATCH /api/statuses/{id}": visit(() => ask("PATCH", `/api/statuses/${stage.status}`, { sortOrder: 9 })),
-  "POST /api/tags": visit(async () => {
-    bodyOf(await ask("DELETE", `/api/tags/${stage.spareTag}`), 200, Identified);
-    return post("/api/tags", { value: wide(limits.displayValue, "last") });
-  }),
-  "GET /api/tags": read(() => "/api/tags", atLeast(limits.tagsPerCompany)),
-
-  "POST /api/prospects": visit(() => post("/api/prospects", { ...prospect, address })),
-  "GET /api/prospects": read(
-    () => `/api/prospects?pageSize=${limits.pageSizeMax}`,
-    (answer) => {
-      expect(itemsOf(answer)).toHaveLength(limits.pageSizeMax);
+  "POST /api/statuses": { body: { value: wide(limits.displayValue, "last") } },
+  "GET /api/statuses": { whole: counts(limits.statusesPerCompany) },
+  "GET /api/statuses/{id}": {},
+  "PATCH /api/statuses/{id}": { body: { sortOrder: 9 } },
+  "POST /api/tags": {
+    body: async () => {
+      bodyOf(await requests.ask("DELETE", `/api/tags/${stage.spareTag}`), 200, Identified);
+      return { value: wide(limits.displayValue, "last") };
     },
-  ),
-  "POST /api/prospects/search": visit(
-    () => ask("POST", "/api/prospects/search", { pageSize: limits.pageSizeMax + 1 }),
-    (answer) => {
-      expect(itemsOf(answer)).toHaveLength(limits.pageSizeMax);
-    },
-  ),
-  "GET /api/prospects/clusters": read(
-    () => "/api/prospects/clusters?bbox=-180,-90,180,90&zoom=22",
-    (answer) => expect(itemsOf(answer).length).toBeGreaterThan(0),
-  ),
-  "GET /api/prospects/tiles/{z}/{x}/{y}": read(
-    () => "/api/prospects/tiles/0/0/0.mvt",
-    ({ bytes }) => expect(decodedTile(bytes).meta).toHaveLength(1),
-  ),
-  "GET /api/prospects/pins": read(() => "/api/prospects/pins", atLeast(20)),
-  "GET /api/prospects/export": read(
-    () => "/api/prospects/export",
-    ({ text }) => expect(text).toMatch(/\r\n$/),
-  ),
-  "GET /api/prospects/{id}": read(
-    () => `/api/prospects/${stage.prospect}`,
-    ({ body }) => {
-      const Detail = z.object({ appointments: z.array(z.unknown()), notes: z.array(z.unknown()) });
-      const { appointments, notes } = z.parse(Detail, body);
-      expect([appointments.length, notes.length]).toEqual([STREAMED, limits.notesInDetail]);
-    },
-  ),
-  "PATCH /api/prospects/{id}": visit(() =>
-    ask("PATCH", `/api/prospects/${stage.prospect}`, { phoneNumber: text(limits.phone - 1) }),
-  ),
-  "PUT /api/prospects/{id}/tags": visit(async () => {
-    const tags = z.parse(z.array(Identified), (await ask("GET", "/api/tags")).body).map(({ id }) => id);
-    return ask("PUT", `/api/prospects/${stage.prospect}/tags`, { tagIds: tags.slice(-limits.tagsPerProspect) });
-  }),
+  },
+  "GET /api/tags": { whole: atLeast(limits.tagsPerCompany) },
 
-  "GET /api/prospects/import/template.csv": read(
-    () => "/api/prospects/import/template.csv",
-    ({ text }) => expect(text).toMatch(/^\S/),
-  ),
-  "POST /api/prospects/import": visit(
-    () => post("/api/prospects/import", csvForm(badFile)),
-    ({ body }) => expect(body).toMatchObject({ skipped: limits.importRows, errors: { length: limits.importRows } }),
-  ),
-  "POST /api/prospects/imports": visit(() =>
-    post("/api/prospects/imports", {
+  "POST /api/prospects": { body: { ...prospect, address } },
+  "GET /api/prospects": { query: `pageSize=${limits.pageSizeMax}`, whole: items(limits.pageSizeMax) },
+  "POST /api/prospects/search": {
+    ...{ body: { pageSize: limits.pageSizeMax + 1 }, how: "unkeyed" },
+    whole: items(limits.pageSizeMax),
+  },
+  "GET /api/prospects/clusters": { query: "bbox=-180,-90,180,90&zoom=22", whole: moreItemsThan(0) },
+  "GET /api/prospects/tiles/{z}/{x}/{y}": { whole: ({ bytes }) => expect(decodedTile(bytes).meta).toHaveLength(1) },
+  "GET /api/prospects/pins": { whole: atLeast(20) },
+  "GET /api/prospects/export": { whole: (answer) => expect(answer.text).toMatch(/\r\n$/) },
+  "GET /api/prospects/{id}": {
+    whole: matches({ appointments: { length: STREAMED }, notes: { length: limits.notesInDetail } }),
+  },
+  "PATCH /api/prospects/{id}": { body: { phoneNumber: text(limits.phone - 1) } },
+  "PUT /api/prospects/{id}/tags": {
+    body: async () => ({ tagIds: (await idsOf("/api/tags")).slice(-limits.tagsPerProspect) }),
+  },
+
+  "GET /api/prospects/import/template.csv": { whole: (answer) => expect(answer.text).toMatch(/^\S/) },
+  "POST /api/prospects/import": { body: csvForm(badFile), whole: matches(errors) },
+  "POST /api/prospects/imports": {
+    body: {
       mapping: Object.fromEntries(
         Array.from({ length: limits.mappedColumns }, (_, i) => [wide(limits.csvHeader, `${i}`), "name"]),
       ),
+    },
+  },
+  "GET /api/prospects/imports": { query: `limit=${SUMMARIES}`, whole: items(SUMMARIES) },
+  "GET /api/prospects/imports/{id}": { whole: matches(errors) },
+  "POST /api/prospects/imports/{id}/cancel": { id: () => stage.openImport },
+  "POST /api/prospects/exports": { body: { search: text(limits.search) } },
+  "GET /api/prospects/exports/{id}": {},
+
+  "GET /api/reports/activity": {
+    query: "from=2026-01-01&to=2026-12-31&groupBy=user",
+    whole: matches({ groupBy: "user" }),
+  },
+  "GET /api/changes": { query: "limit=1000", whole: moreItemsThan(0) },
+  "POST /api/sync/operations": {
+    body: () => ({
+      deviceId: "tablet",
+      operations: Array.from({ length: OPERATIONS }, () => newNote(stage.prospects)),
     }),
-  ),
-  "GET /api/prospects/imports": read(
-    () => `/api/prospects/imports?limit=${SUMMARIES}`,
-    (answer) => {
-      expect(itemsOf(answer)).toHaveLength(SUMMARIES);
+    how: "unkeyed",
+    whole: matches({ results: { length: OPERATIONS } }),
+  },
+  "POST /api/prospects/bulk": {
+    body: { filter: { all: true }, action: { delete: true }, dryRun: true },
+    whole: matches({ samples: { length: limits.bulkSamples } }),
+  },
+  "GET /api/jobs/{id}": {},
+  "GET /api/jobs/{id}/results": { query: `limit=${limits.pageSizeMax}`, whole: items(limits.pageSizeMax) },
+  "GET /api/jobs/{id}/results.ndjson": {
+    whole: (answer) => expect(answer.text.split("\n")).toHaveLength(limits.bulkIds + 1),
+  },
+  "GET /api/jobs/{id}/results.csv": {
+    whole: (answer) => expect(answer.text.split("\r\n")).toHaveLength(limits.bulkIds + 2),
+  },
+  "POST /api/jobs/{id}/pause": {
+    id: async () => {
+      job = await requests.newJob();
+      return job;
     },
-  ),
-  "GET /api/prospects/imports/{id}": read(
-    () => `/api/prospects/imports/${stage.import}`,
-    ({ body }) => expect(body).toMatchObject({ skipped: limits.importRows, errors: { length: limits.importRows } }),
-  ),
-  "POST /api/prospects/imports/{id}/cancel": visit(() => post(`/api/prospects/imports/${stage.openImport}/cancel`)),
-  "POST /api/prospects/exports": visit(() => post("/api/prospects/exports", { search: text(limits.search) })),
-  "GET /api/prospects/exports/{id}": read(() => `/api/prospects/exports/${stage.export}`),
-
-  "GET /api/reports/activity": read(
-    () => "/api/reports/activity?from=2026-01-01&to=2026-12-31&groupBy=user",
-    ({ body }) => expect(body).toMatchObject({ groupBy: "user" }),
-  ),
-  "GET /api/changes": read(
-    () => "/api/changes?limit=1000",
-    (answer) => expect(itemsOf(answer).length).toBeGreaterThan(0),
-  ),
-  "POST /api/sync/operations": visit(
-    () =>
-      ask("POST", "/api/sync/operations", {
-        deviceId: "tablet",
-        operations: Array.from({ length: OPERATIONS }, () => newNote(stage.prospect)),
-      }),
-    ({ body }) => expect(body).toMatchObject({ results: { length: OPERATIONS } }),
-  ),
-  "POST /api/prospects/bulk": visit(
-    () => post("/api/prospects/bulk", { filter: { all: true }, action: { delete: true }, dryRun: true }),
-    ({ body }) => expect(body).toMatchObject({ samples: { length: limits.bulkSamples } }),
-  ),
-  "GET /api/jobs/{id}": read(() => `/api/jobs/${stage.job}`),
-  "GET /api/jobs/{id}/results": read(
-    () => `/api/jobs/${stage.job}/results?limit=${limits.pageSizeMax}`,
-    (answer) => {
-      expect(itemsOf(answer)).toHaveLength(limits.pageSizeMax);
+  },
+  "POST /api/jobs/{id}/resume": { id: () => job },
+  "POST /api/jobs/{id}/cancel": { id: () => job },
+  "POST /api/jobs/{id}/undo": {
+    id: async () => {
+      const id = await requests.newJob();
+      await requests.post(`/api/jobs/${id}/cancel`);
+      return id;
     },
-  ),
-  "GET /api/jobs/{id}/results.ndjson": read(
-    () => `/api/jobs/${stage.job}/results.ndjson`,
-    ({ text }) => expect(text.split("\n")).toHaveLength(limits.bulkIds + 1),
-  ),
-  "GET /api/jobs/{id}/results.csv": read(
-    () => `/api/jobs/${stage.job}/results.csv`,
-    ({ text }) => expect(text.split("\r\n")).toHaveLength(limits.bulkIds + 2),
-  ),
-  "POST /api/jobs/{id}/pause": visit(async () => post(`/api/jobs/${await requests.newJob()}/pause`)),
-  "POST /api/jobs/{id}/resume": visit(async () => {
-    const id = await requests.newJob();
-    await post(`/api/jobs/${id}/pause`);
-    const answer = await post(`/api/jobs/${id}/resume`);
-    // Cancels the job, because the test does not need its result, and its remaining work would take seconds of processor time.
-    await ask("POST", `/api/jobs/${id}/cancel`);
-    return answer;
-  }),
-  "POST /api/jobs/{id}/cancel": visit(async () => post(`/api/jobs/${await requests.newJob()}/cancel`)),
-  "POST /api/jobs/{id}/undo": visit(async () => {
-    const id = await requests.newJob();
-    await post(`/api/jobs/${id}/cancel`);
-    return post(`/api/jobs/${id}/undo`);
-  }),
-  "GET /api/jobs": read(
-    () => "/api/jobs",
-    (answer) => {
-      expect(itemsOf(answer).length).toBeGreaterThan(4);
-    },
-  ),
+  },
+  "GET /api/jobs": { whole: moreItemsThan(3) },
 
-  "POST /api/prospects/{id}/notes": visit(() =>
-    post(`/api/prospects/${stage.prospect}/notes`, { body: text(limits.note) }),
-  ),
-  "GET /api/prospects/{id}/notes": read(
-    () => `/api/prospects/${stage.prospect}/notes`,
-    counts(() => STREAMED + OPERATIONS + 1),
-  ),
-  "GET /api/notes/{id}": read(() => `/api/notes/${stage.note}`),
-  "PATCH /api/notes/{id}": visit(() => ask("PATCH", `/api/notes/${stage.note}`, { body: text(limits.note - 1) })),
-  "DELETE /api/notes/{id}": visit(() => ask("DELETE", `/api/notes/${stage.note}`)),
-  "POST /api/prospects/{id}/appointments": visit(() =>
-    post(`/api/prospects/${stage.prospect}/appointments`, appointment),
-  ),
-  "GET /api/appointments": read(
-    () => "/api/appointments?from=2020-01-01&to=2020-01-02",
-    counts(() => STREAMED + 1),
-  ),
-  "GET /api/appointments/{id}": read(() => `/api/appointments/${stage.appointment}`),
-  "PATCH /api/appointments/{id}": visit(() => ask("PATCH", `/api/appointments/${stage.appointment}`, { allDay: true })),
-  "DELETE /api/appointments/{id}": visit(() => ask("DELETE", `/api/appointments/${stage.appointment}`)),
-  "GET /api/prospects/{id}/actions": read(
-    () => `/api/prospects/${stage.prospect}/actions`,
-    // The company has one webhook less than the maximum, and one of its webhooks has one registration less, because later requests create
-    // both.
-    counts(() => (limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
-  ),
-  "POST /api/prospects/{id}/actions/{registrationId}": visit(
-    () => post(`/api/prospects/${stage.prospect}/actions/${stage.registration}`),
-    ({ body }) => expect(body).toHaveProperty("deliveryId"),
-  ),
+  "POST /api/prospects/{id}/notes": { body: { body: text(limits.note) } },
+  "GET /api/prospects/{id}/notes": { whole: counts(STREAMED + OPERATIONS + 1) },
+  "GET /api/notes/{id}": {},
+  "PATCH /api/notes/{id}": { body: { body: text(limits.note - 1) } },
+  "DELETE /api/notes/{id}": {},
+  "POST /api/prospects/{id}/appointments": { body: appointment },
+  "GET /api/appointments": { query: "from=2020-01-01&to=2020-01-02", whole: counts(STREAMED + 1) },
+  "GET /api/appointments/{id}": {},
+  "PATCH /api/appointments/{id}": { body: { allDay: true } },
+  "DELETE /api/appointments/{id}": {},
+  // The company has one webhook less than the maximum, and one of its webhooks has one registration less, because later requests create
+  // both.
+  "GET /api/prospects/{id}/actions": {
+    whole: counts((limits.webhooksPerCompany - 1) * limits.registrationsPerWebhook - 1),
+  },
+  "POST /api/prospects/{id}/actions/{registrationId}": { whole: has("deliveryId") },
 
-  "POST /api/addresses": visit(() =>
-    post("/api/addresses", { ...address, formattedAddress: text(4 * limits.addressLine) }),
-  ),
-  "GET /api/addresses": read(
-    () => `/api/addresses?limit=${limits.pageSizeMax}`,
-    counts(() => limits.pageSizeMax),
-  ),
-  "GET /api/addresses/{id}": read(() => `/api/addresses/${stage.address}`),
-  "PATCH /api/addresses/{id}": visit(() => ask("PATCH", `/api/addresses/${stage.address}`, { zip: "1" })),
+  "POST /api/addresses": { body: { ...address, formattedAddress: text(4 * limits.addressLine) } },
+  "GET /api/addresses": { query: `limit=${limits.pageSizeMax}`, whole: counts(limits.pageSizeMax) },
+  "GET /api/addresses/{id}": {},
+  "PATCH /api/addresses/{id}": { body: { zip: "1" } },
 
-  "POST /api/territories": visit(() => post("/api/territories", territory)),
-  "GET /api/territories": read(
-    () => "/api/territories",
-    counts(() => 33),
-  ),
-  "GET /api/territories.geojson": read(
-    () => "/api/territories.geojson",
-    ({ body }) => expect(body).toMatchObject({ features: { length: 33 } }),
-  ),
-  "POST /api/territories/import": visit(
-    () => {
+  "POST /api/territories": { body: territory },
+  "GET /api/territories": { whole: counts(33) },
+  "GET /api/territories.geojson": { whole: matches({ features: { length: 33 } }) },
+  "POST /api/territories/import": {
+    body: () => {
       // Each feature is invalid, and the error message for it has the maximum length.
       const geometry = { type: "x".repeat(300), coordinates: [] };
       const features = Array.from({ length: limits.territoryFeatures }, () => ({ type: "Feature", geometry }));
-      return post("/api/territories/import", { type: "FeatureCollection", features });
+      return { type: "FeatureCollection", features };
     },
-    ({ body }) => expect(body).toMatchObject({ results: { length: limits.territoryFeatures } }),
-  ),
-  "GET /api/territories/tiles/{z}/{x}/{y}": read(
-    () => "/api/territories/tiles/0/0/0.mvt",
-    // The polygons of this company are too small to be visible in this tile, so the tile is empty.
-    ({ status }) => expect(status).toBe(204),
-  ),
-  "GET /api/territories/{id}": read(
-    () => `/api/territories/${stage.territory}`,
-    ({ body }) => {
-      expect(body).toMatchObject({ polygon: { length: limits.polygonPointsMax } });
-    },
-  ),
-  "GET /api/territories/{id}/stats": read(
-    () => `/api/territories/${stage.territory}/stats`,
-    ({ body }) => expect(body).toHaveProperty("byAssignee"),
-  ),
-  "POST /api/territories/{id}/runs": visit(
-    () => post(`/api/territories/${stage.territory}/runs`, { mode: "unassign", dryRun: true }),
-    ({ body }) => expect(body).toHaveProperty("samples"),
-  ),
-  "PATCH /api/territories/{id}": visit(() =>
-    ask("PATCH", `/api/territories/${stage.territory}`, { totalProperties: 9 }),
-  ),
-  "DELETE /api/territories/{id}": visit(() => ask("DELETE", `/api/territories/${stage.territory}`)),
+    whole: matches({ results: { length: limits.territoryFeatures } }),
+  },
+  // The polygons of this company are too small to be visible in this tile, so the tile is empty.
+  "GET /api/territories/tiles/{z}/{x}/{y}": { whole: ({ status }) => expect(status).toBe(204) },
+  "GET /api/territories/{id}": { whole: matches({ polygon: { length: limits.polygonPointsMax } }) },
+  "GET /api/territories/{id}/stats": { whole: has("byAssignee") },
+  "POST /api/territories/{id}/runs": { body: { mode: "unassign", dryRun: true }, whole: has("samples") },
+  "PATCH /api/territories/{id}": { body: { totalProperties: 9 } },
+  "DELETE /api/territories/{id}": {},
 
-  "POST /api/webhooks": visit(() => post("/api/webhooks", webhook(limits.registrationsPerWebhook))),
-  "POST /api/webhooks/{id}/registrations": visit(() =>
-    post(`/api/webhooks/${stage.webhook}/registrations`, registration),
-  ),
-  "GET /api/webhooks": read(
-    () => "/api/webhooks",
-    (answer) => {
+  "POST /api/webhooks": { body: webhook(limits.registrationsPerWebhook) },
+  "POST /api/webhooks/{id}/registrations": { body: registration },
+  "GET /api/webhooks": {
+    whole: ({ body }) => {
       const Listed = z.array(z.object({ registrations: z.array(z.object({ filter: z.unknown() })) }));
-      const found = z.parse(Listed, answer.body);
+      const found = z.parse(Listed, body);
       expect(found).toHaveLength(limits.webhooksPerCompany);
       for (const { registrations } of found) {
         expect(registrations).toHaveLength(limits.registrationsPerWebhook);
         for (const { filter: shown } of registrations) expect(shown).toEqual(filter);
       }
     },
-  ),
-  "GET /api/webhooks/event-types": read(() => "/api/webhooks/event-types", atLeast(10)),
-  "GET /api/webhooks/{id}": read(() => `/api/webhooks/${stage.webhook}`),
-  "PATCH /api/webhooks/{id}": visit(() =>
-    ask("PATCH", `/api/webhooks/${stage.webhook}`, { name: wide(limits.name - 1, "n") }),
-  ),
-  "POST /api/webhooks/{id}/rotate-secret": visit(() => post(`/api/webhooks/${stage.webhook}/rotate-secret`)),
-  "POST /api/webhooks/{id}/pause": visit(() => post(`/api/webhooks/${stage.webhook}/pause`)),
-  "POST /api/webhooks/{id}/resume": visit(() => post(`/api/webhooks/${stage.webhook}/resume`)),
-  "POST /api/webhooks/{id}/test": visit(
-    () => post(`/api/webhooks/${stage.webhook}/test`),
-    ({ body }) => expect(body).toHaveProperty("deliveryId"),
-  ),
-  "POST /api/webhooks/{id}/replay": visit(
-    () => post(`/api/webhooks/${stage.webhook}/replay`, { from: "2026-01-01" }),
-    ({ body }) => expect(body).toHaveProperty("count"),
-  ),
-  "GET /api/webhooks/{id}/registrations": read(
-    () => `/api/webhooks/${stage.webhook}/registrations`,
-    counts(() => limits.registrationsPerWebhook),
-  ),
-  "GET /api/webhooks/{id}/registrations/{registrationId}": read(
-    () => `/api/webhooks/${stage.webhook}/registrations/${stage.registration}`,
-  ),
-  "PATCH /api/webhooks/{id}/registrations/{registrationId}": visit(() =>
-    ask("PATCH", `/api/webhooks/${stage.webhook}/registrations/${stage.registration}`, { delayMinutes: 5 }),
-  ),
-  "GET /api/webhooks/{id}/deliveries": read(
-    () => `/api/webhooks/${stage.webhookOfDelivery}/deliveries?limit=${SUMMARIES}`,
-    (answer) => expect(itemsOf(answer)).toHaveLength(SUMMARIES),
-  ),
-  "GET /api/webhooks/{id}/deliveries/{deliveryId}": read(
-    () => `/api/webhooks/${stage.webhookOfDelivery}/deliveries/${stage.delivery}`,
-    ({ body }) => {
+  },
+  "GET /api/webhooks/event-types": { whole: atLeast(10) },
+  "GET /api/webhooks/{id}": {},
+  "PATCH /api/webhooks/{id}": { body: { name: wide(limits.name - 1, "n") } },
+  "POST /api/webhooks/{id}/rotate-secret": {},
+  "POST /api/webhooks/{id}/pause": {},
+  "POST /api/webhooks/{id}/resume": {},
+  "POST /api/webhooks/{id}/test": { whole: has("deliveryId") },
+  "POST /api/webhooks/{id}/replay": { body: { from: "2026-01-01" }, whole: has("count") },
+  "GET /api/webhooks/{id}/registrations": { whole: counts(limits.registrationsPerWebhook) },
+  "GET /api/webhooks/{id}/registrations/{registrationId}": {},
+  "PATCH /api/webhooks/{id}/registrations/{registrationId}": { body: { delayMinutes: 5 } },
+  "GET /api/webhooks/{id}/deliveries": { id: ofDelivery, query: `limit=${SUMMARIES}`, whole: items(SUMMARIES) },
+  "GET /api/webhooks/{id}/deliveries/{deliveryId}": {
+    id: ofDelivery,
+    whole: ({ body }) => {
       const { attempts, body: sent } = z.parse(z.object({ attempts: z.array(z.unknown()), body: z.string() }), body);
       expect(attempts).toHaveLength(100);
       expect(sent.length).toBeGreaterThan(limits.windowBodyBytes - 100);
     },
-  ),
-  "POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver": visit(
-    () => post(`/api/webhooks/${stage.webhookOfDelivery}/deliveries/${stage.delivery}/redeliver`),
-    ({ body }) => expect(body).toHaveProperty("deliveryId"),
-  ),
-  "DELETE /api/webhooks/{id}/registrations/{registrationId}": visit(() =>
-    ask("DELETE", `/api/webhooks/${stage.webhook}/registrations/${stage.registration}`),
-  ),
-  "DELETE /api/webhooks/{id}": visit(() => ask("DELETE", `/api/webhooks/${stage.webhook}`)),
+  },
+  "POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver": { id: ofDelivery, whole: has("deliveryId") },
+  "DELETE /api/webhooks/{id}/registrations/{registrationId}": {},
+  "DELETE /api/webhooks/{id}": {},
 
-  "GET /api/tags/{id}": read(() => `/api/tags/${stage.tag}`),
-  "PATCH /api/tags/{id}": visit(() => ask("PATCH", `/api/tags/${stage.tag}`, { color: "#123456" })),
-  "DELETE /api/tags/{id}": visit(() => ask("DELETE", `/api/tags/${stage.tag}`)),
-  "DELETE /api/statuses/{id}": visit(() => ask("DELETE", `/api/statuses/${stage.status}`)),
-  "DELETE /api/users/{id}": visit(() => ask("DELETE", `/api/users/${stage.user}`)),
-  "DELETE /api/prospects/{id}": visit(() => ask("DELETE", `/api/prospects/${stage.prospect}`)),
-  "POST /api/prospects/imports/{id}/undo": visit(() => post(`/api/prospects/imports/${stage.import}/undo`)),
+  "GET /api/tags/{id}": {},
+  "PATCH /api/tags/{id}": { body: { color: "#123456" } },
+  "DELETE /api/tags/{id}": {},
+  "DELETE /api/statuses/{id}": {},
+  "DELETE /api/users/{id}": {},
+  "DELETE /api/prospects/{id}": {},
+  "POST /api/prospects/imports/{id}/undo": {},
 };
+
+/** Returns the path of the request for a route. */
+async function placeOf(path: string, { id, query }: Visit): Promise<string> {
+  const steps = path.split("/");
+  const ofStage = new Map(Object.entries(stage)).get(steps[steps.indexOf("{id}") - 1] ?? "");
+  const withId = path.replace("{id}", String((await id?.()) ?? ofStage));
+  const place = withId
+    .replace("{z}/{x}/{y}", "0/0/0.mvt")
+    .replace("{registrationId}", String(stage.registration))
+    .replace("{deliveryId}", stage.delivery);
+  const [keys, after] = place.split("/{keyId}");
+  if (after === undefined) return query === undefined ? place : `${place}?${query}`;
+  const [first] = z.parse(z.array(z.object({ id: z.string() })), (await requests.ask("GET", `${keys}`)).body);
+  return `${keys}/${first?.id}${after}`;
+}
+
+async function answerTo(method: string, path: string, visit: Visit): Promise<Answer> {
+  const { body, how } = visit;
+  const place = await placeOf(path, visit);
+  const sent = typeof body === "function" ? await body() : body;
+  if (how === "bare") return send(method, place, sent && { body: JSON.stringify(sent) });
+  return method === "POST" && how === undefined ? requests.post(place, sent) : requests.ask(method, place, sent);
+}
 
 test("the list of requests has every route, and no other", () => {
   const declared = routes.map(({ method, path }) => `${method} ${path}`);
   expect(Object.keys(walk).toSorted()).toEqual(declared.toSorted());
 });
 
-test.each(Object.entries(walk))("%s", async (route, { ask, whole }) => {
-  const answer = await ask();
+test.each(Object.entries(walk))("%s", async (route, visit) => {
+  const [method = "", path = ""] = route.split(" ");
+  const answer = await answerTo(method, path, visit);
   expect(
     route.includes(" /api/session/") ? [302, 400, 403] : [200, 201, 202, 204],
     `${answer.status} ${answer.text.slice(0, 300)}`,
   ).toContain(answer.status);
-  if (answer.status < 300) whole(answer);
-  const isStreamed = routes.some(({ method, path, streamed }) => streamed && `${method} ${path}` === route);
+  if (answer.status < 300) (visit.whole ?? isRecord)(answer);
+  const isStreamed = routes.some((one) => one.streamed && `${one.method} ${one.path}` === route);
   if (!isStreamed) expect(answerBytes(answer.text)).toBeLessThan(limits.bufferedAnswerBytes);
 });
