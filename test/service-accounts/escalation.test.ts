@@ -9,14 +9,14 @@ import type { Caller, Rights } from "#shared/auth/caller.ts";
 import type { Scope } from "#shared/auth/scopes.ts";
 import { Permission, Role } from "#shared/auth/user-schema.ts";
 import { iso } from "#shared/clock.ts";
+import type { ApiContext } from "#shared/context.ts";
 import { ApiError } from "#shared/errors.ts";
-import { readRequest } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import * as apiKeys from "#shared/reference/api-keys.ts";
 import { handler } from "../../functions/api-keys/rotate.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { proxyEvent } from "../harness/proxy-event.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { sized } from "../harness/tier.ts";
 import {
   changeAccount,
@@ -304,16 +304,11 @@ const userOf = ({ userId, role, permissions }: Caller): User => ({
 test("a key gets no secret of a new key by the idempotency key of another key of its account", async () => {
   const { context, signIn, newAccount, newKey } = await newStage(db);
   const account = await newAccount();
-  const request = { ...readRequest(proxyEvent({})), method: "POST", headers: new Map([["idempotency-key", ["once"]]]) };
   const rotated = async ({ key, id }: { readonly key: string; readonly id: string }) => {
     const caller = await signIn(key);
-    return commanded(
-      context,
-      caller,
-      request,
-      (own) => apiKeys.rotateKey(own, caller, account, id, { overlapSeconds: 60 }),
-      handler.contract,
-    );
+    const overlap = { overlapSeconds: 60 };
+    const rotate = (own: ApiContext) => apiKeys.rotateKey(own, caller, account, id, overlap);
+    return commanded(context, caller, keyedPost("once"), rotate, handler.contract);
   };
   const wide = await newKey(account, undefined, { scopes: ["keys:manage", "prospects:delete"] });
   const narrow = await newKey(account, undefined, { scopes: ["keys:manage"] });

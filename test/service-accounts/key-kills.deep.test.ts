@@ -10,7 +10,6 @@ import { commitTo } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";
 import type { Contract } from "#shared/http/contract.ts";
-import { type Request, readRequest } from "#shared/http/request.ts";
 import * as limits from "#shared/limits.ts";
 import { createKey, revokeKey, rotateKey, takeOverKey } from "#shared/reference/api-keys.ts";
 import { changeUser } from "#shared/reference/change-user.ts";
@@ -25,7 +24,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { deaths, killedAt, killPointsOf } from "../harness/kills.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
-import { proxyEvent } from "../harness/proxy-event.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { codeOf, newStage, personCaller } from "./stage.ts";
 
 const db = faultyDynamoDb();
@@ -109,17 +108,12 @@ const requests: Readonly<Record<string, Killed>> = {
 };
 
 const Answered = z.object({ key: z.optional(z.string()) });
-const request: Request = {
-  ...readRequest(proxyEvent({})),
-  method: "POST",
-  headers: new Map([["idempotency-key", ["once"]]]),
-};
 
 describe.each(Object.entries(requests))("%s", (name, { work, effects, contract }) => {
   const turn = Object.keys(requests).indexOf(name);
   const send = async (scene: Scene, context: ApiContext): Promise<unknown> => {
     if (contract === undefined) return carryOut(() => work(context, scene), commitTo(context.table));
-    return (await commanded(context, scene.owner, request, (own) => work(own, scene), contract)).value;
+    return (await commanded(context, scene.owner, keyedPost("once"), (own) => work(own, scene), contract)).value;
   };
 
   test("killed at a table call, takes effect as a whole, and once when it is repeated", {
