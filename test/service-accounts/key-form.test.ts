@@ -1,4 +1,4 @@
-/** Tests the text of a key: its ids, its checksum against an independent computation, and that each changed character is found. */
+/** Tests the text of a key: its ids, its form, and its checksum against an independent computation. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -48,28 +48,6 @@ test("any text has exactly one correct checksum", () => {
       const body = `pck_${id}_${secret}`;
       expect(hasChecksum(body + checksum(body))).toBe(true);
       expect(hasChecksum(body + other)).toBe(other === checksum(body));
-    }),
-  );
-});
-
-test("a key with any changed character is invalid", () => {
-  fc.assert(
-    fc.property(key, fc.infiniteStream(fc.constantFrom(...DIGITS)), (made, others) => {
-      for (const [i, character] of [...made].entries()) {
-        const other = [...others.take(1)].join("");
-        const changed = made.slice(0, i) + other + made.slice(i + 1);
-        const isRight = keyIn(`Bearer ${changed}`) !== undefined && hasChecksum(changed);
-        expect(isRight).toBe(other === character);
-      }
-    }),
-  );
-});
-
-test("a key with any two exchanged characters is invalid", () => {
-  fc.assert(
-    fc.property(key, fc.integer({ min: 13, max: 49 }), (made, i) => {
-      const [one = "", other = ""] = [made[i], made[i + 1]];
-      expect(hasChecksum(made.slice(0, i) + other + one + made.slice(i + 2))).toBe(one === other);
     }),
   );
 });
