@@ -1,11 +1,8 @@
-/**
- * Tests over HTTP that each route refuses a key without its scope before it looks at the request, and that the scope is enough. Also tests
- * that each route answers the same to every key that is not valid.
- */
+/** Tests over HTTP that each route refuses a key without its scope before it looks at the request, and that the scope is enough. */
 import { test } from "vitest";
 import { Scope } from "#shared/auth/scopes.ts";
 import { routes } from "../../infra/routes/routes.ts";
-import { at, send } from "../harness/client.ts";
+import { at, clientWith, json } from "../harness/client.ts";
 import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { scopesNeeded } from "./scopes-of-routes.ts";
@@ -13,19 +10,12 @@ import { scopesNeeded } from "./scopes-of-routes.ts";
 const as = await newTeam();
 const guarded = routes.filter((route) => !route.public);
 const NEVER = "999999999999999";
-const KEYS_OF_AN_ACCOUNT = 5;
 
-let room = 0;
-let account = 0;
 async function keyWith(scopes: readonly Scope[]): Promise<string> {
-  if (room === 0) {
-    const body = { name: uniqueName(), role: "admin" as const };
-    account = dataOf(await as.admin.POST("/api/service-accounts", { body }), 201).id;
-    room = KEYS_OF_AN_ACCOUNT;
-  }
-  room--;
+  const account = { name: uniqueName(), role: "admin" as const };
+  const { id } = dataOf(await as.admin.POST("/api/service-accounts", { body: account }), 201);
   const body = { name: "test", scopes: [...scopes] };
-  return dataOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(account), body }), 201).key;
+  return dataOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201).key;
 }
 
 /** Caches keys by their scopes, so that routes with the same scope share a key. */
@@ -38,8 +28,8 @@ function keyOf(scopes: readonly Scope[]): Promise<string> {
 
 /** A request that is wrong in every part: an unknown record, an unknown parameter and a body that is not JSON. */
 const wrongRequest = (method: string, path: string, key: string) =>
-  send(method, `${path.replace(/\{\w+\}/g, NEVER)}?unknown=1`, {
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+  clientWith(async () => key).send(method, `${path.replace(/\{\w+\}/g, NEVER)}?unknown=1`, {
+    headers: json,
     ...(method === "GET" ? {} : { body: "{" }),
   });
 
