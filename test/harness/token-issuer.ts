@@ -13,10 +13,15 @@ import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-function tokenOf(iss: string, sub: string, clientId: string): string {
+/** The keys that the issuer publishes. */
+export const publicKeys = {
+  keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }],
+};
+
+export function tokenOf(iss: string, sub: string, clientId: string, kid = "k"): string {
   const exp = Math.floor(Date.now() / 1_000) + 600;
   const claims = { iss, sub, client_id: clientId, token_use: "access", exp, jti: randomUUID() };
-  const input = `${encode({ alg: "RS256", typ: "JWT", kid: "k" })}.${encode(claims)}`;
+  const input = `${encode({ alg: "RS256", typ: "JWT", kid })}.${encode(claims)}`;
   return `${input}.${sign("sha256", Buffer.from(input), privateKey).toString("base64url")}`;
 }
 
@@ -55,7 +60,7 @@ async function start(): Promise<Issuer> {
   const { endpoint: issuer, unref } = await serveOnLoopback(async (request, response) => {
     const { issuer: iss, clientId } = running.client;
     const sound: Readonly<Record<string, () => object | Promise<object | undefined>>> = {
-      "/keys": () => ({ keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] }),
+      "/keys": () => publicKeys,
       "/.well-known/openid-configuration": () => ({
         issuer: iss,
         authorization_endpoint: `${iss}/authorize`,
