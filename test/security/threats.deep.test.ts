@@ -38,18 +38,6 @@ test("each measure names a test that exists", () => {
   expect(threats.map(faultOf).filter((fault) => fault !== undefined)).toEqual([]);
 });
 
-test("a measure without a test, with a missing file or with another title is a fault", () => {
-  const table = (cell: string) =>
-    `x\n## A\n\n| threat | measure | shown by |\n|---|---|---|\n| it breaks | glue | ${cell} |`;
-  const faults = (cell: string) => threatsOf(table(cell)).map(faultOf);
-  expect(faults("")).toEqual(["it breaks: names no test"]);
-  expect(faults("a review")).toEqual(["it breaks: names no test"]);
-  expect(faults("[x](../test/no.test.ts)")).toEqual(["it breaks: test/no.test.ts does not exist"]);
-  const own = "../test/security/threats.deep.test.ts";
-  expect(faults(`[no such ${"title"}](${own})`)).toEqual([expect.stringContaining("has no test")]);
-  expect(faults(`[each measure names a test that exists](${own})`)).toEqual([undefined]);
-});
-
 test("every kind of attacker has a section", () => {
   for (const actor of [
     "Hostile tenant",
