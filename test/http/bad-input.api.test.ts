@@ -1,7 +1,4 @@
-/**
- * Tests that every endpoint rejects an invalid field with an error that contains a JSON pointer to the field. Also tests that it ignores an
- * unknown field.
- */
+/** Tests that every endpoint refuses an invalid field with a JSON pointer to the field, and ignores an unknown field. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { type Answer, json } from "../harness/client.ts";
@@ -23,7 +20,7 @@ const withIds = [...byName].filter(([, { path }]) => path.includes("{id}"));
 const sendText = ({ method, path }: Pick<Row, "method" | "path">, body: string): Promise<Answer> =>
   as.owner.send(method, pathOf({ path }, mine), { headers: json, body });
 
-/** Returns the JSON text of a valid body in which `field` has the JSON text `written` as its value. `written` may be invalid JSON. */
+/** Returns a valid body, in which the value of `field` is replaced by `written`, which may be invalid JSON. */
 function withField(row: Row, field: string, written: string): string {
   const others = Object.entries(bodyFor(row) ?? {}).filter(([name]) => name !== field);
   return `{${others.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)},`).join("")}${JSON.stringify(field)}:${written}}`;
@@ -35,15 +32,8 @@ function rowOf(name: string): Row {
   return row;
 }
 
-/** All routes read bodies with the same code, so a few of them show its limits. */
-const someWrites = [
-  "POST /api/prospects",
-  "PATCH /api/territories/{id}",
-  "PUT /api/prospects/{id}/tags",
-  "POST /api/sync/operations",
-].map((name) => [name, rowOf(name)] as const);
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
-/** Returns the JSON text of an object with `fields`, followed by the fields of a valid body. */
+/** Returns a valid body that begins with `fields`. */
 const after = (fields: string, row: Row): string => `{${fields},${JSON.stringify(bodyFor(row)).slice(1)}`;
 
 test.each(writes)(
@@ -60,18 +50,6 @@ test.each(writes)(
   },
 );
 
-test.each(someWrites)("%s: a body is malformed if it is nested too deeply or changes a prototype", async (_, row) => {
-  const [field = ""] = Object.keys(bodyFor(row) ?? {});
-  problemOf(await sendText(row, withField(row, field, nested(1_000))), 400, "validation_failed");
-  for (const depth of row.path === "/api/prospects" ? [20_000, 499_000] : [20_000]) {
-    problemOf(await sendText(row, withField(row, "more", nested(depth))), 400, "malformed_json");
-    problemOf(await sendText(row, "[".repeat(depth)), 400, "malformed_json");
-  }
-  const prototype = '"constructor":{"prototype":{"isActive":false}}';
-  problemOf(await sendText(row, after(prototype, row)), 400, "malformed_json");
-  problemOf(await sendText(row, withField(row, "more", `"${"x".repeat(1_000_000)}"`)), 413, "payload_too_large");
-});
-
 const freeForms = [
   ["POST /api/prospects", "customFieldData", ""],
   ["PATCH /api/prospects/{id}", "customFieldData", ""],
@@ -87,7 +65,7 @@ test.each(freeForms)("%s: free JSON in %s%s has its own limits", async (route, f
   };
   const place = `/${field}${below}`;
   expect(await refusal('{"a":1e999,"b":{"c":[1,-1e999]}}')).toEqual([`${place}/a`, `${place}/b/c/1`]);
-  expect(await refusal(`{"a":${"[".repeat(1_000)}${"]".repeat(1_000)}}`)).toEqual([place]);
+  expect(await refusal(`{"a":${nested(1_000)}}`)).toEqual([place]);
 });
 
 const texts: Readonly<Record<string, readonly string[]>> = {
@@ -214,13 +192,8 @@ test.each(withIds)("%s: invalid ids are rejected, also with an encoded slash", a
 });
 
 test("an encoded slash reaches no other route", async () => {
-  for (const path of [
-    "/api/tags%2F1",
-    "/api/prospects%2Fpins",
-    "/api/prospects%2f1",
-    "/api/webhooks/1%2Fregistrations",
-  ]) {
-    const { status, text } = await as.owner("GET", path);
+  for (const path of ["tags%2F1", "prospects%2Fpins", "prospects%2f1", "webhooks/1%2Fregistrations"]) {
+    const { status, text } = await as.owner("GET", `/api/${path}`);
     expect([400, 404], text).toContain(status);
   }
 });

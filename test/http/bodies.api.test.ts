@@ -1,6 +1,6 @@
 /**
- * Tests that a body with an integer that a double cannot represent, or that is not UTF-8, is refused before anything is stored, and that
- * every other number and text is stored as it was sent.
+ * Tests that a body is refused if it has an integer that a double cannot represent, or is not UTF-8. Every other number and text is stored
+ * as it was sent.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -24,24 +24,17 @@ test.each(["9007199254740992", "-9007199254740993", "123456789012345678901234567
       ["POST", "/api/prospects"],
       ["PATCH", `/api/prospects/${id}`],
     ] as const) {
-      const faults = problemOf(
-        await send(method, path, { headers: json, body: written(number) }),
-        400,
-        "validation_failed",
-      );
-      expect(faults).toMatchObject([
-        { pointer: "/customFieldData/a/0/b~0~1", message: expect.stringContaining("send it as a text") },
-      ]);
+      const answer = await send(method, path, { headers: json, body: written(number) });
+      const pointer = "/customFieldData/a/0/b~0~1";
+      const message = expect.stringContaining("send it as a text");
+      expect(problemOf(answer, 400, "validation_failed")).toMatchObject([{ pointer, message }]);
     }
     for (const one of [create(), operation("prospect.update", { id })]) {
       const text = JSON.stringify({ deviceId: "t", operations: [{ ...one, fields: 7 }] });
       const body = text.replace('"fields":7', () => `"fields":${written(number)}`);
       const results = bodyOf(await send("POST", "/api/sync/operations", { headers: json, body }), 200, z.unknown());
-      expect(results).toMatchObject({
-        results: [
-          { outcome: "rejected", problem: { errors: [{ pointer: "/operations/0/fields/customFieldData/a/0/b~0~1" }] } },
-        ],
-      });
+      const errors = [{ pointer: "/operations/0/fields/customFieldData/a/0/b~0~1" }];
+      expect(results).toMatchObject({ results: [{ outcome: "rejected", problem: { errors } }] });
     }
   },
 );
@@ -60,8 +53,9 @@ test.each(["9007199254740991", "-9007199254740991", "1e20", "1234567890123456789
 );
 
 test("the event filter of a registration and unknown fields may contain large integers", async () => {
-  const body =
-    '{"name":"w","url":"https://example.com/","more":12345678901234567890,"registrations":[{"event":"prospect.created","filter":{"prospect.id":12345678901234567890}}]}';
+  const long = "12345678901234567890";
+  const registration = `{"event":"prospect.created","filter":{"prospect.id":${long}}}`;
+  const body = `{"name":"w","url":"https://example.com/","more":${long},"registrations":[${registration}]}`;
   bodyOf(await send("POST", "/api/webhooks", { headers: json, body }), 201, z.unknown());
 });
 
@@ -92,11 +86,9 @@ test("a number has a fault exactly if it is an integer beyond 2^53 - 1, or too l
   );
 });
 
-test("deeply nested arrays are malformed, also beside a long number, and a body with 40 000 long numbers in an unknown field is accepted", async () => {
-  const nested = "[".repeat(20_000) + "]".repeat(20_000);
-  for (const body of [nested, `{"a":12345678901234567890,"b":${nested}}`]) {
-    problemOf(await send("POST", "/api/prospects", { headers: json, body }), 400, "malformed_json");
-  }
+test("deeply nested arrays beside a long number are malformed, and 40 000 long numbers in an unknown field are accepted", async () => {
+  const nested = `{"a":12345678901234567890,"b":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+  problemOf(await send("POST", "/api/prospects", { headers: json, body: nested }), 400, "malformed_json");
   const many = `{"more":[${"12345678901234567890,".repeat(40_000)}1]}`;
   expect((await send("POST", "/api/prospects", { headers: json, body: many })).status).toBe(201);
 });
@@ -124,13 +116,9 @@ const broken = [
   ...long.map((bytes) => bytes.slice(1)),
   ...[0xd800, 0xdbff, 0xdc00, 0xdfff].map(bytesOf),
   [...bytesOf(0xd83c), ...bytesOf(0xdfe0)],
-  ...[
-    [0xc0, 0x80],
-    [0xc1, 0xbf],
-    [0xe0, 0x9f, 0xbf],
-    [0xf0, 0x8f, 0xbf, 0xbf],
-  ],
-  ...[[0xf4, 0x90, 0x80, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80], [0xff], [0xfe], [0x80]],
+  ...["c080", "c1bf", "e09fbf", "f08fbfbf", "f4908080", "f888808080", "ff", "fe", "80"].map((hex) => [
+    ...Buffer.from(hex, "hex"),
+  ]),
 ];
 
 test.each(broken.map((bytes) => [Buffer.from(bytes).toString("hex"), bytes] as const))(

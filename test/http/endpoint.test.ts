@@ -1,6 +1,6 @@
 /**
- * Tests what an endpoint does at its limits: it answers before Lambda stops it, it answers a problem if its answer would be too large, and
- * it logs only requests that failed or used many table units.
+ * Tests that an endpoint answers before Lambda stops it, answers a problem if its answer would be too large, and logs only requests that
+ * failed or used many table units.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -15,13 +15,7 @@ import { lambdaContext, proxyEvent } from "../harness/proxy-event.ts";
 import { startThrottledDynamoDb, tableOn } from "../harness/throttled-dynamodb.ts";
 
 const db = faultyDynamoDb();
-const contract = {
-  summary: "",
-  allow: "everyone",
-  scope: "none",
-  status: 200,
-  response: z.unknown(),
-} as const;
+const contract = { summary: "", allow: "everyone", scope: "none", status: 200, response: z.unknown() } as const;
 const event = () => proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
 
 test("an endpoint that has answered writes nothing more", async () => {
@@ -32,10 +26,7 @@ test("an endpoint that has answered writes nothing more", async () => {
     return working;
   });
   // The endpoint answers one second before the time-out, so in this test it answers after 50 ms.
-  const { statusCode, body } = await handler(event(), {
-    ...lambdaContext,
-    getRemainingTimeInMillis: () => 1_050,
-  });
+  const { statusCode, body } = await handler(event(), { ...lambdaContext, getRemainingTimeInMillis: () => 1_050 });
   expect([statusCode, JSON.parse(body)]).toMatchObject([503, { detail: "The request took too long." }]);
   answered.resolve();
   await expect(working).rejects.toThrow(DeadlinePassed);

@@ -1,7 +1,4 @@
-/**
- * Tests conditional requests over HTTP. A client sends the ETag of the copy that it has in `If-None-Match`, and gets 304 if the copy is
- * current.
- */
+/** Tests that a request with the `ETag` of a copy in `If-None-Match` gets 304 if the copy is current. */
 import { describe, expect, test } from "vitest";
 import type { Client } from "../harness/client.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
@@ -30,8 +27,7 @@ describe.each(["/api/prospects", "/api/prospects/pins"])("%s", (path) => {
   });
 
   test("does not answer 304 to a user who sees other prospects", async () => {
-    // The first sign-in of a user changes the company's user data, and therefore every ETag. These requests cause the first sign-ins before
-    // the ETag is read.
+    // The first request of a user changes the company's user data, and therefore every ETag.
     for (const client of [as.rep, as.viewer]) await get(client, path);
     const tag = (await get(as.owner, path)).headers.get("etag") ?? "";
     expect((await get(as.rep, path, tag)).status).toBe(200);

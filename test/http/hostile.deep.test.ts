@@ -1,14 +1,11 @@
-/**
- * Sends generated bodies, queries and paths to every endpoint. The answers must always match the OpenAPI document, and must never have a
- * status 5xx.
- */
+/** Tests that answers to generated bodies, queries and paths always match the OpenAPI document, and never have a status 5xx. */
 import fc from "fast-check";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import * as limits from "#shared/limits.ts";
 import type { Method } from "../../infra/routes/route.ts";
 import { routes } from "../../infra/routes/routes.ts";
 import { type Answer, json, send } from "../harness/client.ts";
-import { dataOf, problemOf } from "../harness/shapes.ts";
+import { problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
 
@@ -22,82 +19,30 @@ const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
 const withBody: readonly Method[] = ["POST", "PATCH", "PUT"];
 
 const nasty = fc.oneof(
-  fc.constantFrom<unknown>(
-    null,
-    true,
+  fc.constantFrom<unknown>(...[null, true, -1, 0, 1.5, 1e308, 2 ** 53, [], {}, [[]]]),
+  fc.constantFrom(
     "",
     "\u0000",
     "\ud800",
     "__proto__",
     "constructor",
-    -1,
-    0,
-    1.5,
-    1e308,
-    2 ** 53,
-    [],
-    {},
-    [[]],
-  ),
-  fc.constantFrom(
     "C#1#REF",
     "../..",
     "' OR 1=1",
     "$(7*7)",
     "{{7*7}}",
-    "%00",
-    "\u202e",
-    "😀".repeat(300),
-    "x".repeat(300),
   ),
+  fc.constantFrom("%00", "\u202e", "😀".repeat(300), "x".repeat(300)),
   fc.jsonValue(),
 );
-const fieldNames = [
-  ...[
-    "name",
-    "phoneNumber",
-    "emailAddress",
-    "lat",
-    "lng",
-    "address",
-    "addressId",
-    "currentStatusId",
-    "assignedToUserId",
-  ],
-  ...[
-    "assignedByUserId",
-    "source",
-    "sourceId",
-    "sourceCreatedAt",
-    "customFieldData",
-    "value",
-    "color",
-    "sortOrder",
-    "isActive",
-  ],
-  ...["url", "secretKey", "registrations", "event", "filter", "delayMinutes", "triggerMode", "manualTriggerButtonText"],
-  ...["id", "companyId", "role", "pk", "sk", "__proto__", "constructor"],
-];
-const parameterNames = [
-  "bbox",
-  "dateFrom",
-  "dateTo",
-  "status",
-  "assignedToUserId",
-  "rep",
-  "tagId",
-  "city",
-  "search",
-  "page",
-  "pageSize",
-  "__proto__",
-  "x",
-];
+const fieldNames =
+  `name phoneNumber emailAddress lat lng address addressId currentStatusId assignedToUserId assignedByUserId
+  source sourceId sourceCreatedAt customFieldData value color sortOrder isActive url secretKey registrations event filter delayMinutes
+  triggerMode manualTriggerButtonText id companyId role pk sk __proto__ constructor`.split(/\s+/);
+const parameterNames =
+  "bbox dateFrom dateTo status assignedToUserId rep tagId city search page pageSize __proto__ x".split(" ");
 
-/**
- * Generates bodies. Most of them contain fields that exist, with wrong values. Such an almost valid body passes the first checks, so it
- * also reaches the checks after them.
- */
+/** Generates bodies. Most of them have existing fields with wrong values, so that they pass the first checks of the service. */
 const jsonBody = fc.oneof(
   {
     weight: 5,
@@ -107,17 +52,7 @@ const jsonBody = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: "binary" }) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom(
-      "{",
-      "[1,",
-      '{"a":1,}',
-      "NaN",
-      '{"lat":NaN}',
-      '{"lat":1e999}',
-      "﻿{}",
-      "\u0000",
-      '{"a":"\ud800"}',
-    ),
+    arbitrary: fc.constantFrom(...["{", "[1,", '{"a":1,}', "NaN", '{"lat":NaN}', '{"lat":1e999}', "﻿{}", "\u0000"]),
   },
 );
 const contentType = fc.oneof(
@@ -134,23 +69,9 @@ const contentType = fc.oneof(
   },
 );
 const segment = fc.oneof(
-  fc.constantFrom(
-    "1",
-    "0",
-    "-1",
-    "9007199254740992",
-    "1e3",
-    "%2F",
-    "%00",
-    "..",
-    "%2e%2e",
-    // An Arabic digit: first percent-encoded, then as raw bytes.
-    "%D9%A1",
-    "\u00d9\u00a1",
-    "a%20b",
-    "%F0%9F%98%80",
-    "1".repeat(400),
-  ),
+  fc.constantFrom("1", "0", "-1", "9007199254740992", "1e3", "1".repeat(400)),
+  // `%D9%A1` and the bytes after it are an Arabic digit.
+  fc.constantFrom("%2F", "%00", "..", "%2e%2e", "%D9%A1", "\u00d9\u00a1", "a%20b", "%F0%9F%98%80"),
   fc.string({ minLength: 1 }).map((text) => encodeURIComponent(text.toWellFormed())),
 );
 const query = fc.array(
@@ -160,14 +81,10 @@ const query = fc.array(
 
 const request = fc.record({ segments: fc.tuple(segment, segment), query, body: jsonBody, contentType });
 const examples = fc.sample(request, { numRuns: EXAMPLES, seed: 7 });
-/** Returns the generated requests for one endpoint. Successive endpoints use successive parts of `examples`. */
 const examplesOf = (endpoint: number) =>
   Array.from({ length: RUNS }, (_, n) => examples[(endpoint * RUNS + n) % EXAMPLES]).filter((one) => one !== undefined);
 
-/**
- * Fails the test if the answer is a server error or contains internals such as a stack trace. `send` has already checked the answer against
- * the OpenAPI document.
- */
+/** Fails the test if the answer is a server error or contains internals such as a stack trace. */
 function assertHarmless(status: number, text: string, sent: unknown): void {
   const isTelling = /arn:aws|at \S+ \(|\.ts:\d+|\.mjs:\d+|TableName|ValidationException/.test(text);
   // `expect` is called only in case of a failure, because tens of thousands of calls to it would take seconds.
@@ -175,8 +92,8 @@ function assertHarmless(status: number, text: string, sent: unknown): void {
 }
 
 /**
- * The endpoints are tested concurrently, to use all processors. The requests to one endpoint are sent one after the other. Each function
- * then runs in only one environment, whose start is expensive.
+ * The endpoints are tested concurrently, to use all processors. The requests to one endpoint are sent one after the other, so that each
+ * function runs in only one environment. The start of an environment is expensive.
  */
 const endpoints = guarded.map(({ method, path }, at) => [method, path, at] as const);
 describe.concurrent.each(endpoints)("%s %s", (method, path, at) => {
@@ -211,15 +128,8 @@ describe("paths and verbs", () => {
 
   test("a wrong method gives 405 with Allow on every path, for any media type and body", async () => {
     const types = [
-      undefined,
-      "",
-      "application/json",
-      "text/plain",
-      "text/x",
-      "image/png",
-      "multipart/form-data",
-      "application/vnd.api+json; charset=utf-8",
-      "no media type",
+      ...[undefined, "", "application/json", "text/plain", "text/x", "image/png", "multipart/form-data"],
+      ...["application/vnd.api+json; charset=utf-8", "no media type"],
     ];
     for (const [i, [path, own]] of [...Map.groupBy(routes, (route) => route.path)].entries()) {
       const allowed = own.map(({ method }) => method);
@@ -321,18 +231,4 @@ describe("bodies", () => {
     }
     expect((await post("{}", { "Content-Type": "application/json; charset=utf-8" })).status).toBe(201);
   });
-
-  test.each([
-    ["/lng", '{"lng":-180.5}'],
-    ["/emailAddress", '{"emailAddress":"nobody"}'],
-    ["/customFieldData", '{"customFieldData":[1]}'],
-    ["/address/zip", '{"address":{"address1":"a","city":"b","state":"c"}}'],
-    ["", "null"],
-  ])("an error at %j is reported: %.40s", async (pointer, body) => {
-    expect(problemOf(await post(body), 400, "validation_failed").map((fault) => fault.pointer)).toContain(pointer);
-  });
-});
-
-afterAll(async () => {
-  dataOf(await as.admin.GET("/api/me"));
 });

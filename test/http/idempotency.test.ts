@@ -1,7 +1,4 @@
-/**
- * Tests a POST with an idempotency key and its retries while requests to DynamoDB fail. All attempts together must create one record, and
- * must get the same answer.
- */
+/** Tests that a POST with an idempotency key and its retries create one record and get one answer while requests to DynamoDB fail. */
 import { expect, test, vi } from "vitest";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -44,8 +41,8 @@ test.each(Object.keys(faults))(
     for (let at = 1; at <= calls.length; at++) {
       let now = Date.now();
       const { context, caller } = await company({ now: () => now });
-      // The request to DynamoDB with the number `at` in the first POST fails. All later requests of this POST with the same operation fail
-      // too, so that the SDK's retries do not succeed.
+      // In the first POST, the request to DynamoDB with the number `at` fails. All later ones of the same operation fail too, because the
+      // SDK repeats a failed request.
       let isFirst = true;
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);

@@ -1,7 +1,4 @@
-/**
- * Tests that a deleted record is immediately missing in the answers to all other requests. Also tests that the pages of a list together
- * contain each record exactly once.
- */
+/** Tests that no answer shows a deleted record, and that the pages of a list together have each record exactly once. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { csvForm } from "../harness/csv-form.ts";
@@ -20,19 +17,15 @@ const each = (sign: string | number, ...reads: readonly string[]): Shown[] => re
 
 interface Gone {
   readonly path: string;
-  /** A valid body for a PATCH of the record. It is undefined if the route of the record has no PATCH. */
+  /** A valid body for a PATCH of the record. */
   readonly patch?: object;
-  /**
-   * Requests that show data of the record and still succeed after its deletion. Each has a text or id of the record, which the answer must
-   * contain before the deletion and must not contain after it.
-   */
+  /** Requests that succeed before and after the deletion, each with a text or id that the answer may contain only before it. */
   readonly shown: readonly Shown[];
   /** Paths of records that the DELETE also deletes. A GET of each must answer 404 after it. */
   readonly alongside?: readonly string[];
   readonly hasNoGet?: true;
 }
 
-/** Creates a prospect with a location, a note and an appointment, so that lists, searches and the map show it. */
 async function prospect() {
   const name = uniqueName();
   const id = await made("/api/prospects", { name, lat: 11.25, lng: 12.5 });
@@ -142,8 +135,7 @@ describe("pages visit each record once", () => {
 
   test("addresses, for every limit, over several blocks of 128 ids", async () => {
     const client = as.otherOwner;
-    // The addresses of 128 consecutive ids (a block) are in one partition. An import takes ids from other blocks than single requests, so
-    // this list has several blocks.
+    // An import takes ids from other blocks of 128 ids than single requests.
     const IMPORTED = 4;
     const rows = Array.from({ length: IMPORTED }, (_, i) => `1 Main St,Denver,CO,${i}`);
     const form = csvForm(["address1,city,state,zip", ...rows].join("\n"));

@@ -1,7 +1,4 @@
-/**
- * Creates users of each role in two companies, and records of these companies, for the role matrix. The matrix is a table with the expected
- * status of each route for each kind of caller.
- */
+/** Creates users of each role in two companies, and records of these companies, for the role matrix. */
 import * as z from "zod/mini";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -15,10 +12,7 @@ export interface Cast {
   /** Records that no request changes. `kept` belongs to the first company, and `foreign` to the second. */
   readonly kept: Stage;
   readonly foreign: Stage;
-  /**
-   * The ids of a disabled user and of a deactivated status of the first company. The service must refuse a new record that refers to one of
-   * them.
-   */
+  /** The ids of a disabled user and of a deactivated status of the first company. New records must not refer to them. */
   readonly inactive: { readonly user: number; readonly status: number };
 }
 
@@ -57,10 +51,7 @@ const Me = z.object({ user: Identified, company: Identified });
 const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"), 200, Me);
 const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
 
-/**
- * Registers the ids and e-mail addresses of the company and its users as marks, so that the tests find them in answers to the other
- * company. Names are not registered, because both companies have the same names.
- */
+/** Registers marks of the company and its users. Their names are left out, because both companies have users with the same names. */
 async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
   const everybody = marker(company, "-");
   for (const email of emails) {

@@ -1,25 +1,22 @@
 /**
- * Creates the records of the role matrix (a table with the expected status of each route for each kind of caller). Also registers texts and
- * ids of these records as marks. With them, a test finds records in answers to callers who may not see these records.
+ * Creates the records of the role matrix, and registers their texts and ids as marks. By these marks, a test finds records in answers to
+ * callers who may not see the records.
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
-import { type Answer, send, tokenOf } from "../harness/client.ts";
+import { type Answer, clientOf, json, send } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import type { CallerName, Row, Whose } from "./matrix-table.ts";
 
 export type Company = "one" | "two";
 
-/** A text or id of a record that only some callers may see. The tests search for it in the answers to all callers who may not see it. */
+/** A text or id of a record that only some callers may see. */
 interface Mark {
   readonly sign: string | number;
   readonly company: Company;
   readonly whose: Whose | "admins";
-  /**
-   * The path of a list that shows this text or id to every user of the company, for example the list of tags. Undefined if there is no such
-   * list.
-   */
+  /** The path of a list that shows this text or id to every user of the company. Undefined if no list shows it. */
   readonly home: string | undefined;
 }
 
@@ -69,10 +66,6 @@ export interface Records {
   readonly actions: number;
 }
 
-/**
- * The records for one caller: two prospects (`mine` and `other`), each with notes, appointments and so on, and one record of every other
- * kind.
- */
 export interface Stage {
   readonly mine: Records;
   readonly other: Records;
@@ -99,18 +92,17 @@ export function pathOf({ path }: Pick<Row, "path">, records: Readonly<Record<str
   );
 }
 
+/** Sends a request without a token if `email` is undefined. */
 export async function ask(email: string | undefined, method: string, path: string, body?: unknown): Promise<Answer> {
-  const authorization = email === undefined ? {} : { Authorization: `Bearer ${await tokenOf(email)}` };
-  return send(method, path, {
-    headers: { ...authorization, ...(!(body instanceof FormData) && { "Content-Type": "application/json" }) },
-    ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
-  });
+  const sent = email === undefined ? send : clientOf(email).send;
+  if (body instanceof FormData) return sent(method, path, { body });
+  return sent(method, path, { headers: json, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
 const WithRegistration = z.object({ id: z.number(), registrations: z.array(Identified) });
 const WithAddress = z.object({ id: z.number(), address: Identified });
 
-/** Creates the records as the owner of the company. `assignees` are the ids of the users to whom the two prospects are assigned. */
+/** `assignees` are the ids of the users to whom the two prospects are assigned. */
 export async function newStage(
   company: Company,
   owner: string,
@@ -212,7 +204,7 @@ async function newProspect(company: Company, whose: "mine" | "other", owner: str
   return { ...own, statuses: statuses ?? 0, tags: tags ?? 0 };
 }
 
-/** Returns functions that register texts and ids of a record as marks. `whose` determines which users of the company may see them. */
+/** Returns functions that register marks of a record. */
 export function marker(company: Company, whose: Mark["whose"], home?: string) {
   function known<Sign extends string | number>(sign: Sign): Sign {
     marks.push({ sign, company, whose, home });

@@ -1,5 +1,4 @@
 /** The role matrix: a table with the expected status of each route for each kind of caller. */
-
 import { randomUUID } from "node:crypto";
 import { csvForm } from "../harness/csv-form.ts";
 
@@ -11,8 +10,8 @@ export const callers = ["owner", "admin", "plain", "viewer", "manager", "strange
 export type CallerName = (typeof callers)[number];
 
 /**
- * Whose prospect the request refers to. `mine` is assigned to the caller `plain`, and `other` is assigned to another user. `-` is for
- * requests whose status does not depend on the assigned user. If a request with `-` needs an address, the address belongs to no prospect.
+ * The user to whom the prospect of the request is assigned: `mine` is the caller `plain`, and `other` is another user. With `-`, the status
+ * does not depend on this user, and an address in the request belongs to no prospect.
  */
 export type Whose = "mine" | "other" | "-";
 
@@ -230,7 +229,6 @@ const bodies: Record<string, () => object> = {
   "PATCH /api/webhooks/{id}/registrations/{registrationId}": () => ({ delayMinutes: 7 }),
 };
 
-/** Returns the form for a route that expects a form. Returns undefined for a route that expects JSON. */
 export const formFor = ({ method, path }: Pick<Row, "method" | "path">): FormData | undefined =>
   `${method} ${path}` === "POST /api/prospects/import" ? csvForm(`name,lat,lng\n${unique()},1,2\n`) : undefined;
 

@@ -1,4 +1,4 @@
-/** Tests every route with every kind of caller. Also tests that no answer reveals the existence of a record that the caller may not see. */
+/** Tests every route with every kind of caller, and that no answer reveals the existence of a record that the caller may not see. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
@@ -15,14 +15,12 @@ const NEVER = 2 ** 50;
 /** For each kind of record, an id that no record has. */
 const never = Object.fromEntries(Object.keys(kept.mine).map((name) => [name, NEVER]));
 
-/** Sends one request as the caller. Fails the test if the answer contains a text or id that the caller may not see. */
 async function call(caller: CallerName, method: string, path: string, body?: unknown): Promise<Answer> {
   const answer = await ask(emails[caller], method, path, body);
   expect(leaks(caller, path, answer), `${method} ${path} by ${caller}: ${answer.text.slice(0, 300)}`).toEqual([]);
   return answer;
 }
 
-/** Returns the status, the media type and the problem body without the request id, which differs in every answer. */
 function problemShape({ status, headers, body }: Answer): unknown {
   const { requestId: _, ...problem } = z.parse(z.looseObject({ requestId: z.string() }), body);
   const calls = headers.get("server-timing");
@@ -31,13 +29,10 @@ function problemShape({ status, headers, body }: Answer): unknown {
 }
 
 /**
- * Maximum number of attempts of `sameProblem`. Now and then, a function reserves ids or reads changed names again, so that one answer
- * reports more calls than the others.
+ * Expects the same error and the same calls to the table in every answer. Returns the status of this error. It tries three times, because
+ * a function sometimes reserves ids or reads changed names, and then reports more calls.
  */
-const TRIES = 3;
-
-/** Sends the requests, and expects the same error and the same calls to the table in every answer. Returns the status of this error. */
-async function sameProblem(requests: readonly (() => Promise<Answer>)[], tries = TRIES): Promise<number | undefined> {
+async function sameProblem(requests: readonly (() => Promise<Answer>)[], tries = 3): Promise<number | undefined> {
   const problems: unknown[] = [];
   for (const request of requests) problems.push(problemShape(await request()));
   if (tries > 1 && new Set(problems.map((problem) => JSON.stringify(problem))).size > 1)
@@ -54,28 +49,19 @@ test("the matrix has a row for every route, and no other", () => {
 
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
-/**
- * Returns some of the callers in `alike`, for whom the row has the same expected status. The size `wide` uses all of them, and
- * the other runs use one of them, which varies from row to row.
- */
+/** Returns all of the callers with the size `wide`, and otherwise one of them, which varies from row to row. */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/**
- * Returns the callers with whom the row is tested. It groups the callers by their expected status, and `someOf` chooses callers from each
- * group.
- */
+/** Returns callers with each expected status of the row. */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
 }
 
-/**
- * The rows run one after the other. Concurrent rows would start several environments of each function, which costs processor time. They
- * could also change each other's records.
- */
+/** The rows run one after the other, because concurrent rows could change each other's records. */
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
@@ -89,10 +75,7 @@ test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   if (row.path.includes("{id}")) await expectIndistinguishable(row, at);
 });
 
-/**
- * Expects that a caller cannot distinguish a hidden record from a missing record. The answers must be equal for a record of another company
- * and for a missing record. The answer for a record of the same company that the caller may not see must be equal too.
- */
+/** Expects equal answers for a missing record, a record of another company, and one of the same company that the caller may not see. */
 async function expectIndistinguishable(row: Row, at: number): Promise<void> {
   const unseenBy = (["plain", "viewer", "manager"] as const).filter(
     (caller) => row.statuses[callers.indexOf(caller)] === 404,
@@ -105,8 +88,7 @@ async function expectIndistinguishable(row: Row, at: number): Promise<void> {
       );
     const isDenied = row.statuses[callers.indexOf(caller)] === 403;
     expect(await among(bodyFor(row))).toBe(isDenied ? 403 : 404);
-    // Sends a body with wrong ids too. The service must check access before it checks the body, because an error about the body would
-    // reveal that the record exists.
+    // The service must check access before it checks the ids in the body, because an error about them would reveal that the record exists.
     const fields = references.filter(({ method, path }) => method === row.method && path === row.path);
     if (fields.length > 0) await among({ ...bodyFor(row), assignedToUserId: NEVER, tagIds: [NEVER] });
   }

@@ -1,7 +1,4 @@
-/**
- * Tests that PATCH changes only the fields in the body. After any sequence of PATCH bodies, the record must have the last value of each
- * field.
- */
+/** Tests that PATCH changes only the fields in the body: after any sequence of bodies, a record has the last value of each field. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -36,25 +33,18 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 });
 
 interface Kind {
-  /**
-   * The path of the POST that creates the record. All generated sequences of PATCH requests are sent to this one record, one sequence after
-   * the other.
-   */
+  /** The path of the POST that creates the record. All generated sequences change this one record. */
   readonly collection: string;
   readonly first: object;
   /** The path of the record without its id, if it differs from `collection`. */
   readonly place?: string;
-  /** The fields that a PATCH may change, each with a generator of values. */
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
   /** Converts the fields of a request to the fields of an answer, if they differ. */
   readonly shownAs?: (body: Body) => Body;
 }
 
 const idOrNull = (id: unknown): unknown => (id === null ? null : expect.objectContaining({ id }));
-/**
- * Returns a function that renames fields. For example, `currentStatusId: 5` of a request becomes `currentStatus: { id: 5 }`, as in the
- * answer.
- */
+/** Renames fields as an answer does: `currentStatusId: 5` becomes `currentStatus: { id: 5 }`. */
 const shownAs =
   (names: Readonly<Record<string, string>>) =>
   (body: Body): Body =>
@@ -168,10 +158,6 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-/**
- * Sends the bodies in their order. After each of them, the answer must show the fields of this body, and its other fields must be
- * unchanged. At the end, a GET must return the same record.
- */
 async function expectFold(path: string, { shownAs = (body) => body }: Kind, bodies: readonly Body[]): Promise<void> {
   let shown: Shown = bodyOf(await client("PATCH", path, {}), 200, Shown);
   for (const body of [...bodies, {}]) {

@@ -1,6 +1,6 @@
 /**
- * Tests that the names of properties that every JavaScript object inherits, such as `constructor`, are ordinary texts for the service: as
- * values of parameters, as keys, as names of records and in paths.
+ * Tests that names of properties that every JavaScript object inherits, such as `constructor`, are ordinary texts for the service: as
+ * values of parameters, as keys and as names of records.
  */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -50,19 +50,6 @@ describe.each(inherited)("%s", (name) => {
   ])("as the value of a parameter that accepts no free text is refused: %s", async (path) => {
     const faults = problemOf(await as.owner("GET", `${path}${name}`), 400, "validation_failed");
     for (const { parameter } of faults) expect(path).toContain(`${parameter}=`);
-  });
-
-  test.each(["prospects", "territories", "tags", "statuses", "users", "webhooks", "jobs", "prospects/imports"])(
-    "as an id in /api/%s is refused",
-    async (collection) => {
-      problemOf(await as.owner("GET", `/api/${collection}/${name}`), 400, "validation_failed");
-    },
-  );
-
-  test("as a path of the API is unknown", async () => {
-    for (const path of [`/api/${name}`, `/api/prospects/${id}/${name}`]) {
-      problemOf(await as.owner("GET", path), 404, "not_found");
-    }
   });
 
   test("as the name of records is kept, and filters find exactly these records", async () => {

@@ -1,17 +1,16 @@
 /** Tests that the service can send a correctly signed request for every event name, secret and URL that a tenant can store. */
 import { createHmac } from "node:crypto";
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { Webhook as StandardWebhook } from "standardwebhooks";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { post } from "#shared/outbound/post.ts";
 import { assertTarget } from "#shared/outbound/public-url.ts";
 import { headerValue } from "#shared/webhooks/deliver/headers.ts";
 import { requestOf } from "#shared/webhooks/deliver/request.ts";
 import { NewRegistration, SecretChoice, WebhookPatch } from "#shared/webhooks/subscriptions/schema.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 
 interface Got {
   readonly headers: NodeJS.Dict<string | string[]>;
@@ -19,35 +18,11 @@ interface Got {
 }
 const nothing: Got = { headers: {}, body: "" };
 let got = nothing;
-const receiver = createServer(async (request, response) => {
-  got = { headers: request.headers, body: await text(request) };
-  response.end();
-});
-let port = 0;
-beforeAll(async () => {
-  receiver.listen(0, "127.0.0.1");
-  await once(receiver, "listening");
-  const address = receiver.address();
-  port = typeof address === "object" && address !== null ? address.port : 0;
-});
-afterAll(() => {
-  receiver.closeAllConnections();
-  receiver.close();
-});
+closeAfterEach();
 
 const hostile = [
-  "a\r\nX-Evil: 1",
-  "\u0000",
-  "\u007f",
-  "naïve ☃",
-  "👩‍👩‍👧",
-  "50%",
-  "%0d%0a",
-  " a ",
-  "\u2028",
-  "\ufeff",
-  ":",
-  "prospect.created",
+  ...["a\r\nX-Evil: 1", "naïve ☃", "👩‍👩‍👧", "50%", "%0d%0a", " a ", ":", "prospect.created"],
+  ...["\u0000", "\u007f", "\u2028", "\ufeff"],
 ];
 const isSaved = (schema: z.ZodMiniType, value: unknown): boolean => z.safeParse(schema, value).success;
 const anyText = fc.oneof(
@@ -71,6 +46,10 @@ const paths = fc.oneof(
 );
 
 test("every event name, secret and URL that may be saved leads to a request whose signature is valid", async () => {
+  const { url: root } = await http(async (response, request) => {
+    got = { headers: request.headers, body: await text(request) };
+    response.end();
+  });
   await fc.assert(
     fc.asyncProperty(
       events,
@@ -78,7 +57,7 @@ test("every event name, secret and URL that may be saved leads to a request whos
       paths,
       fc.json({ stringUnit: "grapheme" }),
       async (event, secretKey, path, body) => {
-        const url = `http://127.0.0.1:${port}/${path}`;
+        const url = `${root}${path}`;
         fc.pre(isSaved(WebhookPatch, { url }));
         await assertTarget(url, "local");
         got = nothing;

@@ -1,7 +1,4 @@
-/**
- * Tests that a streamed body arrives complete, with any size, any encoding and any speed of the reader. Also tests that a fault during the
- * stream breaks the connection.
- */
+/** Tests that a streamed body arrives complete at any size, encoding and speed of the reader, and that a fault breaks the connection. */
 import { syncBuiltinESMExports } from "node:module";
 import { Writable } from "node:stream";
 import timers from "node:timers";
@@ -75,31 +72,36 @@ test.each([{}, { "Content-Encoding": "gzip" }])(
   },
 );
 
-test("an answer whose first byte is late becomes a 503, and an answer that has begun has no deadline", async () => {
+/** Calls a streaming endpoint, whose function has `remainingMs()` milliseconds until its time-out. Returns what the endpoint has sent. */
+async function received(work: () => Promise<Iterable<string>>, remainingMs: () => number) {
   vi.stubEnv("TABLE_NAME", "t");
   vi.spyOn(process.stderr, "write").mockReturnValue(true);
   onTestFinished(() => {
     vi.unstubAllEnvs();
     vi.restoreAllMocks();
   });
-  const contract = { summary: "", allow: "everyone", scope: "none", status: 200, response: MapPin } as const;
-  const received = async (pieces: () => Generator<string>) => {
-    streamText(contract, async () => pieces());
-    const stream = new HttpStream();
+  streamText({ summary: "", allow: "everyone", scope: "none", status: 200, response: MapPin }, work);
+  const stream = new HttpStream();
+  const event = proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
+  await handler(event, stream, { ...lambdaContext, getRemainingTimeInMillis: remainingMs });
+  return { head: stream.head, text: text(stream) };
+}
+
+test("an answer whose first byte is late becomes a 503, and an answer that has begun has no deadline", async () => {
+  const afterFiveChecks = (pieces: () => Generator<string>) => {
     let remainingMs = limits.streamBodyMs + 25_000;
-    const getRemainingTimeInMillis = () => (remainingMs -= 10_000);
-    await handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), stream, {
-      ...{ ...lambdaContext, getRemainingTimeInMillis },
-    });
-    return { head: stream.head, text: text(stream) };
+    return received(
+      async () => pieces(),
+      () => (remainingMs -= 10_000),
+    );
   };
-  const late = await received(function* () {
+  const late = await afterFiveChecks(function* () {
     for (let parts = 0; parts < 5; parts++) requireTime();
     yield "late";
   });
   expect(late.head).toMatchObject({ statusCode: 503, headers: { "Retry-After": "1" } });
   expect(JSON.parse(late.text)).toMatchObject({ code: "unavailable", detail: "The request took too long." });
-  const begins = await received(function* () {
+  const begins = await afterFiveChecks(function* () {
     yield "begins, ";
     for (let parts = 0; parts < 5; parts++) requireTime();
     yield "continues";
@@ -186,20 +188,13 @@ test("a fault before the first part of the body is thrown before any byte is wri
 });
 
 test("a request without a first byte is answered with 503 when only the time of the body is left", async () => {
-  vi.stubEnv("TABLE_NAME", "t");
-  vi.spyOn(process.stderr, "write").mockReturnValue(true);
   const timer = vi.spyOn(timers, "setTimeout");
   syncBuiltinESMExports();
-  onTestFinished(() => {
-    vi.unstubAllEnvs();
-    vi.restoreAllMocks();
-    syncBuiltinESMExports();
-  });
-  const contract = { summary: "", allow: "everyone", scope: "none", status: 200, response: MapPin } as const;
-  streamText(contract, () => new Promise(() => undefined));
-  const stream = new HttpStream();
-  const remaining = { ...lambdaContext, getRemainingTimeInMillis: () => limits.streamBodyMs + 7 };
-  await handler(proxyEvent({ companyId: "1", userId: "2", rights: "sales" }), stream, remaining);
+  onTestFinished(syncBuiltinESMExports);
+  const { head } = await received(
+    () => new Promise(() => undefined),
+    () => limits.streamBodyMs + 7,
+  );
   expect(timer).toHaveBeenCalledWith(expect.any(Function), 7);
-  expect(stream.head).toMatchObject({ statusCode: 503 });
+  expect(head).toMatchObject({ statusCode: 503 });
 });

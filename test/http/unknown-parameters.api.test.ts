@@ -1,7 +1,4 @@
-/**
- * Tests that every route refuses unknown query parameters, in the documented order of errors. Every route must ignore names that begin with
- * `_`, and maps and exports must ignore the parameters of pages.
- */
+/** Tests that every route refuses unknown query parameters, in the documented order of errors, and ignores names that begin with `_`. */
 import { expect, test } from "vitest";
 import { routes } from "../../infra/routes/routes.ts";
 import { send } from "../harness/client.ts";

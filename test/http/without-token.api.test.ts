@@ -1,5 +1,4 @@
 /** Tests that floods of requests without a token, and readers who break off streamed answers, disturb no other request. */
-
 import { once } from "node:events";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
@@ -13,7 +12,6 @@ const as = await newTeam();
 /** More requests than the functions have environments. */
 const REQUESTS = 40;
 
-/** Kinds of requests without a token, with their answer. */
 const floods = [
   ["POST", "/api/session/refresh", 401],
   ["POST", "/api/session/logout", 200],
@@ -46,13 +44,9 @@ test.each(floods)(
   },
 );
 
-/**
- * For each route, this many clients at once close the connection when they have begun to read the answer. They are more than the
- * environments of a function, so each environment has a client that does this.
- */
+/** Number of clients that break off at once. They are more than the environments of a function, so each environment has such a client. */
 const READERS = 10;
 
-/** Requests the path, breaks off when the answer begins, and returns the status. */
 async function breakOff(method: string, path: string): Promise<string> {
   const { hostname, port } = new URL(baseUrl());
   const socket = connect(Number(port), hostname);
