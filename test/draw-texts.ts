@@ -1,7 +1,6 @@
 /**
- * Prints 40 comments of the code and 10 paragraphs of the documents, drawn at random, with the lines around them. The lines of a drawn text
- * begin with `>`. A reader who does not know the project says for each of them whether it is clear at first reading, and writes a better
- * text for those that are not. At least 48 should be clear.
+ * Prints 40 comments and 10 paragraphs, drawn at random, with the lines around them. The lines of a drawn text begin with `>`. A reader who
+ * does not know the project says which of them are clear at first reading.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,7 +11,6 @@ import { optionsOrExit } from "../infra/cli/command/options.ts";
 
 const COMMENTS = 40;
 const PARAGRAPHS = 10;
-/** Lines before and after a text that the reader also sees. */
 const AROUND = { before: 6, after: 12 } as const;
 const FEWEST_WORDS = 5;
 
@@ -26,7 +24,6 @@ interface Text {
   /** The file and the line, for example `shared/log.ts:12`. */
   readonly place: string;
   readonly text: string;
-  /** The text with the lines around it. */
   readonly shown: string;
 }
 

@@ -30,10 +30,7 @@ const clone = join(temporary, "canvassing");
 const { PORT, CI_CACHES } = process.env;
 const inCi = CI_CACHES !== undefined;
 
-/**
- * The environment variables of a new terminal. They contain no variable of the npm script that runs this file. npm takes the packages from
- * its cache if possible.
- */
+/** The environment variables of a new terminal, without those of the npm script that runs this file. */
 const { HOME = "", PATH = "" } = process.env;
 const env = {
   HOME,
@@ -43,15 +40,12 @@ const env = {
   TMPDIR: temporary,
   npm_config_prefer_offline: "true",
   ...(PORT !== undefined && { PORT }),
-  // In CI, the bundles of the functions are already built, so the clone uses the caches of CI. The key of a bundle in the cache depends on
-  // its source files. If the clone lacks a source file, the key differs, and the clone builds its own bundle.
+  // In CI, the clone uses bundles that are already built. The key of a bundle depends on its source files, so a clone that lacks one of
+  // them builds its own bundle.
   ...(inCi && { CI_CACHES }),
 };
 
-/**
- * Replaces `npm ci` in CI, which has just run `npm ci` with the same lock file: the clone gets hard links to the installed packages. All
- * other npm commands run unchanged.
- */
+/** Replaces `npm ci` in CI, which has already installed the same packages: the clone gets hard links to them. */
 const LINKED_PACKAGES = `npm() {
   [ "$1" = ci ] || { command npm "$@"; return; }
   (cd '${root}' && find . -name node_modules -prune -not -path './cdk.out/*' -print) | while read -r packages; do
@@ -81,7 +75,7 @@ class Terminal {
     terminals.push(this);
   }
 
-  /** Runs a block. Resolves when the block has ended, or when its output says that it serves requests. Rejects if a command fails. */
+  /** Resolves when the block has ended, or when its output says that it serves requests. Rejects if a command fails. */
   async run(code: string): Promise<{ output: string; serves: boolean }> {
     const file = join(temporary, `block-${terminals.length}-${++this.#blocks}.sh`);
     const mark = `@@ end of block ${this.#blocks}`;

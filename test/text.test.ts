@@ -1,7 +1,4 @@
-/**
- * Tests the schemas of single values such as text, e-mail addresses, ids, times and colours. A schema of text must return an accepted value
- * unchanged. Every schema must reject an invalid value with a reason.
- */
+/** Tests the schemas of single values such as text, e-mail addresses, ids, times and colours. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -55,30 +52,11 @@ test.each([
 const takers = [InstantInput, dateBound("start"), dateBound("end")];
 
 test.each([
-  "2026-02-30",
-  "2026-02-30T10:00Z",
-  "2025-02-29T10:00+0100",
-  "2026-13-01",
-  "2026-00-10",
-  "26-01-01",
-  "2026-01-01T24:00:00Z",
-  "2026-01-01T24:00",
-  "2026-01-01T10:60:00Z",
-  "2026-06-30T23:59:60Z",
-  "2026-01-01T10:00+24:00",
-  "2026-01-01T10:00+2400",
-  "2026-01-01T10:00-23:60",
-  "2026-01-01T10:00+06",
-  "2026-01-01T10:00.5Z",
-  "2026-01-01T10Z",
-  "2026-01-01T",
-  "2026-01-01Z",
-  "2026-01-01+06:00",
-  "2026-01-01 10:00Z",
-  "20260101T100000Z",
-  "now",
-  "1767225600",
-  "",
+  ...["2026-02-30", "2026-02-30T10:00Z", "2025-02-29T10:00+0100", "2026-13-01", "2026-00-10", "26-01-01"],
+  ...["2026-01-01T24:00:00Z", "2026-01-01T24:00", "2026-01-01T10:60:00Z", "2026-06-30T23:59:60Z"],
+  ...["2026-01-01T10:00+24:00", "2026-01-01T10:00+2400", "2026-01-01T10:00-23:60", "2026-01-01T10:00+06"],
+  ...["2026-01-01T10:00.5Z", "2026-01-01T10Z", "2026-01-01T", "2026-01-01Z", "2026-01-01+06:00"],
+  ...["2026-01-01 10:00Z", "20260101T100000Z", "now", "1767225600", ""],
 ])("%j is no instant", (value) => {
   expect(takers.map((schema) => accepts(schema, value))).toEqual([false, false, false]);
 });
@@ -212,37 +190,15 @@ test("an address is accepted exactly if its atoms and labels are valid", () => {
 });
 
 test.each([
-  ["ann@example.xn--p1ai", true],
-  ["ann@example.XN--P1AI", true],
-  ["ann@xn--e1afmkfd.xn--80akhbyknj4f", true],
-  ["ann@example.xn--a-b", true],
-  ["ann@example.xn--", false],
-  ["ann@example.xn---a", false],
-  ["ann@example.xn--a-", false],
-  ["ann@example-.com", false],
-  ["ann@-example.com", false],
-  ["ann@a--b.com", true],
-  ["ann@example.c", false],
-  ["ann@example.c0", false],
-  ["ann@com", false],
-  ["a..b@example.com", false],
-  [".a@b.co", false],
-  ["a.@b.co", false],
-  [" a@b.co", false],
-  ["a@b.co ", false],
-  ["a@@b.co", false],
-  ["@b.de", false],
-  ["a@", false],
-  ['"a b"@c.co', false],
-  ["<a@b.co>", false],
-  ["a@[127.0.0.1]", false],
-  ["a/b=c@d.co", true],
-  ["a!#$&*@b.co", true],
-  ["{a}~^`|?@b.co", true],
-  ["o'neil+tag@mail.example.com", true],
-] as const)("%s is accepted: %s", (text, expected) => {
-  expect([isAccepted(text), isAddress(text)]).toEqual([expected, expected]);
-});
+  ...["ann@example.xn--p1ai", "ann@example.XN--P1AI", "ann@xn--e1afmkfd.xn--80akhbyknj4f", "ann@example.xn--a-b"],
+  ...["ann@a--b.com", "a/b=c@d.co", "a!#$&*@b.co", "{a}~^`|?@b.co", "o'neil+tag@mail.example.com"],
+])("%s is accepted", (text) => expect([isAccepted(text), isAddress(text)]).toEqual([true, true]));
+
+test.each([
+  ...["ann@example.xn--", "ann@example.xn---a", "ann@example.xn--a-", "ann@example-.com", "ann@-example.com"],
+  ...["ann@example.c", "ann@example.c0", "ann@com", "a..b@example.com", ".a@b.co", "a.@b.co", " a@b.co", "a@b.co "],
+  ...["a@@b.co", "@b.de", "a@", '"a b"@c.co', "<a@b.co>", "a@[127.0.0.1]"],
+])("%s is refused", (text) => expect([isAccepted(text), isAddress(text)]).toEqual([false, false]));
 
 test("a megabyte of labels is refused in linear time (quadratic time would take hours)", () => {
   for (const text of ["a@".padEnd(1e6, "a"), "a@".padEnd(1e6, "a-"), "a@".padEnd(1e6, "a."), "a@".padEnd(1e6, "-")]) {

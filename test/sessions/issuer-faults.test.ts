@@ -1,7 +1,4 @@
-/**
- * Tests what sessions of the console do if the issuer or SSM, which has the client's secret, fails, or if a session's access token is not
- * valid.
- */
+/** Tests sessions of the console while the issuer fails, or SSM, which has the client's secret, and with an access token that is not valid. */
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -33,7 +30,6 @@ beforeEach(() => {
 
 type Answer = (response: ServerResponse, path: string) => Promise<void> | void;
 
-/** Starts a server. Its answers can be replaced. */
 async function listening(first: Answer): Promise<{ url: string; answer: Answer }> {
   const running = { url: "", answer: first };
   const { endpoint } = await http((response, request) => running.answer(response, request.url ?? ""));
