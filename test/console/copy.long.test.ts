@@ -2,11 +2,12 @@
 import type { Page } from "playwright-core";
 import { expect, test, vi } from "vitest";
 import { at } from "#shared/at.ts";
+import { FROM_CONSOLE } from "../harness/browser-session.ts";
 import { dataOf } from "../harness/shapes.ts";
 import type { Team } from "../harness/team.ts";
 import { listsOf } from "../offline/lists.ts";
 import { copyOf, listsIn, loseRecord } from "./copy.ts";
-import { newRep, screen, statusesOf, upToDate, walkTo } from "./field-stage.ts";
+import { newDoor, newRep, screen, statusesOf, upToDate, walkTo } from "./field-stage.ts";
 import { browserForAll, soon, visit } from "./visit.ts";
 
 interface Item {
@@ -22,8 +23,6 @@ const browser = browserForAll(async (opened) => {
   page = stage.rep.page;
 });
 
-/** The header with which the console sends its requests. */
-const SAME_SITE = { "X-Requested-With": "canvassing-console" };
 const HOUR_MS = 3_600_000;
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
 // A function of the service may use the user's old role for up to a minute, so each attempt also reads the lists of the service again.
@@ -35,7 +34,7 @@ async function changeRole(role: "admin" | "sales"): Promise<void> {
   dataOf(await team.owner.PATCH("/api/users/{id}", { params: { path: { id: user.id } }, body: { role } }));
   // The service may use the old role of the phone's session for up to a minute.
   const roleOfSession = async (): Promise<unknown> => {
-    const answer = await page.request.get("/api/me", { headers: SAME_SITE });
+    const answer = await page.request.get("/api/me", { headers: FROM_CONSOLE });
     return (await answer.json()).role;
   };
   await expect.poll(roleOfSession, soon).toBe(role);
@@ -49,9 +48,7 @@ async function refusal(): Promise<unknown> {
 
 test("changes that wait survive a change of the role, and the phone then has what the new role sees", async () => {
   const context = page.context();
-  const foreign = { address1: "2 Elm St", address2: null, city: "Denver", state: "CO", zip: "80207" };
-  const body = { address: foreign, lat: 39.7502, lng: -104.9002, name: "Owner of 2" };
-  dataOf(await team.admin.POST("/api/prospects", { body }), 201);
+  await newDoor(team, null, 2);
   await context.setOffline(true);
   await walkTo(page, "1 Elm St");
   await press("Sold");

@@ -1,6 +1,7 @@
 /** Gives the tests of the field mode a rep with eight assigned prospects (doors), whose phone has opened the field mode. */
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
+import type { NewProspect } from "../../docs/client/api.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import { type Visit, visit } from "./visit.ts";
@@ -10,14 +11,21 @@ export const screen = { width: 390, height: 780 };
 export const oak = [-104.93, 39.76] as const;
 const address = { address2: null, city: "Denver", state: "CO", zip: "80207" };
 
+/** Creates a door on Elm St. */
+export const newDoor = async (
+  { admin }: Team,
+  assignedToUserId: number | null,
+  number: number,
+  more: Partial<NewProspect> = {},
+) => {
+  const place = { lat: 39.75, lng: -104.9 - number / 10_000, address: { ...address, address1: `${number} Elm St` } };
+  return dataOf(await admin.POST("/api/prospects", { body: { ...place, assignedToUserId, ...more } }), 201);
+};
+
 export async function newRep(browser: Browser): Promise<{ readonly team: Team; readonly rep: Visit }> {
   const team = await newTeam();
   const { user } = dataOf(await team.rep.GET("/api/me"));
-  for (const number of [1, 3, 5, 7, 9, 4]) {
-    const place = { lat: 39.75, lng: -104.9 - number / 10_000, address: { ...address, address1: `${number} Elm St` } };
-    const body = { ...place, name: `Owner of ${number}`, assignedToUserId: user.id };
-    dataOf(await team.admin.POST("/api/prospects", { body }), 201);
-  }
+  for (const number of [1, 3, 5, 7, 9, 4]) await newDoor(team, user.id, number, { name: `Owner of ${number}` });
   for (const unit of ["Unit 1", "Unit 2"]) {
     const place = { lat: oak[1], lng: oak[0], address: { ...address, address1: "1 Oak St", address2: unit } };
     const contact = { phoneNumber: "+1 303 555 0100", emailAddress: "oak@example.com" };
@@ -56,7 +64,6 @@ export async function statusesOf({ admin }: Team): Promise<Record<string, string
   );
 }
 
-/** Walks to the door with the address. */
 export async function walkTo(page: Page, address1: string): Promise<void> {
   const title = titleOf(page);
   for (let i = 0; i < 10 && (await title.textContent()) !== address1; i++) {

@@ -2,6 +2,7 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
+import { FROM_CONSOLE } from "../harness/browser-session.ts";
 import { dataOf } from "../harness/shapes.ts";
 import type { Team } from "../harness/team.ts";
 import { newRep, screen, statusesOf, titleOf, upToDate, walkTo } from "./field-stage.ts";
@@ -15,8 +16,6 @@ const browser = browserForAll(async (opened) => {
   page = rep.page;
 });
 
-/** The header with which the console sends its requests. */
-const SAME_SITE = '{ headers: { "X-Requested-With": "canvassing-console" } }';
 const press = (name: string, at: Page = page) => at.getByRole("button", { name, exact: true }).click();
 const query = (text: string): Promise<unknown> => page.evaluate(text);
 
@@ -243,7 +242,7 @@ test("a user with more than 20 000 prospects gets a message, and the device keep
 test("a new copy is being downloaded, also if the device has the time of an earlier copy", async () => {
   const viewer = await visit(browser(), team.viewer.email, "/users", screen);
   const [config, me] = ["/config.json", "/api/me"].map(
-    (path) => `fetch("${path}", ${SAME_SITE}).then((one) => one.json())`,
+    (path) => `fetch("${path}", ${JSON.stringify({ headers: FROM_CONSOLE })}).then((one) => one.json())`,
   );
   await viewer.page.evaluate(
     `Promise.all([${config}, ${me}]).then(([{ issuer }, { user }]) =>

@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
+import { newDoor, screen, upToDate } from "./field-stage.ts";
 import { browserForAll, jumpTo, positionOf, soon, type Visit, visit } from "./visit.ts";
 
 let team: Team;
@@ -14,17 +15,14 @@ const browser = browserForAll(async (opened) => {
   const statuses = dataOf(await team.admin.GET("/api/statuses"));
   const never = statuses.find(({ value }) => value === "Do Not Knock") ?? expect.fail("there is no such status");
   for (const number of [1, 3, 5, 7]) {
-    const address = { address1: `${number} Elm St`, address2: null, city: "Denver", state: "CO", zip: "80207" };
-    const place = { lat: 39.75, lng: -104.9 - number / 2_000, assignedToUserId: user.id };
-    const body = { ...place, address, currentStatusId: number === 3 ? never.id : null };
-    dataOf(await team.admin.POST("/api/prospects", { body }), 201);
+    const currentStatusId = number === 3 ? never.id : null;
+    await newDoor(team, user.id, number, { lng: -104.9 - number / 2_000, currentStatusId });
   }
-  rep = await visit(opened, team.rep.email, "/field", { width: 390, height: 780 });
+  rep = await visit(opened, team.rep.email, "/field", screen);
   page = rep.page;
-  await upToDate();
+  await upToDate(page);
 });
 
-const upToDate = () => page.getByRole("status").getByText("Up to date").waitFor();
 const title = () => page.getByRole("region", { name: "Door" }).getByRole("heading", { level: 2 }).textContent();
 const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
 const prospects = async () => dataOf(await team.admin.GET("/api/prospects")).items;
@@ -38,10 +36,10 @@ test("a double tap sets the status of one door, the walk leaves out Do Not Knock
   await page.getByRole("button", { name: "Sold", exact: true }).dblclick();
   await expect.poll(title).toBe("5 Elm St");
   await expect.poll(sold).toEqual(["1 Elm St"]);
-  await upToDate();
+  await upToDate(page);
   expect(await sold()).toEqual(["1 Elm St"]);
   await page.reload();
-  await upToDate();
+  await upToDate(page);
   expect(await title()).toBe("5 Elm St");
   await press("Next door");
   expect(await title()).toBe("7 Elm St");
@@ -74,13 +72,13 @@ test("the next door appears when this device has stored the status, and has the 
   await expect.poll(title).not.toBe(before);
   await expect.poll(() => page.evaluate("document.activeElement.textContent")).toBe(await title());
   await rep.context.setOffline(false);
-  await upToDate();
+  await upToDate(page);
 });
 
 test("a link to a door opens it", async () => {
   const three = (await prospects()).find(({ address }) => address?.address1 === "3 Elm St");
   await page.goto(`/field?door=${encodeURIComponent(`prospects/${three?.id}`)}`);
-  await upToDate();
+  await upToDate(page);
   await expect.poll(title).toBe("3 Elm St");
   await expect.poll(() => new URL(page.url()).searchParams.has("door")).toBe(false);
 });
@@ -152,7 +150,7 @@ test("the draft of a new door keeps the place where it was begun, and a new draf
   expect(await sentence.count()).toBe(0);
   await press("Save");
   await expect.poll(title).toBe("2 Mill Rd");
-  await upToDate();
+  await upToDate(page);
   const made = (await prospects()).map(({ address, lng }) => [address?.address1, lng?.toFixed(2)]);
   expect(made.filter(([street]) => street?.endsWith("Rd")).toSorted()).toEqual([
     ["1 Barn Rd", "-104.97"],
@@ -193,8 +191,7 @@ test("after a long press, the lift of the finger presses nothing in the dialog t
 });
 
 test("without a connection, the page says so, also if nothing waits", async () => {
-  // The page loads the code of the sign-out only when the user signs out. Without a connection, this code must come from the service
-  // worker.
+  // Without a connection, the code of the sign-out must come from the service worker.
   await page.evaluate("navigator.serviceWorker.ready");
   const places = () =>
     Promise.all(["Today", "Find a door"].map((name) => page.getByRole("button", { name }).boundingBox()));
@@ -219,7 +216,7 @@ test("without a connection, the page says so, also if nothing waits", async () =
   await page.keyboard.press("Escape");
   await expect.poll(() => pages.isVisible()).toBe(false);
   await rep.context.setOffline(false);
-  await upToDate();
+  await upToDate(page);
 });
 
 test("after a denied position, the next press asks again, and the message goes when the position is known", async () => {
@@ -237,7 +234,7 @@ test("after a denied position, the next press asks again, and the message goes w
 
 test("a page that loses its connection before or while it gets its service worker has it when the connection is back", async () => {
   const { context, page: other } = await visit(browser(), team.rep.email, "/field");
-  await other.getByRole("status").getByText("Up to date").waitFor();
+  await upToDate(other);
   await context.setOffline(true);
   // The page registers its service worker six seconds after its load. The test waits twice this time without a connection.
   await expect.poll(() => other.evaluate("performance.now() > 12_000"), soon).toBe(true);
