@@ -216,22 +216,6 @@ test("from afar, the doors are donuts of their statuses, and a pin alone stays a
   await expect.poll(() => query(drawnSigns), soon).toBeGreaterThan(1);
 });
 
-test("a pin is larger at zoom 16, where a rep walks, than at zoom 14", async () => {
-  const [lng, lat] = oak;
-  const radiusAt = async (zoom: number): Promise<number> => {
-    await jumpTo(page, oak, zoom);
-    const [x, y] = await positionOf(page, lng, lat);
-    const isHit = (distance: number): Promise<unknown> =>
-      query(`shownMap.queryRenderedFeatures([${x} + ${distance}, ${y}], { layers: ['doors'] }).length > 0`);
-    await expect.poll(() => isHit(0), soon).toBe(true);
-    let radius = 0;
-    while (await isHit(radius + 0.5)) radius += 0.5;
-    return radius;
-  };
-  // The stroke of 2 pixels belongs to the pin.
-  expect([await radiusAt(14), await radiusAt(16)]).toEqual([9 + 2, 11.5 + 2]);
-});
-
 test("my position is asked for when it is used, is followed with its accuracy, and is sent to nobody", async () => {
   const place = { latitude: 39.751234, longitude: -104.905678, accuracy: 40 };
   const sent: string[] = [];

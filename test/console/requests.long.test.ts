@@ -1,24 +1,16 @@
-/**
- * Tests which requests the console sends. If a user repeats a change whose answer was lost, the service makes the change only once. The
- * list of jobs needs one request, and the table of prospects does not load the territories.
- */
+/** Tests which requests the console sends. A user who repeats a change whose answer was lost makes it only once. */
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
-import { dataOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
 import { browserForAll, chooseCsv, closeMessages, type Visit, visit } from "./visit.ts";
 
 let team: Team;
 let admin: Visit;
 let prospect: number;
-let webhook: number;
-let account: number;
 browserForAll(async (browser) => {
   team = await newTeam();
   prospect = dataOf(await team.admin.POST("/api/prospects", { body: { name: "Ann" } }), 201).id;
-  const body = { name: "CRM", url: "https://example.com/crm" };
-  webhook = dataOf(await team.admin.POST("/api/webhooks", { body }), 201).id;
-  account = dataOf(await team.admin.POST("/api/service-accounts", { body: { name: "Form", role: "admin" } }), 201).id;
   admin = await visit(browser, team.admin.email, `/prospects?prospect=${prospect}`);
 });
 
@@ -48,7 +40,6 @@ test("a note whose answer was lost is added once, and the same text later is ano
   await page.getByRole("alert").getByText(AWAY).waitFor();
   expect(await notes()).toEqual(["Left a card."]);
 
-  // The test answers the repetition itself, like a service that is still executing the first attempt.
   const problem = { type: "urn:problem:request_in_progress", code: "request_in_progress", status: 409, detail: "" };
   await page.route(`**${path}`, (route) => route.fulfill({ status: 409, json: problem }), { times: 1 });
   await add.click();
@@ -64,7 +55,7 @@ test("a note whose answer was lost is added once, and the same text later is ano
   await closeMessages(page);
 });
 
-/** The dialogs that create a record. Each opens with `button` on the page at `path`. `count` returns how many such records exist. */
+/** Three of the dialogs that create a record. All dialogs send their requests by one client. `count` returns how many records exist. */
 const dialogs: readonly {
   readonly record: string;
   readonly path: () => string;
@@ -84,16 +75,6 @@ const dialogs: readonly {
     count: async () => dataOf(await team.admin.GET("/api/webhooks")).length,
   },
   {
-    record: "a registration",
-    path: () => `/webhooks/${webhook}`,
-    button: "Add a registration",
-    submit: "Add",
-    fields: { "Delay in minutes": "5" },
-    route: () => `/api/webhooks/${webhook}/registrations`,
-    count: async () =>
-      dataOf(await team.admin.GET("/api/webhooks/{id}", { params: { path: { id: webhook } } })).registrations.length,
-  },
-  {
     record: "a territory",
     path: () => "/territories",
     button: "Type the corners",
@@ -111,34 +92,6 @@ const dialogs: readonly {
     route: () => `/api/prospects/${prospect}/appointments`,
     count: async () =>
       dataOf(await team.admin.GET("/api/prospects/{id}", { params: { path: { id: prospect } } })).appointments.length,
-  },
-  {
-    record: "an invitation",
-    path: () => "/users",
-    button: "Invite a user",
-    submit: "Send the invitation",
-    fields: { "First name": "Nora", "Last name": "New", "E-mail": `nora@${uniqueName()}.test` },
-    route: () => "/api/users",
-    count: async () => dataOf(await team.admin.GET("/api/users")).length,
-  },
-  {
-    record: "a service account",
-    path: () => "/service-accounts",
-    button: "New service account",
-    submit: "Save",
-    fields: { Name: "Once" },
-    route: () => "/api/service-accounts",
-    count: async () => dataOf(await team.admin.GET("/api/service-accounts")).length,
-  },
-  {
-    record: "a key",
-    path: () => `/service-accounts/${account}`,
-    button: "New key",
-    submit: "Create the key",
-    fields: { Name: "Once" },
-    route: () => `/api/service-accounts/${account}/keys`,
-    count: async () =>
-      dataOf(await team.admin.GET("/api/service-accounts/{id}/keys", { params: { path: { id: account } } })).length,
   },
 ];
 
@@ -192,8 +145,7 @@ test("the list of jobs needs no request for each job, and shows jobs that are un
   await page.getByRole("button", { name: "Undo the import" }).click();
   await page.getByRole("status").getByText("2 prospects restored.").waitFor();
   const rows = page.getByRole("region", { name: "Jobs" }).locator("tbody tr");
-  // The console loads the list again when a job begins and when it ends. The list therefore shows the result of the undo although the user
-  // does not reload the page.
+  // The console loads the list again when a job begins and when it ends.
   await rows.getByText("2 prospects restored.").waitFor();
   const body = { ids: [prospect], action: { set: { assignedToUserId: null } }, expectedCount: 1 };
   for (let job = 0; job < 3; job++) dataOf(await team.admin.POST("/api/prospects/bulk", { body }), 202);
