@@ -1,14 +1,11 @@
-/**
- * Tests the maps of the console in a real browser: areas, territories, many prospects, failed tiles and the end of a session. What a map
- * has drawn is compared with what the lists of the API contain.
- */
+/** Tests the maps of the console in a real browser: areas, territories, many prospects, failed tiles and the end of a session. */
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect, test } from "vitest";
+import * as z from "zod/mini";
 import type { Client } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { mapStage, places, small } from "./map-stage.ts";
-import { around, GeoJson, stepsOf } from "./shapes.ts";
 import {
   ascending,
   chooseChange,
@@ -27,6 +24,36 @@ import {
   territoriesOn,
   violationsOf,
 } from "./visit.ts";
+
+const GeoJson = z.object({
+  type: z.literal("FeatureCollection"),
+  features: z.array(
+    z.object({
+      type: z.literal("Feature"),
+      properties: z.object({ name: z.string() }),
+      geometry: z.object({ type: z.literal("Polygon"), coordinates: z.array(z.array(z.array(z.number()))) }),
+    }),
+  ),
+});
+
+/** The corners of an area that contains Ann and Bob. */
+const around = [
+  [39.77, -104.97],
+  [39.77, -104.94],
+  [39.74, -104.94],
+  [39.74, -104.97],
+] as const;
+
+type Point = readonly [x: number, y: number];
+
+/** Returns six points from each of the points to the next one. The sixth is the next point itself. */
+const stepsOf = (points: readonly Point[]): Point[] =>
+  points.slice(1).flatMap(([x, y], index) => {
+    const [fromX, fromY] = points[index] ?? [x, y];
+    return [1, 2, 3, 4, 5, 6].map(
+      (step) => [fromX + ((x - fromX) * step) / 6, fromY + ((y - fromY) * step) / 6] as const,
+    );
+  });
 
 const { idsOf, team, admin } = mapStage();
 
@@ -116,8 +143,7 @@ describe("an admin", () => {
     };
     const times = (count: number, key: string) => Array.from({ length: count }, () => key);
     await inside("2 prospects");
-    // Ann is east of the middle of the map and Bob is west of it. The arrow key moves the frame to the right until its left edge is in the
-    // middle.
+    // Ann is east of the middle of the map, and Bob west of it. The left edge of the frame moves to the middle.
     const width: number = await page.evaluate("shownMap.getContainer().clientWidth");
     await inside("1 prospect", ...times(Math.round(width / 4 / 20), "ArrowRight"));
     await inside("0 prospects", ...times(9, "Shift+ArrowUp"));
