@@ -71,7 +71,7 @@ const unformed = {
 
 const withoutId = ({ text, headers }: Answer): string => text.replaceAll(present(headers.get("x-request-id")), "id");
 
-/** Returns all parts of an answer that a client sees, except those that differ in every answer. */
+/** Returns what a client sees of an answer, except what differs in every answer. */
 function shapeOf(answer: Answer): unknown {
   const own = /^(date|x-request-id|server-timing)$/;
   const headers = [...answer.headers].filter(([name]) => !own.test(name)).toSorted();

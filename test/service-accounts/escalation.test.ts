@@ -1,7 +1,6 @@
 /**
- * Tests that no random sequence of changes of users, service accounts and keys gives a key more rights than a simple model allows. The
- * callers of the changes may have outdated rights, because API Gateway caches authorizer results. After each change, every key must have
- * exactly the rights in the model.
+ * Tests that after any sequence of changes of users, service accounts and keys, every key has exactly the rights of a simple model. The
+ * callers of the changes may have outdated rights, because API Gateway caches authorizer results.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -72,12 +71,11 @@ class Model {
     return !isRevoked && account.isActive && this.nowMs < end;
   }
 
-  /** Returns the rights of the key, or undefined if it is revoked or has ended. */
   rightsOf(key: Key): Rights | undefined {
     return this.isAlive(key) ? lower(key.account.rights, key.most) : undefined;
   }
 
-  /** Returns the scopes of the key. An orphaned key (its creator has lost rights) loses `keys:manage`, because it must not create keys. */
+  /** An orphaned key loses `keys:manage`. */
   scopesOf({ scopes, orphanedMs }: Key): Scope[] {
     return scopes.filter((scope) => orphanedMs === Number.POSITIVE_INFINITY || scope !== "keys:manage");
   }
@@ -172,7 +170,7 @@ class Run {
     return open[by % open.length] ?? expect.fail("no session");
   }
 
-  /** Returns the sponsors and rights of a key that the session creates. Fails the test if the caller no longer has the necessary rights. */
+  /** Returns the sponsors and rights of a key that the session creates. */
   #sponsorship({ caller, who }: Session, scopes: readonly Scope[]): Pick<Key, "sponsors" | "most" | "orphanedMs"> {
     if (!isKey(who)) {
       expect([who.isActive, who.rights.role]).toEqual([true, caller.role]);
@@ -193,7 +191,7 @@ class Run {
     if (this.model.isAlive(added)) this.sessions.push({ caller: await this.#stage.signIn(key.text), who: added });
   }
 
-  /** Executes the step. Changes the model too, unless the service has refused the step. */
+  /** Executes the step, and changes the model unless the service refuses the step. */
   async step(step: Step): Promise<void> {
     const { context, owner, clock } = this.#stage;
     const { model } = this;
@@ -275,7 +273,6 @@ class Run {
     }
   }
 
-  /** Expects that every key has exactly the rights of the model. */
   async check(): Promise<void> {
     for (const key of this.model.keys) {
       const expected = this.model.rightsOf(key);

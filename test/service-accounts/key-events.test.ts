@@ -38,10 +38,7 @@ async function scene() {
   const account = await commit(() => createAccount(context, owner, { name: "Form", role: "admin", permissions: [] }));
   const key = keys.keyRing(account.sub);
   let before = await context.table.get(key);
-  /**
-   * Returns the events of the changes of the row since the last call. Expects that a repeated stream record leads to events with the same
-   * ids.
-   */
+  /** Returns the events since the last call. A repeated stream record must lead to events with the same ids. */
   async function events() {
     const change = { before, after: await context.table.get(key) };
     before = change.after;
@@ -52,7 +49,6 @@ async function scene() {
     expect(new Set(made.map(({ id }) => id)).size).toBe(made.length);
     return made.map(({ event, recordId, data }) => ({ event, recordId, data }));
   }
-  /** Creates a key, and expects that its creation makes no event. */
   async function newKey(name: string, caller = owner, expiresAt?: string) {
     const made = await commit(() =>
       createKey(context, caller, account.id, { name, scopes: ["prospects:read"], expiresAt }),

@@ -15,10 +15,7 @@ import { jobTests } from "../jobs/faulty-jobs.ts";
 const { now, harness } = jobTests();
 const COUNT = 3;
 
-/**
- * Creates a service account with the role admin, and a key of the account. `lower` reduces the key's creator to a sales user with the
- * given permissions.
- */
+/** Creates an account with a key. `lower` reduces the key's creator to a sales user with the given permissions. */
 async function program() {
   const stage = await newStage(harness, COUNT);
   const context = harness.sound();

@@ -1,7 +1,4 @@
-/**
- * Tests that a request that is killed at a table call changes everything or nothing, and that its repetition with the same idempotency key
- * has one effect and the same answer.
- */
+/** Tests that a killed request changes everything or nothing, and that its repetition with the same key has one effect. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { StoredKeyRing } from "#shared/auth/key-ring.ts";

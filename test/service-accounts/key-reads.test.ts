@@ -10,13 +10,12 @@ import { getUser } from "#shared/reference/users.ts";
 import { resume, suspend } from "../../infra/cli/company/suspension.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { conflict, type Fault, pass, serverError, throttle } from "../harness/faulty-dynamodb.ts";
-import { changeAccount, deleteAccount, revokeKey, rotateKey } from "../harness/verbs.ts";
-import { codeOf, MANAGING, newStage, type Stage } from "./stage.ts";
+import { deleteAccount, revokeKey, rotateKey } from "../harness/verbs.ts";
+import { codeOf, newStage, type Stage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 const CACHE_MS = limits.authorizationCacheSeconds * 1_000;
 
-/** Runs `work`, and returns the names of the calls to the table that it makes. */
 async function callsOf(work: () => Promise<unknown>): Promise<string[]> {
   db.plan(() => pass);
   await work();
@@ -127,23 +126,6 @@ describe("a valid key", () => {
     await guess(key);
     await signIn(key, counted);
     await signIn(first.key, counted);
-  });
-
-  test("has the new rights of its account at its next use", async () => {
-    const { context, owner, signIn, newAccount, newKey: create } = await newStage(db);
-    const account = await newAccount("owner");
-    const { key } = await create(account, owner, { scopes: MANAGING });
-    expect(await signIn(key)).toMatchObject({ role: "owner", key: { scopes: MANAGING } });
-    for (const permissions of [
-      ["canViewAllProspects" as const],
-      ["canManageProspects" as const, "canViewAllProspects" as const],
-    ]) {
-      await changeAccount(context, owner, account, { role: "sales", permissions });
-      const { role, permissions: held } = await signIn(key);
-      expect([role, held.toSorted()]).toEqual(["sales", permissions.toSorted()]);
-    }
-    await changeAccount(context, owner, account, { role: "owner" });
-    expect((await signIn(key)).role).toBe("owner");
   });
 
   test("of a suspended company works again when the company is resumed", async () => {

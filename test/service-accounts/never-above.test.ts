@@ -1,7 +1,4 @@
-/**
- * Tests that a key may do what its scopes, the rights of its account and the rights of its creator all permit, and nothing else: for every
- * route, with every scope, role and set of permissions.
- */
+/** Tests that a key may do what its scopes, its account and its creator all permit, and nothing else, for every route. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
@@ -30,7 +27,6 @@ async function contractOf({ file }: Route): Promise<Contract> {
 
 const contracts = await Promise.all(guarded.map(async (route) => ({ route, contract: await contractOf(route) })));
 
-/** All combinations of a role and permissions. */
 const allRights: readonly Rights[] = Role.options.flatMap((role) =>
   [[], ...Permission.options.map((one) => [one]), [...Permission.options]].map((permissions) => ({
     role,

@@ -3,10 +3,7 @@ import type { Scope } from "#shared/auth/scopes.ts";
 
 interface Rule {
   readonly path: RegExp;
-  /**
-   * The scopes for GET requests (`read`) and for all other requests (`write`). If a list has several scopes, one of them is enough. "none"
-   * means that no scope is needed.
-   */
+  /** The scopes for GET requests, and for all others (`write`). One scope of a list is enough. */
   readonly read: Needed;
   readonly write: Needed;
 }

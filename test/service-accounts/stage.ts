@@ -54,7 +54,6 @@ export type Stage = Awaited<ReturnType<typeof newStage>>;
 
 export const MANAGING: Scope[] = ["keys:manage", "prospects:read"];
 
-/** Returns the problem code with which the call is refused, or "done". */
 export const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "done",
