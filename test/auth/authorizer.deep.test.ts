@@ -1,7 +1,4 @@
-/**
- * Tests that a request with a bad token does not start the function of its route, and that requests fail with a server error while the
- * authorizer cannot read the table.
- */
+/** Tests that a bad token does not start the function of a route, and that requests get a server error while the table fails. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -42,10 +39,7 @@ beforeEach(() => {
 const guarded = routes.filter((route) => !route.public);
 const files = new Set(["authorize", ...routes.map(({ file }) => file)]);
 
-/**
- * Returns how often `work` calls the authorizer and each function behind an API route. Functions behind queues and streams are not
- * counted, because they may run at any time.
- */
+/** Returns how often `work` calls the authorizer and each function of the API. Other functions may run at any time. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();

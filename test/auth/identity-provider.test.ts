@@ -14,8 +14,8 @@ const attributes = [
 ];
 
 /**
- * Runs `work` with a simulated user pool. The pool contains the user with the status `known`, or no user if `known` is undefined. With
- * `isDeletedMeanwhile`, the user is gone when the service deletes it. Returns the result of `work` and the requests to the pool.
+ * Runs `work` with a simulated pool that has a user with the status `known`, or no user. With `isDeletedMeanwhile`, the user is gone when
+ * the service deletes it. Also returns the requests to the pool.
  */
 async function askPool<T extends object>(
   known: string | undefined,

@@ -1,7 +1,4 @@
-/**
- * Tests that an inviter can choose the subject of a new user. The service allows this only if an external issuer makes the tokens. For the
- * service, the local issuer is an external one.
- */
+/** Tests that an inviter can choose the subject of a new user, which the service allows only with an external issuer, as the local one. */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { clientOf } from "../harness/client.ts";

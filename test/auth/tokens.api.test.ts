@@ -13,10 +13,7 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
-/**
- * Upper bound for the seconds from the start of this file to the last test. A token that is invalid because one of its times (`nbf` or
- * `iat`) is in the future must still be invalid when a slow test sends it. This number is therefore added to these times.
- */
+/** No test of this file runs later than this. `nbf` and `iat` of bad tokens are this much later, so that they are still in the future. */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
 const Header = z.looseObject({ alg: z.string(), kid: z.string() });
@@ -26,9 +23,6 @@ const encode = (part: unknown): string =>
   Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
 const decode = (part: string | undefined): unknown => JSON.parse(Buffer.from(part ?? "", "base64url").toString());
 
-/**
- * What the test needs to forge tokens: the issuer's keys, the parts of a valid token, and a key pair that does not belong to the issuer.
- */
 interface Forge {
   /** Undefined if the tested service keeps its private key secret. Forgeries that need this key are then skipped. */
   readonly privateKey: KeyObject | undefined;
@@ -144,7 +138,7 @@ const bad: Record<string, () => string | undefined> = {
   "a huge token": () => `Bearer ${withClaims({ padding: "x".repeat(9_000) })}`,
 };
 
-/** Makes the forged token. Returns undefined if this needs the issuer's private key and the test does not have it. */
+/** Returns undefined if the token needs the issuer's private key, and the test does not have it. */
 function forged(make: (() => string | undefined) | undefined): { value: string | undefined } | undefined {
   try {
     return { value: make?.() };
@@ -161,13 +155,12 @@ test("a forged token without a fault is accepted, so only their faults make the 
 });
 
 /**
- * The reasons that the header WWW-Authenticate may state for a token with an unknown key. For such a token, the service fetches the
- * issuer's keys again, but at most once every few seconds. Until it may fetch them again, it cannot say that the signature is wrong, and
- * states no reason.
+ * For a token with an unknown key, the service fetches the issuer's keys again, but at most once every few seconds. Until it may fetch them
+ * again, it cannot say that the signature is wrong, and states no reason.
  */
 const UNKNOWN_KEY = ["signature not verified", undefined];
 
-/** The reasons that the header WWW-Authenticate may state for each bad token. It states no reason for tokens that are not listed. */
+/** The reasons in the header WWW-Authenticate. A token that is not listed has none. */
 const reasons: Readonly<Record<string, string | readonly (string | undefined)[]>> = {
   "an unknown kid": UNKNOWN_KEY,
   "kid as a path": UNKNOWN_KEY,

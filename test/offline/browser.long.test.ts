@@ -18,7 +18,6 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Returns a script that defines the functions of the reference client in the page. */
 async function clientScript(): Promise<string> {
   const names = ["client", "offline", "indexeddb-store"];
   const contents = names.map((name) => `export * from "./${name}.ts";`).join("\n");

@@ -11,7 +11,7 @@ import { Phone } from "./phone.ts";
 const as = await newTeam();
 const DAY_MS = 86_400_000;
 
-/** Removes one record of each of the types. Replaces another one, if there is one, by an older version. */
+/** Removes one record of each type, and replaces another one by an older version. */
 async function damage(store: Store, types: typeof checkedTypes): Promise<void> {
   const { generation } = await store.state();
   for (const type of types) {

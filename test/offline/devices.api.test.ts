@@ -1,7 +1,6 @@
 /**
- * Tests the reference client against the running service. Several users have several phones. Other users write, and rights change. The
- * network loses requests and answers, and apps are killed. After each complete sync, the phone's store must contain exactly the records
- * that the lists of the API show to its user, for all seven types of records.
+ * Tests the reference client against the running service. Other users write, rights change, the network loses requests and answers, and
+ * apps are killed. After each complete sync, a phone's store must have exactly the records that the lists of the API show to its user.
  */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
@@ -83,13 +82,9 @@ type Add = Extract<Step, { type: unknown }>;
 const pick = <T>(list: readonly T[], n: number): T | undefined => list[n % list.length];
 const inOneDay = (): string => new Date(Date.now() + 86_400_000).toISOString();
 
-/**
- * If the company has this number of statuses, the users who are online (the office) create no more of them. A company may have at most
- * 200 statuses, including deleted ones.
- */
+/** The office creates statuses only up to this number. A company may have at most 200, including deleted ones. */
 const STATUSES = 150;
 
-/** The wide size takes longer than the time-out of other tests. */
 const HOUR_MS = 3_600_000;
 
 let words = 0;
@@ -119,10 +114,7 @@ async function operationOf(phone: Phone, { type, target, value, isChecked }: Add
   return { type, ...name, ...base, fields };
 }
 
-/**
- * Makes one write of the office (a user who is online). The office changes and deletes only those notes, appointments, statuses and tags
- * that it has created.
- */
+/** Makes one write of a user who is online (the office). The office changes only those notes, statuses and so on that it has created. */
 async function writeOnline({ kind, target, value }: Write): Promise<void> {
   const { GET, POST, PATCH, DELETE } = as.owner;
   const word = newWord("office");
@@ -212,8 +204,7 @@ async function follow(steps: readonly Step[], pageLimit: number): Promise<void> 
       if (operation !== undefined) added.push(await phoneAt(one.phone).open().add(operation));
     } else await writeOnline(one);
   }
-  // Each sequence ends with one write of each of these kinds. With the value 2, the write deletes a record or takes it away from a user. A
-  // deleted status is not active any more, but remains in the list.
+  // With the value 2, these writes delete a record, or take it away from a user.
   for (const kind of ["note", "appointment", "territory", "status", "tag", "assign", "delete", "rights"] as const) {
     await writeOnline({ kind, target: 0, value: 2 });
   }

@@ -1,7 +1,4 @@
-/**
- * Tests each failure that docs/offline.md describes, in the order of its headings, with the reference client and a small service in the
- * same process. The client must send and store exactly what the sequence diagrams show.
- */
+/** Tests that the reference client sends and stores what docs/offline.md shows for each failure. */
 import { expect, test } from "vitest";
 import type { Entry } from "../../docs/client/store.ts";
 import { arrowsOf, headings, sections } from "./guide.ts";
@@ -29,10 +26,7 @@ async function expectSynced(service: SmallService, phone: Phone): Promise<void> 
   expect(await phone.store.outbox()).toEqual([]);
 }
 
-/**
- * Syncs a phone whose outbox contains one change of a name. The faults happen to the first requests of this sync. The name must change
- * once.
- */
+/** Syncs one change of a name. The faults happen to the first requests. The name must change once. */
 async function syncWith(service: SmallService, ...faults: Fault[]): Promise<Phone> {
   const { phone, id } = await startedPhone(service);
   const { opId } = await phone.open().add({ type: "prospect.update", id, fields: { name: "b" } });
@@ -43,10 +37,7 @@ async function syncWith(service: SmallService, ...faults: Fault[]): Promise<Phon
   return phone;
 }
 
-/**
- * The keys are headings of docs/offline.md. Each function causes the failure of its heading. The phone's `trace` must then equal the
- * guide's diagram.
- */
+/** Each function causes the failure of a heading of docs/offline.md. The phone's trace must equal the diagram below the heading. */
 const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   "A request does not arrive": async (service) => {
     const phone = await syncWith(service, "lost request", "lost request", "lost request");
@@ -323,9 +314,7 @@ const failures: Record<string, (service: SmallService) => Promise<Phone>> = {
   },
 };
 
-/**
- * Two users change the same record. The user of the phone decides whose version remains. Until then, later operations on this record wait.
- */
+/** Two users change the same record. The user of the phone chooses a version. Until then, later operations on the record wait. */
 async function conflict(choice: "mine" | "theirs"): Promise<Phone> {
   const service = new SmallService();
   const { phone, id, baseVersion } = await startedPhone(service);

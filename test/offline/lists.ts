@@ -21,8 +21,8 @@ async function prospectsOf(client: Lists): Promise<Prospect[]> {
 type Lists = Pick<Client, "GET">;
 
 /**
- * Returns all lists of the user. The list of appointments contains those that begin within 180 days before or after the call. `withNotes`
- * selects the prospects whose notes are read, because the notes of each prospect need a separate request.
+ * Returns all lists of the user, with the appointments of 180 days before and after. `withNotes` selects the prospects whose notes are
+ * read, because the notes of each prospect need a request.
  */
 export async function listsOf(client: Lists, withNotes = (prospects: readonly Prospect[]) => prospects) {
   const [from, to] = [-180, 180].map((days) => new Date(Date.now() + days * DAY_MS).toISOString());

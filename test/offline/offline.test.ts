@@ -1,7 +1,4 @@
-/**
- * Tests the reference client against a small service in the same process: lost requests and answers, errors of the service, an app that is
- * killed at any of its calls, and several devices.
- */
+/** Tests the reference client against a small service: lost requests and answers, errors, a killed app, and several devices. */
 import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { memoryStore, type Store } from "../../docs/client/store.ts";
@@ -107,8 +104,7 @@ test("edits of one record that follow each other offline are no conflicts", asyn
   const { version: baseVersion = 0 } = (await phone.store.record("prospects", id)) ?? {};
   for (const name of ["b", "c", "d"]) await client.add({ type: "prospect.update", id, baseVersion, fields: { name } });
   phone.faults = [503, "lost answer"];
-  // The service applies the first three edits. The phone then cannot read their results from `GET /api/changes`, because the requests are
-  // lost. The fourth edit is made at this time.
+  // The service applies the first three edits, but the phone cannot read their results from `GET /api/changes`.
   phone.faults.push("none", "lost request", "lost request", "lost request", "lost request");
   expect(await client.sync()).toBe("offline");
   const last = await client.add({ type: "prospect.update", id, baseVersion, fields: { name: "e" } });

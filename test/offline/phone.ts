@@ -5,19 +5,15 @@ import { offlineClient } from "../../docs/client/offline.ts";
 import { type Commit, memoryStore, type Store } from "../../docs/client/store.ts";
 
 /**
- * What happens to one request. `lost request` does not reach the service. `lost answer` reaches the service, but its answer is lost. The
- * answer of `cut answer` ends in the middle. `twice` reaches the service two times at once. A number is an answer of the gateway with this
- * status.
+ * What happens to one request. `lost request` does not reach the service. The answer of `lost answer` is lost, and that of `cut answer`
+ * ends in the middle. `twice` reaches the service two times at once. A number is the status of an answer of the gateway.
  */
 export type Fault = "none" | "lost request" | "lost answer" | "cut answer" | "twice" | 401 | 429 | 500 | 503;
 export const FAULTS = ["lost request", "lost answer", "cut answer", "twice", 401, 429, 500, 503] as const;
 
 class Killed extends Error {}
 
-/**
- * Maximum number of calls of one sync. No sync of a test needs so many calls, so a sync that reaches this number is in an endless loop.
- * Unlike a time limit, the number does not depend on the machine's speed.
- */
+/** A sync with this number of calls is in an endless loop. A time limit would depend on the speed of the machine. */
 const ENDLESS = 5_000;
 
 export interface PhoneOptions {
@@ -34,7 +30,7 @@ export interface PhoneOptions {
 }
 
 export class Phone {
-  /** The app's store. Its data are not lost when the app is killed. */
+  /** It remains when the app is killed. */
   readonly store: Store;
   /** The times that the client has waited before it repeated a request, in milliseconds. */
   readonly waits: number[] = [];
@@ -52,7 +48,7 @@ export class Phone {
     this.store = options.store ?? memoryStore();
   }
 
-  /** Starts the app. It does not really wait before it repeats a request. */
+  /** Starts the app, which does not really wait before it repeats a request. */
   open() {
     this.#callsLeft = Number.POSITIVE_INFINITY;
     this.#callsSince = 0;
@@ -143,10 +139,7 @@ const Answer = z.object({
   hasMore: z.optional(z.boolean()),
 });
 
-/**
- * Returns the part of an answer that the sequence diagrams show: the outcomes of operations, the reason of a reset, or whether the page is
- * the last one.
- */
+/** Returns what the sequence diagrams show of an answer. */
 function contentOf(text: string): string {
   const { results, reason, hasMore } = z.parse(Answer, JSON.parse(text));
   const page = hasMore === undefined ? [] : [hasMore ? "more" : "last page"];
@@ -161,7 +154,6 @@ function partsOf({ state, put, save, drop = [] }: Commit): string {
   return `saves the page and the cursor${drop.length === 0 ? "" : ", removes applied operations"}`;
 }
 
-/** Returns a stream that yields the first half of the bytes and then fails. */
 function cutStream(bytes: Uint8Array): ReadableStream<Uint8Array> {
   return new ReadableStream({
     start(controller) {

@@ -1,6 +1,6 @@
 /**
- * A small service with the protocol of docs/offline.md, in the process of the test. The tests of the reference client use it to kill the
- * client at every call, which would be too slow over HTTP. devices.api.test.ts tests the client against the running service.
+ * A service with the protocol of docs/offline.md, in the process of the test. With it, tests kill the reference client at every call, which
+ * would be too slow over HTTP.
  */
 import * as z from "zod/mini";
 import { fnv1a } from "../sync/device.ts";

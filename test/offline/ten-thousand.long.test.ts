@@ -1,7 +1,6 @@
 /**
- * Tests the reference client with 10 000 prospects of a service that `npm start` runs. The network is cut at random, and the app is killed
- * at random, while the phone's user and other users (the office) write. In the end, the phone's store must contain exactly the records that
- * the lists of the API show.
+ * Tests the reference client with 10 000 prospects of a service that `npm start` runs, on a bad network, while the app is killed and others
+ * write. In the end, the phone's store must have exactly the records that the lists of the API show.
  */
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -49,8 +48,7 @@ test.each(["owner@acme.test", "rep@acme.test"])(
     const { id: userId } = dataOf(await user.GET("/api/me")).user;
     const notes = new Map<string, string>();
     for (let round = 0; round < 120; round++) {
-      // Each round kills the app after some calls. The app therefore needs several rounds to read the whole snapshot, and may show no
-      // prospects in the first rounds.
+      // The killed app reads the snapshot in several rounds, and may show no prospects in the first ones.
       await phone.syncUntil(10 + Math.floor(random() * 40));
       const shown = await phone.open().shown("prospects");
       for (const { record } of shown.length === 0 ? [] : [pick(shown), pick(shown)]) {

@@ -5,7 +5,6 @@ import { root } from "../../infra/build/bundle.ts";
 import { type Person, people } from "../../infra/security/people.ts";
 import { awsCall } from "../harness/aws-cli.ts";
 
-/** Returns the words of a command. */
 export const wordsOf = (command: string): string[] =>
   [...command.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
 
@@ -24,7 +23,6 @@ export const actionsOfAws = (document: string, services: readonly string[]): str
     .filter(({ service: name }) => services.includes(name))
     .map(({ action }) => action);
 
-/** Returns the actions of a person that the tests can observe. */
 export const observable = (person: Person): string[] =>
   people[person].rights.filter(({ unseen }) => unseen === undefined).flatMap(({ actions }) => actions);
 

@@ -19,19 +19,14 @@ function statements() {
   return listed(at(key?.Properties, "KeyPolicy", "Statement")).map((one) => z.parse(Statement, one));
 }
 
-/**
- * A request to KMS by an IAM role of the account. The role's own policy allows everything, like that of an administrator, so that only the
- * key policy can refuse the request.
- */
+/** A request by an IAM role whose own policy allows everything, like that of an administrator. */
 interface Request {
   readonly action: string;
   readonly tags?: Readonly<Record<string, string>>;
   readonly context?: Readonly<Record<string, string>>;
 }
 
-/**
- * Returns true if the key policy allows the request. KMS refuses each request that the key policy does not allow, even if IAM allows it.
- */
+/** KMS refuses each request that the key policy does not allow, even if IAM allows it. */
 const allows = ({ action, tags = {}, context = {} }: Request): boolean =>
   statements().some(({ Action, Condition }) => {
     const values: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /**
- * Tests infra/security/people.ts, which defines the IAM rights of the people who operate the service. The committed policies contain these
- * rights. The deployer has exactly the rights of the documented `aws` commands.
+ * Tests that the committed policies are the IAM rights in infra/security/people.ts, and that the deployer has exactly the rights of the
+ * documented `aws` commands.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

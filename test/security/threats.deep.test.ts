@@ -23,7 +23,6 @@ function threatsOf(text: string): Threat[] {
     );
 }
 
-/** Returns the fault of a row, or undefined if the row has none. */
 function faultOf({ threat, shownBy }: Threat): string | undefined {
   const [, title, path] = /^\[(.+)\]\(\.\.\/(test\/\S+\.test\.ts)\)$/.exec(shownBy) ?? [];
   if (title === undefined || path === undefined) return `${threat}: names no test`;

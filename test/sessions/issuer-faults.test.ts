@@ -1,4 +1,4 @@
-/** Tests sessions of the console while the issuer fails, or SSM, which has the client's secret, and with an access token that is not valid. */
+/** Tests sessions of the console while the issuer or SSM, which has the client's secret, fails, and with an invalid access token. */
 import type { ServerResponse } from "node:http";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { contextOn } from "#shared/context.ts";
