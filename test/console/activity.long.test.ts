@@ -17,10 +17,7 @@ const browser = browserForAll(async (opened) => {
   admin = await visit(opened, team.owner.email, "/activity?days=7");
 });
 
-/**
- * Creates twelve users. User 1 creates one prospect, user 2 creates two, and so on. Each prospect gets a status when it is created, which
- * counts as a status change. The creations are spread over the last seven days.
- */
+/** Creates twelve users. User N creates N prospects with a status, which counts as a status change, within the last seven days. */
 async function changeStatuses(): Promise<void> {
   const statuses = dataOf(await team.owner.GET("/api/statuses"));
   for (let user = 1; user <= 12; user++) {
@@ -60,12 +57,10 @@ async function changesByUser(dates: readonly string[], timezone: string): Promis
   return new Map(items.map(({ user, statusChanges }) => [`${user?.firstName} ${user?.lastName}`, statusChanges]));
 }
 
-/** Returns the part of the page with this heading. */
 const panel = (name: string) => {
   const { page } = admin;
   return page.locator("section").filter({ has: page.getByRole("heading", { name }) });
 };
-/** Returns the date as the page writes it. */
 const shown = (date: string): string =>
   new Intl.DateTimeFormat("en-US", { dateStyle: "medium", timeZone: "UTC" }).format(Date.parse(date));
 const table = (label: string) => admin.page.getByRole("region", { name: label }).locator("tbody tr");
@@ -95,8 +90,7 @@ test("shows the status changes of ten users on each day, and of the others toget
   expect(names).toEqual(
     expected.map(({ counts }) => dates.map((date, day) => `${shown(date)}: ${counts[day]}`).join(", ")),
   );
-  // The small charts of all users have the same scale, whose upper end is 2 status changes a day. A column for one change therefore has
-  // half the full height.
+  // The charts of all users have the same scale, which ends at 2 status changes a day.
   const heights = await lines
     .first()
     .locator("rect")

@@ -8,17 +8,14 @@ import { buildConsole, consoleDirectory } from "../../infra/build/console.ts";
 import { onceInRun } from "../harness/once.ts";
 import { present } from "../harness/shapes.ts";
 
-/** Maximum kilobytes that a browser may load before it shows the first page. The files are counted in compressed form. */
+/** Maximum kilobytes, compressed, that a browser may load before it shows the first page. */
 const SHELL_KB = 110;
 
 beforeAll(() => onceInRun("console", buildConsole));
 
 const read = (file: string): string => readFileSync(join(consoleDirectory, file), "utf8");
 
-/**
- * Returns the name of the HTML page (index.html) and the names of the files that this page loads at once. Other files are loaded only when
- * a page of the console needs them.
- */
+/** Returns the names of the HTML page and of the files that it loads at once. */
 function shell(): string[] {
   return [
     "index.html",
@@ -42,7 +39,7 @@ test("a build removes the directories of builds whose process was killed, and no
 });
 
 test(`the shell has at most ${SHELL_KB} KB`, () => {
-  // The bundler may move code that several scripts share into another file. The test therefore compares only the types of the files.
+  // Only the types of the files are compared, because the bundler chooses the scripts.
   expect(new Set(shell().map((file) => extname(file)))).toEqual(new Set([".html", ".svg", ".js", ".css"]));
   const bytes = shell().reduce((sum, file) => sum + gzipSync(read(file)).length, 0);
   expect(bytes / 1000).toBeLessThan(SHELL_KB);

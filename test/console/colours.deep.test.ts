@@ -13,7 +13,7 @@ const colours = new Map(
   ),
 );
 
-/** Returns the relative luminance of a colour, as WCAG defines it. */
+/** The relative luminance that WCAG defines. */
 function luminance(name: string, scheme: Scheme): number {
   const hex = colours.get(name)?.[scheme] ?? expect.fail(`base.css has no colour ${name}`);
   const [red = 0, green = 0, blue = 0] = [0, 2, 4].map((at) => {

@@ -19,7 +19,6 @@ beforeAll(async () => {
   }
 });
 
-/** Returns the coding of an answer, and its decoded text. */
 async function load(path: string, accepted: string): Promise<[coding: string | null, text: string]> {
   const { headers, text } = await admin.send("GET", path, { headers: { "Accept-Encoding": accepted } });
   return [headers.get("content-encoding"), text];

@@ -41,8 +41,7 @@ test.for([
   ],
   [{ "newStatus.id": [133, 134] }, [["newStatus.id", "anyNumber", "133, 134"]]],
   [{ oldStatus: null }, [["oldStatus", "empty", ""]]],
-  // A filter may contain nested objects instead of a path with dots. The console shows such an object as a path, because both match the
-  // same events.
+  // A nested object matches the same events as a path with dots, so the console shows it as a path.
   [{ newStatus: { value: "Sold" } }, [["newStatus.value", "is", "Sold"]]],
 ] as const)("the form shows %j", ([filter, expected]) => {
   const conditions = conditionsOf(filter)?.map(({ path, operator, typed }) => [path, operator, typed]);

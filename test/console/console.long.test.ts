@@ -1,7 +1,4 @@
-/**
- * Tests the console in a real browser: users sign in, pages show what the API shows to these users, and an admin imports a file, assigns a
- * territory and sends a webhook again.
- */
+/** Tests the console in a real browser: the table of prospects, imports, a territory, and a webhook whose deliveries fail. */
 import type { ServerResponse } from "node:http";
 import type { Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -42,7 +39,6 @@ const listOf = async (email: string, search?: string) => {
   return dataOf(await clientOf(email).GET("/api/prospects", { params: { query } }));
 };
 
-/** True for the message that the browser logs when the service refuses a territory. One test sends such a territory. */
 const isRefusedTerritory = (fault: string): boolean => /400 .*\/api\/territories$/.test(fault);
 
 describe("the table", () => {
@@ -108,12 +104,11 @@ Cid,39.95,-104.95,New
 Dan,91,-104.95,New
 `;
 
-/** Returns the text of the element that has the focus. */
 const focused = (page: Page): Promise<string> => page.evaluate("document.activeElement.innerText.slice(0, 99)");
 
 const message = (page: Page, text: string | RegExp) => page.getByRole("status").getByText(text);
 
-/** These tests run in this order on one company. The order is that of an admin who begins to use the console. */
+/** These tests run in this order on one company. */
 describe("an admin", () => {
   test("tries a file with a fault, imports it, and undoes it", async () => {
     const { page } = owner;
@@ -257,8 +252,7 @@ describe("an admin", () => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill("Once");
     await dialog.getByLabel("URL").fill("https://example.com/once");
-    // A task with the priority of user input runs before the timers of the page. The second click and the Escape therefore happen before a
-    // timer of the page can react to the first click.
+    // A task with the priority of user input runs before the timers of the page, which could react to the first click.
     await page.evaluate(`(() => {
       const dialog = document.querySelector("dialog");
       const submit = dialog.querySelector("button[type=submit]");

@@ -1,8 +1,8 @@
-/** Reads the copy of the user's data that the field mode keeps in the browser. */
+/** Reads and damages the copy of the user's data that the field mode keeps in the browser. */
 import type { Page } from "playwright-core";
 import * as z from "zod/mini";
 
-/** Gives an expression access to the database of the field mode, whose stores are `state`, `records` and `outbox`. */
+/** The expression may use the stores `state`, `records` and `outbox` of the database of the field mode. */
 const inDatabase = (expression: string): string => `(async () => {
   const answer = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -30,7 +30,6 @@ export async function copyOf(page: Page): Promise<Copy> {
   return Copy.parse(await page.evaluate(inDatabase(read)));
 }
 
-/** Removes a record from the copy, as a fault of the device would. */
 export async function loseRecord(page: Page, type: string, id: number): Promise<void> {
   await page.evaluate(inDatabase(`answer(records.delete(${JSON.stringify([type, id])}))`));
 }

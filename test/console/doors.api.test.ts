@@ -1,7 +1,4 @@
-/**
- * Tests that the field mode shows without a connection what the service will show when it has applied the changes. The service is the
- * oracle.
- */
+/** Tests that the field mode shows without a connection what the service shows when it has applied the changes. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { confirmedDoors, type Door, Records, targetOf, withOutbox } from "../../console/src/field/door.ts";
@@ -29,7 +26,7 @@ const fields = fc.record(
 );
 const someOf = (ids: readonly number[]) => fc.subarray([...ids]);
 
-/** A change of the door with this number, which is taken modulo the number of doors. */
+/** `door` is the number of the door, modulo the number of doors. */
 interface Act {
   readonly door: number;
   readonly operation: Pick<NewOperation, "type" | "fields"> & { readonly appointment?: number };

@@ -1,6 +1,6 @@
 /**
- * Opens every page of the console, and its dialogs, in a browser, as an admin and as a rep, on four screens, in light and in dark colours.
- * axe finds no fault on any of them. On phones, no page scrolls sideways, and everything that a user can press is on the screen.
+ * Opens every page of the console, and its dialogs, as an admin and as a rep, on four screens, in light and dark colours. axe finds no
+ * fault on any of them. On phones, no page scrolls sideways, and everything that a user can press is on the screen.
  */
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
@@ -164,7 +164,7 @@ const misplaced = (page: Page): Promise<string[]> =>
       .concat(document.documentElement.scrollWidth > innerWidth ? ["the page"] : []);
   })()`);
 
-/** Checks the page in its present state. Expects no fault in any colours on any screen. */
+/** Checks the page in all colours on all screens. */
 async function expectNoFaults(page: Page, what: string): Promise<void> {
   for (const screen of screens) {
     await page.setViewportSize(screen);

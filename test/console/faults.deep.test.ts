@@ -24,7 +24,6 @@ const good = {
   ],
 } as const;
 
-/** Returns the texts for the faults that the service finds in the body. */
 function textsOf(body: object): string[] {
   try {
     validate("body", Body, { ...good, ...body });

@@ -33,7 +33,6 @@ interface Shown {
   readonly bytes: number;
 }
 
-/** Opens the path in a new tab, and returns what it has loaded until the first pin. */
 async function firstPin(context: BrowserContext, path: string, prepare: (page: Page) => Promise<void>): Promise<Shown> {
   const page = await context.newPage();
   const assets = new Set<string>();
@@ -72,7 +71,7 @@ async function slowDown(page: Page, hasNetwork: boolean): Promise<void> {
   });
 }
 
-/** Signs in on a page without a map. The service worker is off, because it would load the files before the measured page. */
+/** The service worker is off, because it would load the files before the measured page. */
 const signedIn = (opened: Browser): Promise<Visit> =>
   visit(opened, "admin@acme.test", "/users", desktop, { serviceWorkers: "block" });
 

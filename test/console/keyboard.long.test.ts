@@ -21,7 +21,6 @@ async function tabTo(page: Page, wanted: Locator, key: "Tab" | "Shift+Tab" = "Ta
   expect(await wanted.evaluate((element) => element.matches(":focus-visible"))).toBe(true);
 }
 
-/** Goes to the button or link with the name, and presses Enter. */
 async function press(page: Page, name: string | RegExp, role: "button" | "link" = "button"): Promise<void> {
   await tabTo(page, page.getByRole(role, { name, exact: typeof name === "string" }).first());
   await page.keyboard.press("Enter");

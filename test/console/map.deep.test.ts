@@ -1,7 +1,4 @@
-/**
- * Tests the map of the prospects in a real browser. It draws what the lists of the API contain, a click opens a prospect, and the table
- * beside the map has the same prospects.
- */
+/** Tests in a real browser that the map and the table beside it show the prospects of the API, and that a click opens a prospect. */
 import { describe, expect, test } from "vitest";
 import { dataOf } from "../harness/shapes.ts";
 import { mapStage, places, small } from "./map-stage.ts";

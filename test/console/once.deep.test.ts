@@ -4,7 +4,6 @@ import { sendOnce } from "../../console/src/api/once.ts";
 
 const ADDRESS = "http://127.0.0.1/api/prospects";
 
-/** Returns the `Idempotency-Key` with which the console sends this request, or null if it sends none. */
 async function keyOf(request: Request, status = 200): Promise<string | null> {
   let key: string | null = null;
   await sendOnce(request, async ({ headers }) => {

@@ -1,7 +1,4 @@
-/**
- * Tests parts of pages in a real browser: imports of prospects and territories, the code that verifies a signature, the life of an API key
- * and of a secret, and what a page shows after a change by somebody else.
- */
+/** Tests parts of pages in a real browser: imports, the code that verifies a signature, keys, secrets, and changes by somebody else. */
 import { stripTypeScriptTypes } from "node:module";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod/mini";

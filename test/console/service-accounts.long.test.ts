@@ -48,7 +48,6 @@ const kept = (page: Page): Promise<string> =>
     return JSON.stringify(found);
   })()`);
 
-/** Tells whether the memory of the page's scripts contains the text. */
 async function isInMemory({ context, page }: Visit, text: string): Promise<boolean> {
   const session = await context.newCDPSession(page);
   const Chunk = z.object({ chunk: z.string() });
@@ -188,8 +187,7 @@ test("an account appears as an author and in the list of users, but is not offer
   await page.getByRole("link", { name: "Users" }).click();
   await rowOf(page, "Ada Admin").waitFor();
   await rowOf(page, "Uploader").waitFor({ state: "detached" });
-  // Until its next load, the list of accounts still requests the keys of the deleted account. The closed page of this account must request
-  // nothing.
+  // The list of accounts requests the keys of the deleted account once more. The closed page of this account must request nothing.
   expect(faults.filter((fault) => !fault.includes(" 409 ") && !fault.endsWith("/keys"))).toEqual([]);
 });
 

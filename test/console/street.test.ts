@@ -67,8 +67,8 @@ test("every walk visits each door once, and finishes a street before it leaves i
       const streets = keys.map((key) => key.split(" ")[0]);
       expect(streets.filter((street, i) => i === 0 || street !== streets[i - 1]).length).toBeLessThanOrEqual(2);
       const sides = keys.map((key) => `${key.split(" ")[0]} ${Number(key.split(" ")[1]) % 2}`);
-      // A walk may begin in the middle of a side. On each of the two streets, it then has at most three stretches: this side to its end,
-      // the other side, and the doors behind the beginning.
+      // A walk may begin in the middle of a side. Each street then has at most three stretches: this side to its end, the other side, and
+      // the doors behind the beginning.
       expect(sides.filter((side, i) => i === 0 || side !== sides[i - 1]).length).toBeLessThanOrEqual(6);
     }),
   );

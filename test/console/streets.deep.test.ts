@@ -28,7 +28,6 @@ browserForAll(async (browser) => {
 });
 
 const Strings = z.array(z.string());
-/** The sources whose features the map shows. */
 const sourcesOn = async (page: Page) =>
   Strings.parse(await page.evaluate("[...new Set(shownMap.queryRenderedFeatures().map(({ source }) => source))]"));
 const layersOf = async (page: Page) =>

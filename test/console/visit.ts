@@ -39,25 +39,16 @@ const Features = z.array(
 );
 const Position = z.tuple([z.number(), z.number()]);
 
-/**
- * With CONSOLE_DOCS=1, the tests write the pictures and the figures of docs/console.md. Otherwise they compare the figures of the document
- * with what they measure.
- */
+/** With CONSOLE_DOCS=1, the tests write the pictures and figures of docs/console.md, and otherwise they compare the figures. */
 export const isWriting = process.env.CONSOLE_DOCS === "1";
 
-/**
- * A page may load at most this multiple of the kilobytes that docs/console.md states. If it loads more, the figures of the document must be
- * measured again.
- */
+/** A page may load at most this multiple of the kilobytes that docs/console.md states. */
 export const TOLERANCE = 1.1;
 
 /** The browser of this process. It ends with the process, so that the test files share the shaders that it has compiled for the maps. */
 let launched: Promise<Browser> | undefined;
 
-/**
- * Opens the browser before the tests of a file, and runs `begin` with it. Skips the tests if there is no browser. Returns a function that
- * returns the browser.
- */
+/** Runs `begin` with a browser before the tests of a file, or skips the tests if there is no browser. */
 export function browserForAll(begin: (browser: Browser) => Promise<void>): () => Browser {
   let opened: Browser | undefined;
   let reason = noBrowser;
@@ -98,7 +89,7 @@ export async function visit(
   return { context, page, faults, paths };
 }
 
-/** Chooses a user on the sign-in page of the local issuer. It uses the field for other users, because only demo users have a button. */
+/** Uses the field for other users, because only demo users have a button. */
 export async function chooseUser(page: Page, email: string): Promise<void> {
   await page.getByLabel("Another user").fill(email);
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -108,10 +99,7 @@ export async function chooseUser(page: Page, email: string): Promise<void> {
 export const BEING_SENT = "This delivery is being sent at the moment.";
 export const isBeingSent = (fault: string): boolean => / 409 .*\/redeliver$/.test(fault);
 
-/**
- * Presses the button until the page shows the message. One press is not enough: the service refuses to send a delivery whose attempt has
- * not quite ended.
- */
+/** Presses the button until the page shows the message. The service refuses a delivery whose attempt has not quite ended. */
 export async function pressUntil(page: Page, button: Locator, message: string): Promise<void> {
   const notice = page.getByRole("status").getByText(message);
   const press = async (): Promise<boolean> => {
@@ -130,14 +118,13 @@ export const chooseCsv = (page: Page, content: string | Buffer) =>
     .getByLabel(/Drop a CSV file/)
     .setInputFiles({ name: "doors.csv", mimeType: "text/csv", buffer: Buffer.from(content) });
 
-/** Chooses a change of many prospects in the open dialog. */
 export async function chooseChange(page: Page, change: string, to: string): Promise<void> {
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Change", { exact: true }).selectOption({ label: change });
   await dialog.getByRole("combobox", { name: "To", exact: true }).selectOption({ label: to });
 }
 
-/** Closes all messages. They cover a part of a small window, with the buttons that are there. */
+/** Closes all messages, because they cover buttons in a small window. */
 export async function closeMessages(page: Page): Promise<void> {
   const close = page.getByRole("button", { name: "Close this message" });
   // A message may disappear by itself before the click.
@@ -149,10 +136,7 @@ export async function closeMessages(page: Page): Promise<void> {
   }
 }
 
-/**
- * Waits until layers can be added to the map and the number of prospects is known. Returns this number. The map may not have drawn them
- * yet.
- */
+/** Waits until the map knows its number of prospects, which it may not have drawn yet. Returns this number. */
 export async function mapOf(page: Page): Promise<number> {
   await page.locator('[data-ready="true"] canvas').waitFor();
   const count = page.locator("[data-count]");
@@ -160,7 +144,7 @@ export async function mapOf(page: Page): Promise<number> {
   return Number(await count.getAttribute("data-count"));
 }
 
-/** Returns the features of tiles that the map has drawn. A feature that is drawn several times is in the list several times. */
+/** Returns the features of tiles that the map has drawn, each as often as it is drawn. */
 export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
   return Features.parse(
     await page.evaluate(`shownMap.queryRenderedFeatures()
@@ -169,7 +153,6 @@ export async function drawn(page: Page): Promise<z.infer<typeof Features>> {
   );
 }
 
-/** Moves the map without an animation. */
 export async function jumpTo(page: Page, center: readonly [lng: number, lat: number], zoom: number): Promise<void> {
   // `void`, because `jumpTo` returns the map. Sending the whole map from the browser to the test would take half a second.
   await page.evaluate(`void shownMap.jumpTo({ center: ${JSON.stringify(center)}, zoom: ${zoom} })`);
@@ -204,17 +187,13 @@ export async function picture(page: Page, name: string): Promise<void> {
 
 const DOCUMENT = join(root, "docs/console.md");
 
-/** Replaces the row of docs/console.md that begins with this name. */
 export function writeRow(name: string, ...cells: readonly (string | number)[]): void {
   if (!isWriting) return;
   const row = new RegExp(`^\\| ${name} \\|.*$`, "m");
   writeFileSync(DOCUMENT, readFileSync(DOCUMENT, "utf8").replace(row, `| ${[name, ...cells].join(" | ")} |`));
 }
 
-/**
- * Returns the compressed kilobytes that docs/console.md states for a page, and the compressed kilobytes that the page has loaded. Call it
- * when the page has shown its first records.
- */
+/** Returns the compressed kilobytes that docs/console.md states for a page, and those that the page has loaded so far. */
 export async function figuresOf(name: string, { page, paths }: Visit): Promise<{ stated: number; measured: number }> {
   const files = [...paths].filter((path) => path.startsWith("/assets/")).map((path) => path.slice(1));
   const bytes = ["index.html", ...files].map((file) => gzipSync(readFileSync(join(consoleDirectory, file))).length);
@@ -233,9 +212,7 @@ export async function figuresOf(name: string, { page, paths }: Visit): Promise<{
 /** Options of waits for the map. The map draws a moment after its tiles have arrived, and drawing without a graphics card is slow. */
 export const soon = { timeout: 240_000, interval: 200 };
 
-/**
- * Clicks on a place of the map until `opened` is shown. One click is not enough: while the map replaces a tile, a click finds nothing.
- */
+/** Clicks on a place of the map until `opened` is shown. While the map replaces a tile, a click finds nothing. */
 export async function clickUntil(page: Page, [lat, lng]: readonly [lat: number, lng: number], opened: Locator) {
   const click = async (): Promise<boolean> => {
     await page.mouse.click(...(await positionOf(page, lng, lat)));
@@ -247,7 +224,6 @@ export async function clickUntil(page: Page, [lat, lng]: readonly [lat: number, 
   await expect.poll(click, soon).toBe(true);
 }
 
-/** Returns the number of prospects in each cluster that the map shows. */
 export async function clustersOn(page: Page): Promise<number[]> {
   const counts = "shownMap.getStyle().sources.clusters.data.features.map(({ properties }) => properties.count)";
   return z.parse(z.array(z.number()), await page.evaluate(counts));
@@ -258,10 +234,7 @@ export const ascending = (ids: readonly number[]): number[] => ids.toSorted((a, 
 export const pinsOf = async (page: Page) => (await drawn(page)).filter(({ layer }) => layer === "pins");
 export const drawnIds = async (page: Page) => ascending((await pinsOf(page)).map(({ id = 0 }) => id));
 
-/**
- * Returns the ids of the territories that the map has drawn. A territory that crosses the edge of a tile is in several tiles, so its id may
- * occur several times. It is returned once.
- */
+/** Returns each id once. A territory that crosses the edge of a tile is in several tiles. */
 export const territoriesOn = async (page: Page) => {
   const ids = (await drawn(page)).filter(({ layer }) => layer === "territories").map(({ id = 0 }) => id);
   return ascending([...new Set(ids)]);

@@ -1,7 +1,4 @@
-/**
- * Tests webhooks, users, activity and bulk changes in a real browser. An admin sees the preview of a filter and the headers of an attempt,
- * and sends a delivery again. Also tests what pages do without a connection and after the end of a session.
- */
+/** Tests webhooks and bulk changes in a real browser, and pages without a connection and after the end of a session. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -14,11 +11,11 @@ import { newTeam, type Team } from "../harness/team.ts";
 import { browserForAll, chooseChange, chooseUser, type Visit, violationsOf, visit } from "./visit.ts";
 
 let team: Team;
-/** A page of the team's admin. The tests use it one after the other, because each sign-in loads the console again. */
+/** The tests use this page one after the other, because each sign-in loads the console again. */
 let admin: Visit;
 /**
- * A page whose access token is valid for only a second. The service accepts the token for another minute after that. The page is therefore
- * opened before all tests, so that this minute passes during them.
+ * A page whose access token is valid for only a second. The service accepts the token for another minute. The page is opened before all
+ * tests, so that this minute passes during them.
  */
 let shortLived: { readonly page: Page; readonly expiredAt: number };
 
@@ -56,7 +53,7 @@ async function setStatus(id: number, value: string): Promise<void> {
 
 test("a time span without activity offers the longest one", async () => {
   const { page } = admin;
-  // This test is the first, because the company must not have any activity.
+  // The company has no activity yet.
   await page.goto("/activity?days=7");
   const offer = page.getByRole("button", { name: "Show the last 365 days" });
   await offer.click();
@@ -226,7 +223,7 @@ test("a change of many prospects shows their number before, and can be undone af
   const notices = page.getByRole("status");
   await notices.getByText("3 prospects changed.").waitFor();
   expect(await statuses()).toEqual(["Go Back", "Go Back", "Go Back"]);
-  // A user can reach nothing outside an open dialog, so the console shows its messages inside the dialog.
+  // A user can reach nothing outside an open dialog, so the messages are inside the dialog.
   await page.getByRole("button", { name: "Change all 3 prospects …" }).click();
   await dialog.getByText("3 prospects changed.").waitFor();
   await dialog.getByRole("button", { name: "Undo" }).waitFor();
@@ -234,7 +231,7 @@ test("a change of many prospects shows their number before, and can be undone af
   await page.getByRole("button", { name: "Undo" }).click();
   await notices.getByText("3 prospects restored.").waitFor();
   expect(await statuses()).toEqual(["New", "New", "New"]);
-  // A new search must clear the selection. The admin could otherwise change selected prospects that the new search hides.
+  // A new search clears the selection. The admin could otherwise change selected prospects that the new search hides.
   await page.getByLabel("Select Bulk Ann").check();
   await page.getByText("1 prospect selected.").waitFor();
   await page.getByLabel("Search prospects").fill("Bulk Bob");
