@@ -5,6 +5,7 @@
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { Scope } from "#shared/auth/scopes.ts";
+import { newAccount, newKeyOf } from "../harness/api-key.ts";
 import { faultsOf, openContext } from "../harness/browser.ts";
 import { at, baseUrl, type Client, clientOf, clientWith } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
@@ -121,16 +122,8 @@ async function fill(): Promise<Ids> {
 
 /** Makes a service account with a replaced key, its successor that has all scopes, and a key whose creator is no longer an admin. */
 async function accountWithKeys(): Promise<number> {
-  const body = { name: "Nightly copy to the data warehouse", role: "admin" } as const;
-  const { id } = dataOf(await team.admin.POST("/api/service-accounts", { body }), 201);
-  const newKey = async (client: Client) =>
-    dataOf(
-      await client.POST("/api/service-accounts/{id}/keys", {
-        ...at(id),
-        body: { name: "Production", scopes: Scope.options },
-      }),
-      201,
-    );
+  const { id } = await newAccount(team.admin, { name: "Nightly copy to the data warehouse" });
+  const newKey = (client: Client) => newKeyOf(client, id, { scopes: Scope.options });
   const used = await newKey(team.admin);
   dataOf(await clientWith(async () => used.key).GET("/api/me"));
   const path = { params: { path: { id, keyId: used.id } } };

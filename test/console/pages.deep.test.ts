@@ -2,17 +2,18 @@
 import { stripTypeScriptTypes } from "node:module";
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod/mini";
+import { newAccount, newKeyOf } from "../harness/api-key.ts";
 import { at, baseUrl, flushAuthorizers } from "../harness/client.ts";
 import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
-import { browserForAll, chooseCsv, type Visit, visit } from "./visit.ts";
+import { browserForAll, chooseCsv, desktop, type Visit, visit } from "./visit.ts";
 
 let team: Team;
 let admin: Visit;
-browserForAll(async (browser) => {
+const browser = browserForAll(async (opened) => {
   team = await newTeam();
-  admin = await visit(browser, team.admin.email, "/files");
+  admin = await visit(opened, team.admin.email, "/files");
 });
 
 test("the field for a file looks different while a file is over it, and takes the file that is dropped", async () => {
@@ -144,17 +145,10 @@ test("an admin creates, rotates and revokes a key, and each time the service ref
   expect(await statusOf(second)).toBe(401);
 });
 
-const newAccount = async (name: string): Promise<number> =>
-  dataOf(await team.owner.POST("/api/service-accounts", { body: { name, role: "admin" } }), 201).id;
 const newWebhook = async (name: string): Promise<number> => {
   const body = { name, url: "https://example.com/hook", registrations: [{ event: "note.created" as const }] };
   return dataOf(await team.admin.POST("/api/webhooks", { body }), 201).id;
 };
-const newKey = async (id: number) => {
-  const body = { name: "Production", scopes: ["prospects:read" as const] };
-  return dataOf(await team.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
-};
-
 test("a secret stays until the user has stored it: Back, Escape, a reload and the close button ask first", async () => {
   const { page } = admin;
   const dialog = page.getByRole("dialog");
@@ -165,7 +159,7 @@ test("a secret stays until the user has stored it: Back, Escape, a reload and th
     () => page.keyboard.press("Escape"),
     () => dialog.getByRole("button", { name: "Close", exact: true }).click(),
   ];
-  await newKey(await newAccount("Asking"));
+  await newKeyOf(team.admin, (await newAccount(team.owner, { name: "Asking" })).id);
   await newWebhook("Asking");
   for (const [list, open, fields, submit, requests] of [
     ["/service-accounts", "New key", [["Name", "Another"]], "Create the key", "**/keys"],
@@ -225,8 +219,8 @@ test("after somebody else has changed a record, a refused action shows the prese
   const dialog = page.getByRole("dialog");
   const press = (name: string | RegExp) => page.getByRole("button", { name }).click();
   const rows = page.locator("tbody tr");
-  const id = await newAccount("Shared");
-  const { id: keyId } = await newKey(id);
+  const { id } = await newAccount(team.owner, { name: "Shared" });
+  const { id: keyId } = await newKeyOf(team.admin, id);
   await page.goto(`/service-accounts/${id}`);
   await press(/^Revoke Production/);
   dataOf(await team.owner.DELETE("/api/service-accounts/{id}/keys/{keyId}", { params: { path: { id, keyId } } }));
@@ -247,4 +241,25 @@ test("after somebody else has changed a record, a refused action shows the prese
   await dialog.getByRole("button", { name: "Delete the registration" }).click();
   await page.getByText("it is registered for no event").waitFor();
   expect(await rows.count()).toBe(0);
+});
+
+test("where code cannot be loaded, the page says so in its place, and other pages work", async () => {
+  const { context, page } = await visit(browser(), "admin@acme.test", "/users", desktop, { serviceWorkers: "block" });
+  await page.getByRole("heading", { name: "Users" }).waitFor();
+  const missing = /\/assets\/(?:sign-out|page)-.*\.js$/;
+  await page.route(missing, (route) => route.abort());
+
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("alert").getByText("Its code could not be loaded.").waitFor();
+  await page.getByRole("link", { name: "Webhooks" }).click();
+  await page.getByRole("heading", { name: "The console could not load the page" }).waitFor();
+  await page.getByRole("link", { name: "Users" }).click();
+  await page.getByRole("heading", { name: "Users" }).waitFor();
+
+  await page.getByRole("link", { name: "Webhooks" }).click();
+  await page.unroute(missing);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "Webhooks", exact: true }).waitFor();
+  expect(new URL(page.url()).pathname).toBe("/webhooks");
+  await context.close();
 });

@@ -3,6 +3,7 @@ import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import type { NewApiKey } from "../../docs/client/api.ts";
+import { newAccount, newKeyOf } from "../harness/api-key.ts";
 import { at, type Client, clientOf, clientWith } from "../harness/client.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { newTeam, type Team } from "../harness/team.ts";
@@ -18,13 +19,7 @@ const browser = browserForAll(async (opened) => {
 const DAY_MS = 86_400_000;
 const inDays = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString();
 
-const newAccount = async (name: string): Promise<number> =>
-  dataOf(await team.owner.POST("/api/service-accounts", { body: { name, role: "admin" } }), 201).id;
-
-const newKey = async (id: number, more: Partial<NewApiKey> = {}, client: Client = team.admin) => {
-  const body: NewApiKey = { name: "Production", scopes: ["prospects:read", "prospects:write"], ...more };
-  return dataOf(await client.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
-};
+const newKey = (id: number, more?: Partial<NewApiKey>, client: Client = team.admin) => newKeyOf(client, id, more);
 
 const press = (page: Page, name: string | RegExp) => page.getByRole("button", { name }).click();
 const rowOf = (page: Page, text: string) => page.locator("tbody tr").filter({ hasText: text });
@@ -61,7 +56,7 @@ async function isInMemory({ context, page }: Visit, text: string): Promise<boole
 
 test("only the button closes the dialog with a new key, and then neither the device nor the memory has the key", async () => {
   const { page } = admin;
-  const id = await newAccount("Web form");
+  const { id } = await newAccount(team.owner, { name: "Web form" });
   await page.setViewportSize(phone);
   await page.goto(`/service-accounts/${id}`);
   await press(page, "New key");
@@ -100,7 +95,7 @@ test("only the button closes the dialog with a new key, and then neither the dev
 
 test("the table of keys says which keys end soon, are replaced or have lost their creator, and an admin takes one over", async () => {
   const { page } = admin;
-  const id = await newAccount("Nightly report");
+  const { id } = await newAccount(team.owner, { name: "Nightly report" });
   const email = team.owner.email.replace(/^owner@/, "leaving@");
   const person = { email, firstName: "Lea", lastName: "Leaving", role: "admin" } as const;
   const leaving = dataOf(await team.owner.POST("/api/users", { body: person }), 201);

@@ -1,12 +1,19 @@
-/** Creates API keys for tests. */
-import type { NewApiKey } from "../../docs/client/api.ts";
+/** Creates service accounts and API keys for tests. */
+import type { ApiKeyWithSecret, NewApiKey, NewServiceAccount, ServiceAccount } from "../../docs/client/api.ts";
 import { at, type Client } from "./client.ts";
 import { dataOf, uniqueName } from "./shapes.ts";
 
-/** Creates a service account with one key, and returns the secret of the key. The account may view all prospects, and is no admin. */
+/** By default, the account is an admin. */
+export const newAccount = async (by: Client, more: Partial<NewServiceAccount> = {}): Promise<ServiceAccount> =>
+  dataOf(await by.POST("/api/service-accounts", { body: { name: uniqueName(), role: "admin", ...more } }), 201);
+
+export async function newKeyOf(by: Client, id: number, more: Partial<NewApiKey> = {}): Promise<ApiKeyWithSecret> {
+  const body: NewApiKey = { name: "Production", scopes: ["prospects:read", "prospects:write"], ...more };
+  return dataOf(await by.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
+}
+
+/** Returns the secret of a key of a new account that may view all prospects, and is no admin. */
 export async function newKey(admin: Client, scopes: NewApiKey["scopes"]): Promise<string> {
-  const account = { name: uniqueName(), role: "sales" as const, permissions: ["canViewAllProspects" as const] };
-  const { id } = dataOf(await admin.POST("/api/service-accounts", { body: account }), 201);
-  const body = { name: "test", scopes };
-  return dataOf(await admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201).key;
+  const { id } = await newAccount(admin, { role: "sales", permissions: ["canViewAllProspects"] });
+  return (await newKeyOf(admin, id, { scopes })).key;
 }

@@ -2,31 +2,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { keyIn, newKey as newText } from "#shared/auth/api-key.ts";
-import type { ApiKeyWithSecret } from "../../docs/client/api.ts";
+import type { NewApiKey } from "../../docs/client/api.ts";
+import { newAccount, newKeyOf } from "../harness/api-key.ts";
 import { type Answer, at, send } from "../harness/client.ts";
-import { dataOf, present, problemOf, uniqueName } from "../harness/shapes.ts";
+import { dataOf, present, problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-const newAccount = async (): Promise<number> =>
-  dataOf(await as.admin.POST("/api/service-accounts", { body: { name: uniqueName(), role: "admin" } }), 201).id;
-const newKey = async (id: number, expiresAt?: string): Promise<ApiKeyWithSecret> => {
-  const body = { name: "test", scopes: ["prospects:read" as const], ...(expiresAt !== undefined && { expiresAt }) };
-  return dataOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
-};
+const newKey = (id: number, more?: Partial<NewApiKey>) => newKeyOf(as.admin, id, more);
 const placed = (id: number, keyId: string) => ({ params: { path: { id, keyId } } });
 
 const other = (character: string | undefined): string => (character === "0" ? "1" : "0");
 const replacedAt = (key: string, i: number, by = other(key.at(i))): string => key.slice(0, i) + by + key.slice(i + 1);
 
-const account = await newAccount();
+const { id: account } = await newAccount(as.admin);
 const expiresAt = new Date(Date.now() + 1_000).toISOString();
-const expired = await newKey(account, expiresAt);
+const expired = await newKey(account, { expiresAt });
 const [kept, revoked, replaced] = [await newKey(account), await newKey(account), await newKey(account)];
 await as.admin.DELETE("/api/service-accounts/{id}/keys/{keyId}", placed(account, revoked.id));
 await as.admin.POST("/api/service-accounts/{id}/keys/{keyId}/rotate", { ...placed(account, replaced.id), body: {} });
-const deleted = await newAccount();
+const { id: deleted } = await newAccount(as.admin);
 const ended = await newKey(deleted);
 dataOf(await as.admin.DELETE("/api/service-accounts/{id}", at(deleted)));
 while (Date.now() <= Date.parse(expiresAt)) await sleep(100);

@@ -1,6 +1,7 @@
 /** Tests over HTTP that programs use the API by keys, and who may create, rotate, revoke and take over keys. */
 import { describe, expect, test } from "vitest";
-import type { ApiKeyWithSecret, NewApiKey, NewServiceAccount, ServiceAccount } from "../../docs/client/api.ts";
+import type { NewApiKey } from "../../docs/client/api.ts";
+import { newAccount, newKeyOf } from "../harness/api-key.ts";
 import { at, type Client, clientOf, clientWith, flushAuthorizers } from "../harness/client.ts";
 import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -8,22 +9,14 @@ import { subscribe } from "../webhooks/subscribed.ts";
 
 const as = await newTeam();
 
-const newAccount = async (more: Partial<NewServiceAccount> = {}, client: Client = as.admin): Promise<ServiceAccount> =>
-  dataOf(await client.POST("/api/service-accounts", { body: { name: uniqueName(), role: "admin", ...more } }), 201);
-
-const keyOf = async (id: number, more: Partial<NewApiKey> = {}, client = as.admin): Promise<ApiKeyWithSecret> => {
-  const body: NewApiKey = { name: "test", scopes: ["prospects:read", "prospects:write"], ...more };
-  return dataOf(await client.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201);
-};
-
 const using = ({ key }: { readonly key: string }): Client => clientWith(async () => key);
 const keyPath = (id: number, keyId: string) => ({ params: { path: { id, keyId } } });
 const keysOf = async (id: number) => dataOf(await as.admin.GET("/api/service-accounts/{id}/keys", at(id)));
 
 describe("a key", () => {
   test("acts as the service account, which records show as their author", async () => {
-    const account = await newAccount();
-    const key = await keyOf(account.id);
+    const account = await newAccount(as.admin);
+    const key = await newKeyOf(as.admin, account.id);
     expect(key).toMatchObject({ last4: key.key.slice(-4), lastUsedAt: null, orphanedAt: null, replacedBy: null });
     expect(key.key).toMatch(new RegExp(`^pck_${key.id}_[0-9A-Za-z]{38}$`));
     const client = using(key);
@@ -43,10 +36,10 @@ describe("a key", () => {
   });
 
   test("for deletions does not change prospects, and the other way round", async () => {
-    const account = await newAccount();
+    const account = await newAccount(as.admin);
     const [writing, deleting] = [
-      using(await keyOf(account.id, { scopes: ["prospects:write"] })),
-      using(await keyOf(account.id, { scopes: ["prospects:delete"] })),
+      using(await newKeyOf(as.admin, account.id, { scopes: ["prospects:write"] })),
+      using(await newKeyOf(as.admin, account.id, { scopes: ["prospects:delete"] })),
     ];
     const { id } = dataOf(await writing.POST("/api/prospects", { body: { name: "Door" } }), 201);
     problemOf(await writing.DELETE("/api/prospects/{id}", at(id)), 403, "insufficient_scope");
@@ -65,8 +58,8 @@ describe("a key", () => {
   });
 
   test("that is rotated works for the overlap, and one that is revoked no longer", async () => {
-    const account = await newAccount();
-    const first = await keyOf(account.id);
+    const account = await newAccount(as.admin);
+    const first = await newKeyOf(as.admin, account.id);
     const path = "/api/service-accounts/{id}/keys/{keyId}";
     const rotate = async (id: string, overlapSeconds: number) =>
       as.admin.POST(`${path}/rotate`, { ...keyPath(account.id, id), body: { overlapSeconds } });
@@ -88,8 +81,8 @@ describe("a key", () => {
   });
 
   test("ends with its account, which others may not change as a user", async () => {
-    const account = await newAccount();
-    const client = using(await keyOf(account.id));
+    const account = await newAccount(as.admin);
+    const client = using(await newKeyOf(as.admin, account.id));
     dataOf(await client.GET("/api/me"));
     problemOf(await as.owner.PATCH("/api/users/{id}", { ...at(account.id), body: { role: "sales" } }), 409, "conflict");
     problemOf(await as.owner.DELETE("/api/users/{id}", at(account.id)), 409, "conflict");
@@ -106,9 +99,9 @@ test("a webhook gets the events of a revoked key and of a key whose creator leav
   const { receiver } = await subscribe(as.admin, [{ event: "api_key.revoked" }, { event: "api_key.orphaned" }]);
   const leaver = { email: `${uniqueName()}@x.test`, firstName: "Lea", lastName: "Leaver", role: "admin" } as const;
   const invited = dataOf(await as.owner.POST("/api/users", { body: leaver }), 201);
-  const account = await newAccount({}, clientOf(invited.email));
-  const { id } = await keyOf(account.id, {}, clientOf(invited.email));
-  dataOf(await using(await keyOf(account.id)).GET("/api/me"));
+  const account = await newAccount(clientOf(invited.email));
+  const { id } = await newKeyOf(clientOf(invited.email), account.id);
+  dataOf(await using(await newKeyOf(as.admin, account.id)).GET("/api/me"));
   dataOf(await as.owner.DELETE("/api/users/{id}", at(invited.id)));
   dataOf(await as.admin.DELETE("/api/service-accounts/{id}/keys/{keyId}", keyPath(account.id, id)));
   await receiver.until(2);
@@ -127,7 +120,7 @@ describe("rights", () => {
     for (const client of [as.rep, as.viewer, as.importer]) {
       problemOf(await client.GET("/api/service-accounts"), 403, "permission_denied");
     }
-    const owned = await newAccount({ role: "owner" }, as.owner);
+    const owned = await newAccount(as.owner, { role: "owner" });
     const path = at(owned.id);
     const create = (by: Client, scopes: NewApiKey["scopes"]) =>
       by.POST("/api/service-accounts/{id}/keys", { ...path, body: { name: "x", scopes } });
@@ -135,7 +128,7 @@ describe("rights", () => {
     problemOf(await create(as.admin, ["prospects:read"]), 403, "permission_denied");
     problemOf(await patch({ role: "sales", permissions: [] }), 400, "validation_failed");
     problemOf(await patch({ role: "admin" }), 403, "permission_denied");
-    const managing = using(await keyOf(owned.id, { scopes: ["keys:manage", "users:manage"] }, as.owner));
+    const managing = using(await newKeyOf(as.owner, owned.id, { scopes: ["keys:manage", "users:manage"] }));
     problemOf(await create(managing, ["prospects:read"]), 403, "insufficient_scope");
     dataOf(await create(managing, ["keys:manage"]), 201);
     dataOf(await as.owner.PATCH("/api/service-accounts/{id}", { ...path, body: { role: "admin", name: "Other" } }));
@@ -144,9 +137,9 @@ describe("rights", () => {
   });
 
   test("of the keys that a key creates for another account are at most its own", async () => {
-    const [own, other] = [await newAccount(), await newAccount()];
-    const managing = using(await keyOf(own.id, { scopes: ["keys:manage"] }));
-    const made = await keyOf(other.id, { scopes: ["keys:manage"] }, managing);
+    const [own, other] = [await newAccount(as.admin), await newAccount(as.admin)];
+    const managing = using(await newKeyOf(as.admin, own.id, { scopes: ["keys:manage"] }));
+    const made = await newKeyOf(managing, other.id, { scopes: ["keys:manage"] });
     expect(dataOf(await managing.GET("/api/service-accounts/{id}/keys", at(other.id)))).toMatchObject([
       { id: made.id, createdBy: { id: own.id, type: "service" } },
     ]);
@@ -155,13 +148,13 @@ describe("rights", () => {
     const { id } = dataOf(await managing.POST(`${path}/rotate`, rotation), 201);
     problemOf(await managing.POST(`${path}/take-over`, keyPath(other.id, id)), 403, "permission_denied");
     dataOf(await managing.DELETE(path, keyPath(other.id, id)));
-    const foreign = await keyOf(other.id, { scopes: ["prospects:read"] });
+    const foreign = await newKeyOf(as.admin, other.id, { scopes: ["prospects:read"] });
     const rotated = await managing.POST(`${path}/rotate`, { ...keyPath(other.id, foreign.id), body: {} });
     problemOf(rotated, 403, "insufficient_scope");
   });
 
   test("are checked in the body", async () => {
-    const { id } = await newAccount({ role: "sales", permissions: ["canViewAllProspects"] });
+    const { id } = await newAccount(as.admin, { role: "sales", permissions: ["canViewAllProspects"] });
     for (const body of [
       { name: "x", scopes: [] },
       { name: "x", scopes: ["prospects:read", "prospects:read"] },
@@ -174,7 +167,7 @@ describe("rights", () => {
     const [fault] = problemOf(await as.admin("POST", "/api/service-accounts", sales), 400, "validation_failed");
     expect(fault).toMatchObject({ pointer: "/permissions" });
     const body = { name: "x", scopes: ["prospects:read" as const] };
-    const other = at((await newAccount()).id);
+    const other = at((await newAccount(as.admin)).id);
     problemOf(await as.otherOwner.POST("/api/service-accounts/{id}/keys", { ...other, body }), 404, "not_found");
   });
 });

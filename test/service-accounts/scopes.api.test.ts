@@ -2,8 +2,9 @@
 import { test } from "vitest";
 import { Scope } from "#shared/auth/scopes.ts";
 import { routes } from "../../infra/routes/routes.ts";
-import { at, clientWith, json } from "../harness/client.ts";
-import { dataOf, problemOf, uniqueName } from "../harness/shapes.ts";
+import { newAccount, newKeyOf } from "../harness/api-key.ts";
+import { clientWith, json } from "../harness/client.ts";
+import { problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { scopesNeeded } from "./scopes-of-routes.ts";
 
@@ -12,10 +13,8 @@ const guarded = routes.filter((route) => !route.public);
 const NEVER = "999999999999999";
 
 async function keyWith(scopes: readonly Scope[]): Promise<string> {
-  const account = { name: uniqueName(), role: "admin" as const };
-  const { id } = dataOf(await as.admin.POST("/api/service-accounts", { body: account }), 201);
-  const body = { name: "test", scopes: [...scopes] };
-  return dataOf(await as.admin.POST("/api/service-accounts/{id}/keys", { ...at(id), body }), 201).key;
+  const { id } = await newAccount(as.admin);
+  return (await newKeyOf(as.admin, id, { scopes: [...scopes] })).key;
 }
 
 /** Caches keys by their scopes, so that routes with the same scope share a key. */
