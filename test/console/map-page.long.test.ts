@@ -1,10 +1,10 @@
-/** Tests in a real browser what is beside the pins of the map: legend, table and open prospect, and a map without a provider of streets. */
+/** Tests the page of the map in a real browser: Back, legend, table and open prospect, and a map without a provider of streets. */
 import type { Page, Request } from "playwright-core";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { dataOf } from "../harness/shapes.ts";
-import { mapStage } from "./map-stage.ts";
-import { drawnIds, mapOf, soon } from "./visit.ts";
+import { mapStage, small } from "./map-stage.ts";
+import { drawnIds, jumpTo, mapOf, soon } from "./visit.ts";
 
 const { idsOf, team, admin } = mapStage();
 
@@ -55,4 +55,40 @@ test("on a screen of 1024 pixels, the table and an open prospect leave the map a
   const [width = 0, height = 0] = z.array(z.number()).parse(await page.evaluate(size));
   expect(width).toBeGreaterThanOrEqual(360);
   expect(height).toBeGreaterThanOrEqual(300);
+  await page.setViewportSize(small);
+});
+
+test("Back closes a panel and turns a page back, and the URL has the part of the map", async () => {
+  const { page } = admin();
+  const at = () => new URL(page.url()).searchParams.get("at");
+  const camera = (): Promise<string> =>
+    page.evaluate("[...shownMap.getCenter().toArray(), shownMap.getZoom()].map((x) => x.toFixed(2)).join()");
+  const panel = page.getByRole("complementary", { name: "Prospect" });
+  await page.goto("/map?table=1");
+  await mapOf(page);
+  expect(at()).toBe(null);
+  await jumpTo(page, [-104.95, 39.75], 12);
+  await expect.poll(at, soon).not.toBe(null);
+  await page.getByRole("button", { name: "Ann", exact: true }).click();
+  await panel.getByRole("heading", { name: "Ann" }).waitFor();
+  await jumpTo(page, [-104.75, 39.95], 11);
+  await expect.poll(at, soon).toContain("-104.75");
+  await page.reload();
+  await mapOf(page);
+  expect(await camera()).toBe("-104.75,39.95,11.00");
+  await page.goBack();
+  await panel.waitFor({ state: "detached" });
+  expect(await camera()).toBe("-104.95,39.75,12.00");
+  await page.getByRole("link", { name: "Show as a list" }).click();
+  await page.getByRole("button", { name: "Bob", exact: true }).click();
+  await page.getByRole("button", { name: "Close the prospect" }).click();
+  await panel.waitFor({ state: "detached" });
+  await page.goBack();
+  await panel.getByRole("heading", { name: "Bob" }).waitFor();
+  await page.goBack();
+  await panel.waitFor({ state: "detached" });
+  expect(new URL(page.url()).pathname).toBe("/prospects");
+  await page.goBack();
+  await mapOf(page);
+  expect(await camera()).toBe("-104.95,39.75,12.00");
 });

@@ -16,6 +16,7 @@ import { StoredAppointment, StoredNote } from "#shared/prospects/stored.ts";
 import { StoredStatus } from "#shared/reference/schema.ts";
 import { newValueWrites } from "#shared/reference/values.ts";
 import { deliveryItem, StoredDelivery } from "#shared/webhooks/delivery.ts";
+import { type Answer, type Client, json } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified, present } from "../harness/shapes.ts";
 import { openLocalTable } from "../harness/team.ts";
@@ -34,7 +35,6 @@ import {
   webhook,
   wide,
 } from "./answer-limits-records.ts";
-import type { Requests } from "./answer-limits-requests.ts";
 
 /**
  * Returns an id that the service does not assign, for a copy of a record that a request has created. The copies are written directly to the
@@ -77,6 +77,46 @@ interface Target {
   readonly requests: Requests;
   readonly table: Table;
   readonly companyId: number;
+}
+
+export type Requests = ReturnType<typeof requestsOf>;
+
+export function requestsOf(client: Client) {
+  const ask = (method: string, path: string, body?: object, key?: string): Promise<Answer> =>
+    client.send(method, path, {
+      headers: { ...(!(body instanceof FormData) && json), ...(key !== undefined && { "Idempotency-Key": key }) },
+      ...(body !== undefined && { body: body instanceof FormData ? body : JSON.stringify(body) }),
+    });
+
+  /**
+   * Sends the request twice with the same idempotency key. The service reads the second answer from a row of the table, so equal answers
+   * show that the answer fits into a row.
+   */
+  async function post(path: string, body: object = {}): Promise<Answer> {
+    const key = randomUUID();
+    const first = await ask("POST", path, body, key);
+    const again = await ask("POST", path, body, key);
+    expect([again.status, again.headers.get("idempotency-replayed")], again.text.slice(0, 300)).toEqual([
+      first.status,
+      "true",
+    ]);
+    expect(again.text).toBe(first.text);
+    return first;
+  }
+
+  async function made(path: string, body: object): Promise<number> {
+    const answer = await ask("POST", path, body);
+    expect(answer.status, answer.text.slice(0, 300)).toBeLessThan(300);
+    return z.parse(Identified, answer.body).id;
+  }
+
+  /** Creates a bulk job with the maximum number of ids. No prospect has one of them. The job runs for some seconds. Returns its id. */
+  const newJob = (): Promise<number> => {
+    const ids = Array.from({ length: limits.bulkIds }, (_, i) => 2 ** 50 + i);
+    return made("/api/prospects/bulk", { ids, action: { set: { currentStatusId: null } } });
+  };
+
+  return { ask, post, made, newJob };
 }
 
 export type Stage = Awaited<ReturnType<typeof newStage>>;

@@ -32,8 +32,7 @@ import {
   webhook,
   wide,
 } from "./answer-limits-records.ts";
-import { type Requests, requestsOf } from "./answer-limits-requests.ts";
-import { newStage, type Stage } from "./answer-limits-stage.ts";
+import { newStage, type Requests, requestsOf, type Stage } from "./answer-limits-stage.ts";
 
 let requests: Requests;
 let stage: Stage;

@@ -3,14 +3,53 @@ import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { routes } from "../../infra/routes/routes.ts";
 import type { Answer } from "../harness/client.ts";
-import { bodyOf, problemOf } from "../harness/shapes.ts";
+import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
+import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
-import { newCast } from "./matrix-cast.ts";
 import { documentedReferences, references } from "./matrix-references.ts";
-import { ask, leaks, pathOf } from "./matrix-stage.ts";
+import { ask, type Company, leaks, marker, newStage, pathOf, type Stage, userOf } from "./matrix-stage.ts";
 import { bodyFor, type CallerName, callers, formFor, type Row, rows } from "./matrix-table.ts";
 
-const { emails, stageOf, kept, foreign, inactive } = await newCast();
+const Me = z.object({ user: Identified, company: Identified });
+const meOf = async (email: string) => bodyOf(await ask(email, "GET", "/api/me"), 200, Me);
+const userIdOf = async (email: string): Promise<number> => (await meOf(email)).user.id;
+
+/** Registers marks of the company and its users. Their names are left out, because both companies have users with the same names. */
+async function markTeam(company: Company, emails: readonly string[]): Promise<void> {
+  const everybody = marker(company, "-");
+  for (const email of emails) {
+    const me = await meOf(email);
+    everybody.known(me.user.id);
+    everybody.known(me.company.id);
+    everybody.known(email);
+  }
+}
+
+const team = await newTeam();
+const [owner, otherOwner] = [team.owner.email, team.otherOwner.email];
+await Promise.all([markTeam("one", [owner, team.rep2.email]), markTeam("two", [otherOwner, team.otherRep.email])]);
+const [plainId, foreignId] = [await userIdOf(team.rep.email), await userIdOf(team.otherRep.email)];
+const disabled = userOf(marker("one", "-"), { role: "owner" });
+// New records must not refer to the disabled user and the deactivated status.
+const [somebodyElse, disabledUser, inactiveStatus] = [
+  await marker("one", "other", "/api/users").made(owner, "/api/users", userOf(marker("one", "other", "/api/users"))),
+  await marker("one", "-").made(owner, "/api/users", disabled),
+  await marker("one", "-").made(owner, "/api/statuses", { value: marker("one", "-").text() }),
+];
+bodyOf(await ask(owner, "DELETE", `/api/users/${disabledUser}`), 200, Identified);
+bodyOf(await ask(owner, "DELETE", `/api/statuses/${inactiveStatus}`), 200, Identified);
+
+const one = (): Promise<Stage> => newStage("one", owner, { mine: plainId, other: somebodyElse });
+/** Records that no request changes. `kept` belongs to the first company, and `foreign` to the second. */
+const [kept, foreign] = [await one(), await newStage("two", otherOwner, { mine: foreignId, other: foreignId })];
+const working = ["owner", "admin", "plain", "viewer", "manager"];
+const stages = new Map<CallerName, Stage>();
+for (const caller of callers) stages.set(caller, working.includes(caller) ? await one() : kept);
+const [admin, plain, viewer, manager] = [team.admin, team.rep, team.viewer, team.importer].map(({ email }) => email);
+const emails: Readonly<Record<CallerName, string | undefined>> = {
+  ...{ owner, admin, plain, viewer, manager },
+  ...{ stranger: otherOwner, disabled: disabled.email, nobody: undefined },
+};
 const NEVER = 2 ** 50;
 /** For each kind of record, an id that no record has. */
 const never = Object.fromEntries(Object.keys(kept.mine).map((name) => [name, NEVER]));
@@ -65,7 +104,7 @@ function callersOf({ statuses }: Row, at: number): CallerName[] {
 test.each(named)("%s", { tags: "sized" }, async (_, row, at) => {
   const found: [CallerName, number][] = [];
   for (const caller of callersOf(row, at)) {
-    const stage = stageOf(caller);
+    const stage = stages.get(caller) ?? kept;
     const path = pathOf(row, stage[row.whose]);
     found.push([caller, (await call(caller, row.method, path, bodyFor(row) ?? formFor(row))).status]);
   }
@@ -142,7 +181,7 @@ test.each(
   "%s: a %s of another company, of a missing record and of an inactive record give the same error",
   { tags: "sized" },
   async (_, field, { method, path, names }, at) => {
-    const inactiveOnes = { users: [inactive.user], statuses: [inactive.status], tags: [], addresses: [] }[names];
+    const inactiveOnes = { users: [disabledUser], statuses: [inactiveStatus], tags: [], addresses: [] }[names];
     // In `fromUserId`, a disabled user is allowed. The request takes the prospects inside a territory away from this user, which is useful
     // for a user who no longer works.
     const retired = field === "fromUserId" ? [] : inactiveOnes;

@@ -1,9 +1,30 @@
 /** Tests that the reference client sends and stores what docs/offline.md shows for each failure. */
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { Entry } from "../../docs/client/store.ts";
-import { arrowsOf, headings, sections } from "./guide.ts";
 import type { Fault, Phone } from "./phone.ts";
 import { dataOf, SmallService } from "./small-service.ts";
+
+const guide = readFileSync(new URL("../../docs/offline.md", import.meta.url), "utf8");
+
+/** Returns the arrows of a section's sequence diagram, without arrows from the user, which are no part of the protocol. */
+function arrowsOf(section: string): string[] | undefined {
+  const [, diagram] = /^```mermaid\nsequenceDiagram\n(.*?)^```$/ms.exec(section) ?? [];
+  const lines = diagram?.split("\n").map((line) => line.trim());
+  for (const line of lines ?? []) expect(line).toMatch(LINE);
+  return lines?.filter((line) => /^(?:app|service)-/.test(line));
+}
+const LINE =
+  /^(?:|(?:actor|participant) \w+ as [\w ]+|(?:app|service|user)-(?:-?>>|-?x)(?:app|service|store): .+|Note over [\w, ]+: .+|loop .+|end)$/;
+
+const sections = new Map(
+  guide
+    .split(/^#{2,3} /m)
+    .slice(1)
+    .map((section) => [section.split("\n", 1)[0] ?? "", section]),
+);
+const [, described = ""] = /^## Failure by failure\n(.*?)^## /ms.exec(guide) ?? [];
+const headings = [...described.matchAll(/^### (.+)$/gm)].map(([, heading]) => heading);
 
 const statesOf = async ({ store }: Phone): Promise<string[]> => (await store.outbox()).map(({ state }) => state);
 

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { type Browser, FROM_CONSOLE, locationOf, newBrowser } from "../harness/browser-session.ts";
-import { flushAuthorizers, tokenOf } from "../harness/client.ts";
+import { baseUrl, flushAuthorizers, tokenOf } from "../harness/client.ts";
 import { dataOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 
@@ -183,4 +183,15 @@ describe("a refresh", () => {
     expect((await stale().call("GET", "/api/me")).status).toBe(401);
     expect((await newBrowser(new Map([["session", id]])).call("GET", "/api/me")).status).toBe(401);
   });
+});
+
+test("a page at localhost leads to the address to which a sign-in returns, because browsers keep the cookies of each host apart", async () => {
+  const own = new URL(baseUrl());
+  const local = `http://localhost:${own.port}`;
+  const page = await fetch(`${local}//evil.example/prospects?status=New`, { redirect: "manual" });
+  expect([page.status, page.headers.get("location")]).toEqual([
+    307,
+    `${own.origin}//evil.example/prospects?status=New`,
+  ]);
+  expect((await fetch(`${local}/health`)).status).toBe(200);
 });
