@@ -180,7 +180,6 @@ async function addStatuses({ requests: { ask, made }, table, companyId }: Target
   return status;
 }
 
-/** Returns the ids of all tags of the company. */
 async function addTags({ requests: { ask } }: Target): Promise<readonly number[]> {
   // An import creates 50 tags with each row, so it is faster than a request for each tag.
   const values = Array.from({ length: limits.tagsPerCompany - 1 }, (_, i) => wide(limits.displayValue, `t${i}`));

@@ -44,7 +44,6 @@ beforeAll(async () => {
 const idsOf = async (path: string): Promise<number[]> =>
   z.parse(z.array(Identified), (await requests.ask("GET", path)).body).map(({ id }) => id);
 
-/** Checks whether an answer is complete. */
 type Check = (answer: Answer) => void;
 const listOf = ({ body }: Answer): readonly unknown[] => z.parse(z.array(z.unknown()), body);
 const itemsOf = ({ body }: Answer): readonly unknown[] =>
@@ -76,7 +75,7 @@ const matches =
     expect(body).toMatchObject(expected);
 
 interface Visit {
-  /** Replaces the id of the record in the path. By default, it is the record of the stage in the collection that the path names. */
+  /** Replaces the id in the path, which by default is the id in `stage` with the name of the collection. */
   readonly id?: () => number | Promise<number>;
   readonly query?: string;
   readonly body?: object | (() => object | Promise<object>);
@@ -296,7 +295,6 @@ const walk: Readonly<Record<string, Visit>> = {
   "POST /api/prospects/imports/{id}/undo": {},
 };
 
-/** Returns the path of the request for a route. */
 async function placeOf(path: string, { id, query }: Visit): Promise<string> {
   const steps = path.split("/");
   const ofStage = new Map(Object.entries(stage)).get(steps[steps.indexOf("{id}") - 1] ?? "");

@@ -1,15 +1,13 @@
 /** Tests that every endpoint refuses an invalid field with a JSON pointer to the field, and ignores an unknown field. */
 import { expect, test } from "vitest";
-import * as z from "zod/mini";
 import { type Answer, json } from "../harness/client.ts";
-import { bodyOf, Identified, problemOf } from "../harness/shapes.ts";
+import { problemOf } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
-import { newStage, pathOf } from "./matrix-stage.ts";
+import { newRecords, pathOf } from "./matrix-stage.ts";
 import { bodyFor, type Row, rows } from "./matrix-table.ts";
 
 const as = await newTeam();
-const { user } = bodyOf(await as.owner("GET", "/api/me"), 200, z.object({ user: Identified }));
-const { mine } = await newStage("one", as.owner.email, { mine: user.id, other: user.id });
+const mine = await newRecords(as.owner);
 
 const byName = new Map<string, Row>(
   rows.filter(({ whose }) => whose !== "other").map((row) => [`${row.method} ${row.path}`, row]),

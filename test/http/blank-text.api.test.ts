@@ -2,95 +2,70 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { bodyOf, dataOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
+import { bodyOf, Identified, problemOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { create, operation, results } from "../sync/operations/push.ts";
+import { newRecords, pathOf } from "./matrix-stage.ts";
+import { bodyFor } from "./matrix-table.ts";
 
 const as = await newTeam();
+const mine = await newRecords(as.owner);
 const blanks = ["", " ", "\t\n\u0085", "\u00a0\u3000", "\u200b\ufeff", " ".repeat(60)];
 /** Texts that are not blank. The first one contains characters that are neither white space nor visible. */
 const others = [" \u200d ", " a\u200b ", "\ufeffb c "];
 const Fields = z.record(z.string(), z.unknown());
 const fill = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-
-const prospect = dataOf(await as.owner.POST("/api/prospects", { body: {} }), 201);
-const { id: noteId } = bodyOf(
-  await as.owner("POST", `/api/prospects/${prospect.id}/notes`, { body: "x" }),
-  201,
-  Identified,
-);
-const appointments = `/api/prospects/${prospect.id}/appointments`;
-const startAt = "2030-01-01T00:00:00Z";
-const { id: appointmentId } = bodyOf(await as.owner("POST", appointments, { title: "x", startAt }), 201, Identified);
-const { id: addressId } = bodyOf(await as.owner("POST", "/api/addresses", fill), 201, Identified);
-const user = () => ({ email: `${randomUUID()}@example.com`, firstName: "A", lastName: "B", role: "sales" });
-const { id: userId } = bodyOf(await as.owner("POST", "/api/users", user()), 201, Identified);
-const webhook = { name: "w", url: "https://example.com/" };
-const { id: webhookId } = bodyOf(await as.owner("POST", "/api/webhooks", webhook), 201, Identified);
-const registrations = `/api/webhooks/${webhookId}/registrations`;
-const registered = await as.owner("POST", registrations, { event: "e", triggerMode: "manual" });
-const { id: registrationId } = bodyOf(registered, 201, Identified);
-
-const [statusId, tagId] = [
-  bodyOf(await as.owner("POST", "/api/statuses", { value: uniqueName() }), 201, Identified).id,
-  bodyOf(await as.owner("POST", "/api/tags", { value: uniqueName() }), 201, Identified).id,
-];
 const all = (fields: readonly string[], text: (field: string) => unknown): Record<string, unknown> =>
   Object.fromEntries(fields.map((field) => [field, text(field)]));
 
-const nullable = [
-  [
-    "/api/prospects",
-    `/api/prospects/${prospect.id}`,
-    {},
-    ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "sourceId"],
-  ],
-  [appointments, `/api/appointments/${appointmentId}`, { title: "t", startAt }, ["location", "notes"]],
-  ["/api/addresses", `/api/addresses/${addressId}`, fill, ["address2"]],
-  [registrations, `${registrations}/${registrationId}`, { event: "e" }, ["manualTriggerButtonText"]],
+/** Sends the fields. A POST also has the fields that the route requires. */
+const sent = (method: "POST" | "PATCH", path: string, fields: object) =>
+  as.owner(method, pathOf({ path }, mine), { ...(method === "POST" && bodyFor({ method, path })), ...fields });
+
+const appointments = ["/api/prospects/{id}/appointments", "/api/appointments/{id}"] as const;
+const registrations = [
+  "/api/webhooks/{id}/registrations",
+  "/api/webhooks/{id}/registrations/{registrationId}",
 ] as const;
+const ofProspects = ["name", "phoneNumber", "secondaryPhoneNumber", "emailAddress", "sourceId"];
 
-test.each(nullable)(
-  "%s, %s %o: each of %j is null if it is blank, and otherwise stays as it is",
-  async (path, one, body, fields) => {
-    const none = all(fields, () => null);
-    const filled = all(fields, (field) => (field === "emailAddress" ? "a@example.com" : "filled"));
-    for (const blank of blanks) {
-      const sent = all(fields, () => blank);
-      expect(bodyOf(await as.owner("POST", path, { ...body, ...sent }), 201, Fields)).toMatchObject(none);
-      expect(bodyOf(await as.owner("PATCH", one, filled), 200, Fields)).toMatchObject(filled);
-      expect(bodyOf(await as.owner("PATCH", one, sent), 200, Fields)).toMatchObject(none);
-    }
-    for (const other of others) {
-      const sent = all(
-        fields.filter((field) => field !== "emailAddress"),
-        () => other,
-      );
-      expect(bodyOf(await as.owner("PATCH", one, sent), 200, Fields)).toMatchObject(sent);
-    }
-  },
-);
+test.each([
+  ["/api/prospects", "/api/prospects/{id}", ofProspects],
+  [...appointments, ["location", "notes"]],
+  ["/api/addresses", "/api/addresses/{id}", ["address2"]],
+  [...registrations, ["manualTriggerButtonText"]],
+] as const)("%s, %s: each of %j is null if it is blank, and otherwise stays as it is", async (path, one, fields) => {
+  const none = all(fields, () => null);
+  const filled = all(fields, (field) => (field === "emailAddress" ? "a@example.com" : "filled"));
+  for (const blank of blanks) {
+    const body = all(fields, () => blank);
+    expect(bodyOf(await sent("POST", path, body), 201, Fields)).toMatchObject(none);
+    expect(bodyOf(await sent("PATCH", one, filled), 200, Fields)).toMatchObject(filled);
+    expect(bodyOf(await sent("PATCH", one, body), 200, Fields)).toMatchObject(none);
+  }
+  for (const other of others) {
+    const { emailAddress: _, ...body } = all(fields, () => other);
+    expect(bodyOf(await sent("PATCH", one, body), 200, Fields)).toMatchObject(body);
+  }
+});
 
-const required = [
-  [`/api/prospects/${prospect.id}/notes`, `/api/notes/${noteId}`, {}, ["body"]],
-  [appointments, `/api/appointments/${appointmentId}`, { startAt }, ["title"]],
-  ["/api/addresses", `/api/addresses/${addressId}`, fill, ["address1", "city", "state", "zip"]],
-  ["/api/users", `/api/users/${userId}`, user(), ["firstName", "lastName"]],
-  ["/api/users", undefined, user(), ["email"]],
-  ["/api/statuses", `/api/statuses/${statusId}`, {}, ["value"]],
-  ["/api/tags", `/api/tags/${tagId}`, {}, ["value"]],
-  ["/api/webhooks", `/api/webhooks/${webhookId}`, webhook, ["name"]],
-  [registrations, `${registrations}/${registrationId}`, {}, ["event"]],
-] as const;
-
-test.each(required)("%s, %s %o: each of %j is missing if it is blank", async (path, one, body, fields) => {
+test.each([
+  ["/api/prospects/{id}/notes", "/api/notes/{id}", ["body"]],
+  [...appointments, ["title"]],
+  ["/api/addresses", "/api/addresses/{id}", ["address1", "city", "state", "zip"]],
+  ["/api/users", "/api/users/{id}", ["firstName", "lastName"]],
+  ["/api/users", undefined, ["email"]],
+  ["/api/statuses", "/api/statuses/{id}", ["value"]],
+  ["/api/tags", "/api/tags/{id}", ["value"]],
+  ["/api/webhooks", "/api/webhooks/{id}", ["name"]],
+  [...registrations, ["event"]],
+] as const)("%s, %s: each of %j is missing if it is blank", async (path, one, fields) => {
   const pointers = fields.map((field) => ({ pointer: `/${field}` }));
   for (const blank of blanks.slice(0, 5)) {
-    const sent = all(fields, () => blank);
-    const made = await as.owner("POST", path, { ...body, ...sent });
-    expect(problemOf(made, 400, "validation_failed")).toMatchObject(pointers);
+    const body = all(fields, () => blank);
+    expect(problemOf(await sent("POST", path, body), 400, "validation_failed")).toMatchObject(pointers);
     if (one === undefined) continue;
-    expect(problemOf(await as.owner("PATCH", one, sent), 400, "validation_failed")).toMatchObject(pointers);
+    expect(problemOf(await sent("PATCH", one, body), 400, "validation_failed")).toMatchObject(pointers);
   }
 });
 
@@ -118,7 +93,9 @@ test("an address of which all parts are blank is no address, and one with a blan
     expect(bodyOf(await as.owner("PATCH", path, { address: fill }), 200, Fields).address).toMatchObject(fill);
     problemOf(await as.owner("PATCH", path, { address: { ...none, city: "Denver" } }), 400, "validation_failed");
     problemOf(await as.owner("PATCH", path, { address: { ...none, formattedAddress: "x" } }), 400, "validation_failed");
-    expect(bodyOf(await as.owner("PATCH", path, { address: { ...none, addressId } }), 200, Fields).address).toBeNull();
+    expect(
+      bodyOf(await as.owner("PATCH", path, { address: { ...none, addressId: mine.addresses } }), 200, Fields).address,
+    ).toBeNull();
     problemOf(await as.owner("POST", "/api/addresses", none), 400, "validation_failed");
   }
   problemOf(await as.owner("POST", "/api/prospects", { address: {} }), 400, "validation_failed");
@@ -152,8 +129,8 @@ test("statuses, tags, cities and reps are compared with each run of blanks as on
   const value = `${word}  Two`;
   const status = bodyOf(await as.owner("POST", "/api/statuses", { value }), 201, Identified);
   const tag = bodyOf(await as.owner("POST", "/api/tags", { value }), 201, Identified);
-  const named = { ...user(), firstName: rep, lastName: "van\u00a0 Dyk" };
-  const assignedToUserId = bodyOf(await as.owner("POST", "/api/users", named), 201, Identified).id;
+  const named = { firstName: rep, lastName: "van\u00a0 Dyk" };
+  const assignedToUserId = bodyOf(await sent("POST", "/api/users", named), 201, Identified).id;
   const address = { ...fill, city: `${word}\u3000 York` };
   const body = { currentStatusId: status.id, assignedToUserId, address };
   const { id } = bodyOf(await as.owner("POST", "/api/prospects", body), 201, Identified);

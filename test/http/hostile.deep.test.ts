@@ -12,7 +12,6 @@ import { sized } from "../harness/tier.ts";
 const as = await newTeam();
 
 const EXAMPLES = 500;
-/** Number of generated requests for each endpoint. */
 const RUNS = sized({ short: 1, wide: EXAMPLES });
 
 const guarded = routes.filter(({ path }) => path.startsWith("/api/"));
@@ -20,19 +19,8 @@ const withBody: readonly Method[] = ["POST", "PATCH", "PUT"];
 
 const nasty = fc.oneof(
   fc.constantFrom<unknown>(...[null, true, -1, 0, 1.5, 1e308, 2 ** 53, [], {}, [[]]]),
-  fc.constantFrom(
-    "",
-    "\u0000",
-    "\ud800",
-    "__proto__",
-    "constructor",
-    "C#1#REF",
-    "../..",
-    "' OR 1=1",
-    "$(7*7)",
-    "{{7*7}}",
-  ),
-  fc.constantFrom("%00", "\u202e", "😀".repeat(300), "x".repeat(300)),
+  fc.constantFrom("", "\u0000", "\ud800", "__proto__", "constructor", "C#1#REF", "../..", "' OR 1=1", "$(7*7)"),
+  fc.constantFrom("{{7*7}}", "%00", "\u202e", "😀".repeat(300), "x".repeat(300)),
   fc.jsonValue(),
 );
 const fieldNames =
@@ -200,14 +188,8 @@ describe("paths and verbs", () => {
   });
 
   test.each([
-    "/api/prospects/%",
-    "/api/prospects/%zz",
-    "/api/prospects/%c0%af",
-    "/api/prospects?%",
-    "/api/prospects?a=%ff",
-    "//",
-    "/api/prospects/1#x",
-    "*",
+    ...["/api/prospects/%", "/api/prospects/%zz", "/api/prospects/%c0%af", "/api/prospects?%", "/api/prospects?a=%ff"],
+    ...["//", "/api/prospects/1#x", "*"],
   ])("%s is answered", async (path) => {
     const answer = await as.admin.send("GET", path);
     assertHarmless(answer.status, answer.text, path);

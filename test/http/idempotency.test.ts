@@ -41,8 +41,8 @@ test.each(Object.keys(faults))(
     for (let at = 1; at <= calls.length; at++) {
       let now = Date.now();
       const { context, caller } = await company({ now: () => now });
-      // In the first POST, the request to DynamoDB with the number `at` fails. All later ones of the same operation fail too, because the
-      // SDK repeats a failed request.
+      // In the first POST, the request to DynamoDB with the number `at` fails. All later requests of the same operation fail too, because
+      // the SDK repeats a failed request.
       let isFirst = true;
       db.plan((operation, number) => (isFirst && number >= at && operation === calls[at - 1] ? fault : pass));
       const first = await create(context, caller, "key").catch(() => undefined);

@@ -18,7 +18,7 @@ interface Gone {
   readonly path: string;
   /** A valid body for a PATCH of the record. */
   readonly patch?: object;
-  /** Requests that succeed before and after the deletion, each with a text or id that the answer may contain only before it. */
+  /** Requests that succeed before and after the deletion. Only the answer before the deletion may have the text or id. */
   readonly shown: readonly Shown[];
   /** Paths of records that the DELETE also deletes. A GET of each must answer 404 after it. */
   readonly alongside?: readonly string[];

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import * as z from "zod/mini";
-import { type Answer, clientOf, json, send } from "../harness/client.ts";
+import { type Answer, type Client, clientOf, json, send } from "../harness/client.ts";
 import { csvForm } from "../harness/csv-form.ts";
 import { bodyOf, Identified } from "../harness/shapes.ts";
 import type { CallerName, Row, Whose } from "./matrix-table.ts";
@@ -114,6 +114,12 @@ export async function newStage(
     newProspect(company, "other", owner, assignees.other),
   ]);
   return { mine: { ...common, ...mine }, other: { ...common, ...other }, "-": { ...mine, ...common } };
+}
+
+/** Returns records that this user, an owner, may change. */
+export async function newRecords({ email }: Client): Promise<Records> {
+  const { user } = bodyOf(await ask(email, "GET", "/api/me"), 200, z.object({ user: Identified }));
+  return (await newStage("one", email, { mine: user.id, other: user.id })).mine;
 }
 
 async function newCommon(company: Company, owner: string) {

@@ -88,13 +88,13 @@ test("the matrix has a row for every route, and no other", () => {
 
 const named = rows.map((row, at) => [`${row.method} ${row.path} ${row.whose}`, row, at] as const);
 
-/** Returns all of the callers with the size `wide`, and otherwise one of them, which varies from row to row. */
+/** With the size `wide`, returns all of the callers, and otherwise one of them, which varies from row to row. */
 function someOf<Caller extends CallerName>(alike: readonly Caller[], at: number): Caller[] {
   const count = sized({ short: 1, wide: alike.length });
   return alike.filter((_, i) => (i - (at % alike.length) + alike.length) % alike.length < count);
 }
 
-/** Returns callers with each expected status of the row. */
+/** Returns some callers for each status that the row expects. */
 function callersOf({ statuses }: Row, at: number): CallerName[] {
   const alike = Map.groupBy(callers, (caller) => statuses[callers.indexOf(caller)]);
   return [...alike.values()].flatMap((same) => someOf(same, at));
@@ -239,14 +239,8 @@ const Texts = z.object({
 
 async function textsOf(id: number): Promise<(readonly [string, string])[]> {
   const it = bodyOf(await call("owner", "GET", `/api/prospects/${id}`), 200, Texts);
-  const texts = [
-    it.name,
-    it.phoneNumber,
-    it.secondaryPhoneNumber,
-    it.emailAddress,
-    it.address.address1,
-    it.address.zip,
-  ];
+  const { name, phoneNumber, secondaryPhoneNumber, emailAddress, address } = it;
+  const texts = [name, phoneNumber, secondaryPhoneNumber, emailAddress, address.address1, address.zip];
   return [
     ...[...texts, it.notes[0].body].map((text) => ["search", text] as const),
     ["city", it.address.city],

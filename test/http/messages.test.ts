@@ -18,7 +18,6 @@ beforeAll(() => {
   process.env.TABLE_NAME = "t";
 });
 
-/** Returns the JSON pointer or the parameter, and the message, of each fault in the ApiError that `work` throws. */
 function faultsOf(work: () => unknown): (string | undefined)[][] {
   try {
     work();

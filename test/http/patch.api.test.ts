@@ -2,9 +2,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
-import { bodyOf, Identified, uniqueName } from "../harness/shapes.ts";
+import { bodyOf, Identified } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { sized } from "../harness/tier.ts";
+import { pathOf } from "./matrix-stage.ts";
+import { bodyFor } from "./matrix-table.ts";
 
 const as = await newTeam();
 const client = as.owner;
@@ -13,14 +15,18 @@ const Shown = z.looseObject({ id: z.number(), updatedAt: z.optional(z.string()) 
 type Shown = z.infer<typeof Shown>;
 type Body = Readonly<Record<string, unknown>>;
 
-const made = async (path: string, body: object): Promise<number> =>
-  bodyOf(await client("POST", path, body), 201, Identified).id;
-const home = { address1: "1 Main St", city: "Denver", state: "CO", zip: "80202" };
-const newUser = () => ({ email: `${uniqueName()}@x.test`, firstName: "A", lastName: "B", role: "sales" });
-const [prospect, user] = await Promise.all([made("/api/prospects", {}), made("/api/users", newUser())]);
-const addresses = await Promise.all([made("/api/addresses", home), made("/api/addresses", { ...home, zip: "2" })]);
-const webhook = await made("/api/webhooks", { name: "W", url: "https://example.com/" });
-const statuses = await Promise.all([1, 2].map(() => made("/api/statuses", { value: uniqueName() })));
+/** The ids of records in the paths below. */
+const mine: Record<string, number> = {};
+/** Creates a record with a valid body. Returns its id. */
+const made = async (path: string, more: object = {}): Promise<number> => {
+  const body = { ...bodyFor({ method: "POST", path }), ...more };
+  return bodyOf(await client("POST", pathOf({ path }, mine), body), 201, Identified).id;
+};
+mine.prospects = await made("/api/prospects");
+mine.webhooks = await made("/api/webhooks");
+const user = await made("/api/users");
+const addresses = [await made("/api/addresses"), await made("/api/addresses")];
+const statuses = [await made("/api/statuses"), await made("/api/statuses")];
 
 const text = fc.constantFrom("a", "b", "Ünï \u{1F415}", " c ");
 const clearable = (value: fc.Arbitrary<unknown>) => fc.option(value);
@@ -33,9 +39,10 @@ const ring = fc.array(fc.tuple(fc.constantFrom(0, 1.5, -180), fc.constantFrom(0,
 });
 
 interface Kind {
-  /** The path of the POST that creates the record. All generated sequences change this one record. */
+  /** The route of the POST that creates the record. All generated sequences change this one record. */
   readonly collection: string;
-  readonly first: object;
+  /** Fields with which the record is created, besides those of a valid body. */
+  readonly first?: object;
   /** The path of the record without its id, if it differs from `collection`. */
   readonly place?: string;
   readonly fields: Readonly<Record<string, fc.Arbitrary<unknown>>>;
@@ -58,7 +65,6 @@ const shownAs =
 const kinds: Readonly<Record<string, Kind>> = {
   prospect: {
     collection: "/api/prospects",
-    first: {},
     fields: {
       name: clearable(text),
       phoneNumber: clearable(text),
@@ -77,12 +83,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   territory: {
     collection: "/api/territories",
-    first: {},
     fields: { name: text, polygon: ring, totalProperties: fc.nat(9), assignedToUserId: person },
   },
   appointment: {
-    collection: `/api/prospects/${prospect}/appointments`,
-    first: { title: "first", startAt: "2030-01-01T00:00:00Z" },
+    collection: "/api/prospects/{id}/appointments",
     place: "/api/appointments",
     fields: {
       title: text,
@@ -97,14 +101,12 @@ const kinds: Readonly<Record<string, Kind>> = {
     shownAs: shownAs({ assignedToUserId: "assignedTo" }),
   },
   note: {
-    collection: `/api/prospects/${prospect}/notes`,
-    first: { body: "first" },
+    collection: "/api/prospects/{id}/notes",
     place: "/api/notes",
     fields: { body: text },
   },
   user: {
     collection: "/api/users",
-    first: newUser(),
     fields: {
       firstName: text,
       lastName: text,
@@ -115,7 +117,6 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   status: {
     collection: "/api/statuses",
-    first: { value: uniqueName() },
     fields: {
       value: fc.nat(1).map((n) => `status ${n}`),
       color: fc.constantFrom("#123456", "#ABCDEF"),
@@ -125,12 +126,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   tag: {
     collection: "/api/tags",
-    first: { value: uniqueName() },
     fields: { value: fc.nat(1).map((n) => `tag ${n}`), color: fc.constantFrom("#123456", "#ABCDEF") },
   },
   address: {
     collection: "/api/addresses",
-    first: { ...home, formattedAddress: "given" },
+    first: { formattedAddress: "given" },
     fields: {
       address1: text,
       address2: clearable(text),
@@ -142,11 +142,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   webhook: {
     collection: "/api/webhooks",
-    first: { name: "W", url: "https://example.com/" },
     fields: { name: text, url: fc.constantFrom("https://example.com/a", "https://example.com/b") },
   },
   registration: {
-    collection: `/api/webhooks/${webhook}/registrations`,
+    collection: "/api/webhooks/{id}/registrations",
     first: { event: "prospect.created" },
     fields: {
       event: fc.constantFrom("prospect.created", "prospect.deleted"),
@@ -174,7 +173,7 @@ async function expectFold(path: string, { shownAs = (body) => body }: Kind, bodi
 }
 
 test.each(Object.entries(kinds))("%s", { tags: "sized" }, async (_, kind) => {
-  const { collection, first, place = collection, fields } = kind;
+  const { collection, first, place = pathOf({ path: collection }, mine), fields } = kind;
   const path = `${place}/${await made(collection, first)}`;
   const body = fc.record(fields, { requiredKeys: [] });
   await fc.assert(

@@ -58,10 +58,7 @@ test("at most ten names of at most 64 characters are shown", async () => {
 
 test("maps and exports ignore pages, and sales users may send any filter for representatives", async () => {
   for (const path of [
-    "prospects/pins",
-    "prospects/export",
-    "prospects/clusters",
-    "prospects/tiles/0/0/0.mvt",
+    ...["prospects/pins", "prospects/export", "prospects/clusters", "prospects/tiles/0/0/0.mvt"],
     "territories/tiles/0/0/0.mvt",
   ]) {
     const needed = path === "prospects/clusters" ? "&bbox=0,0,1,1&zoom=1" : "";

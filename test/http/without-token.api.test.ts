@@ -9,7 +9,7 @@ import { newTeam } from "../harness/team.ts";
 
 const as = await newTeam();
 
-/** More requests than the functions have environments. */
+/** The functions have fewer environments than this. */
 const REQUESTS = 40;
 
 const floods = [
