@@ -75,7 +75,7 @@ class Model {
     return this.isAlive(key) ? lower(key.account.rights, key.most) : undefined;
   }
 
-  /** An orphaned key loses `keys:manage`. */
+  /** A key whose creator has lost rights (an orphaned key) loses `keys:manage`, because it must not create keys. */
   scopesOf({ scopes, orphanedMs }: Key): Scope[] {
     return scopes.filter((scope) => orphanedMs === Number.POSITIVE_INFINITY || scope !== "keys:manage");
   }

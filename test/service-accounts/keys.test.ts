@@ -9,7 +9,7 @@ import { getUser } from "#shared/reference/users.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { pass } from "../harness/faulty-dynamodb.ts";
 import { createAccount, deleteAccount, revokeKey, rotateKey, takeOverKey, updateUser } from "../harness/verbs.ts";
-import { codeOf, MANAGING, newStage, START, type Stage } from "./stage.ts";
+import { codeOf, MANAGING, newStage, newStageWithKey, START, type Stage } from "./stage.ts";
 
 const db = faultyDynamoDb();
 const account = { name: "program", role: "admin" as const, permissions: [] };
@@ -63,9 +63,8 @@ test(`an account has at most ${limits.keysPerAccount} keys, and keys that are re
 });
 
 test("ten keys stay in the list, and replaced keys that still work are among them", async () => {
-  const { context, clock, owner, newAccount, newKey } = await newStage(db);
-  const id = await newAccount();
-  let { id: newest } = await newKey(id);
+  const { context, clock, owner, account: id, id: first } = await newStageWithKey(db);
+  let newest = first;
   const count = async () => (await listKeys(context, owner.companyId, id)).length;
   for (let i = 1; i < 10; i++) ({ id: newest } = await rotateKey(context, owner, id, newest, { overlapSeconds: 60 }));
   expect(await count()).toBe(10);
@@ -150,9 +149,7 @@ test("a key may neither lower nor disable an owner, so that a company keeps one"
 });
 
 test("a use of a key is stored at most once in 15 minutes", async () => {
-  const { clock, counted, owner, newAccount, newKey, signIn } = await newStage(db);
-  const id = await newAccount();
-  const { key } = await newKey(id);
+  const { clock, counted, owner, account: id, key, signIn } = await newStageWithKey(db);
   const callsAt = async (ms: number): Promise<string[]> => {
     clock.ms = ms;
     db.plan(() => pass);

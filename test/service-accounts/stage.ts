@@ -52,6 +52,14 @@ export async function newStage(db: FaultyDynamoDb) {
 }
 export type Stage = Awaited<ReturnType<typeof newStage>>;
 
+/** Returns a stage with a service account that has one key. */
+export async function newStageWithKey(db: FaultyDynamoDb) {
+  const stage = await newStage(db);
+  const account = await stage.newAccount();
+  return { ...stage, account, ...(await stage.newKey(account)) };
+}
+export type StageWithKey = Awaited<ReturnType<typeof newStageWithKey>>;
+
 export const MANAGING: Scope[] = ["keys:manage", "prospects:read"];
 
 export const codeOf = (work: Promise<unknown>): Promise<string> =>
