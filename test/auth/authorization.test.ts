@@ -64,17 +64,8 @@ describe("the pattern that the gateway checks", () => {
   );
 
   test.each([
-    ...[
-      "",
-      "Bearer",
-      "Bearer ",
-      "a.b.c",
-      "Basic a.b.c",
-      "Bearera.b.c",
-      "Bearer\ta.b.c",
-      "Bearer a.b.c ",
-      " Bearer a.b.c",
-    ],
+    ...["", "Bearer", "Bearer ", "a.b.c", "Basic a.b.c", "Bearera.b.c", "Bearer\ta.b.c"],
+    ...["Bearer a.b.c ", " Bearer a.b.c"],
     ...["Bearer a.b.", "Bearer .b.c", "Bearer a..c", "Bearer ..", "Bearer a.b", "Bearer a.b.c.d", "Bearer a.b.c d.e.f"],
     ...["Bearer a.b.c, Bearer a.b.c", "Bearer a.b.c\n", "Bearer a.b.c=", "Bearer a.b.ć", "Bearer Bearer a.b.c"],
     "Bearer a.b.c\nBearer a.b.c",

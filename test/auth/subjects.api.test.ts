@@ -1,4 +1,7 @@
-/** Tests that an inviter can choose the subject of a new user, which the service allows only with an external issuer, as the local one. */
+/**
+ * Tests that an inviter can choose the subject of a new user. The service allows this only with an external issuer, and the local issuer
+ * counts as one.
+ */
 import { expect, test } from "vitest";
 import * as z from "zod/mini";
 import { clientOf } from "../harness/client.ts";

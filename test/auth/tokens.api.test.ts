@@ -13,7 +13,10 @@ import { newTeam } from "../harness/team.ts";
 const as = await newTeam();
 
 const now = Math.floor(Date.now() / 1_000);
-/** No test of this file runs later than this. `nbf` and `iat` of bad tokens are this much later, so that they are still in the future. */
+/**
+ * Upper bound for the time until the last test of this file. The `nbf` and `iat` of bad tokens are later by this number, so that they are
+ * still in the future when a slow test sends them.
+ */
 const WAIT_SECONDS = 600;
 const Claims = z.looseObject({ iss: z.string(), sub: z.string() });
 const Header = z.looseObject({ alg: z.string(), kid: z.string() });

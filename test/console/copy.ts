@@ -2,7 +2,7 @@
 import type { Page } from "playwright-core";
 import * as z from "zod/mini";
 
-/** The expression may use the stores `state`, `records` and `outbox` of the database of the field mode. */
+/** Returns a script for the page. The expression may use the stores of the field mode: `state`, `records` and `outbox`. */
 const inDatabase = (expression: string): string => `(async () => {
   const answer = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);

@@ -55,7 +55,7 @@ test("a note whose answer was lost is added once, and the same text later is ano
   await closeMessages(page);
 });
 
-/** Three of the dialogs that create a record. All dialogs send their requests by one client. `count` returns how many records exist. */
+/** Two of the dialogs that create a record. All dialogs send their requests by one client. `count` returns how many records exist. */
 const dialogs: readonly {
   readonly record: string;
   readonly path: () => string;
@@ -73,15 +73,6 @@ const dialogs: readonly {
     fields: { Name: "Once", URL: "https://example.com/once" },
     route: () => "/api/webhooks",
     count: async () => dataOf(await team.admin.GET("/api/webhooks")).length,
-  },
-  {
-    record: "a territory",
-    path: () => "/territories",
-    button: "Type the corners",
-    submit: "Save",
-    fields: { Name: "North", Corners: "-105, 39.7\n-104.9, 39.7\n-104.9, 39.8" },
-    route: () => "/api/territories",
-    count: async () => dataOf(await team.admin.GET("/api/territories")).length,
   },
   {
     record: "an appointment",

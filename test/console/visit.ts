@@ -89,7 +89,7 @@ export async function visit(
   return { context, page, faults, paths };
 }
 
-/** Uses the field for other users, because only demo users have a button. */
+/** Chooses a user on the sign-in page of the local issuer, in the field for other users: only demo users have a button. */
 export async function chooseUser(page: Page, email: string): Promise<void> {
   await page.getByLabel("Another user").fill(email);
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -136,7 +136,7 @@ export async function closeMessages(page: Page): Promise<void> {
   }
 }
 
-/** Waits until the map knows its number of prospects, which it may not have drawn yet. Returns this number. */
+/** Waits until the number of prospects on the map is known, and returns it. The map may not have drawn them yet. */
 export async function mapOf(page: Page): Promise<number> {
   await page.locator('[data-ready="true"] canvas').waitFor();
   const count = page.locator("[data-count]");

@@ -30,7 +30,7 @@ export interface PhoneOptions {
 }
 
 export class Phone {
-  /** It remains when the app is killed. */
+  /** The app's store, which remains when the app is killed. */
   readonly store: Store;
   /** The times that the client has waited before it repeated a request, in milliseconds. */
   readonly waits: number[] = [];

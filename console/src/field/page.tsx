@@ -131,7 +131,7 @@ function Field() {
     };
     // Remove the message of the earlier door. A user would take its undo button for the undo of this door's change.
     dismiss(notice.current);
-    // To the user, the next door means that the change is safe. So it appears only when this device has stored the change.
+    // A user who sees the next door takes the change for safe. The next door therefore appears only when this device has stored the change.
     if (before === status.id) notifyDone(`${status.value}: ${titleOf(at)}. It had this status before.`);
     else {
       await change(status.id);

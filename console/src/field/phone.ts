@@ -59,7 +59,7 @@ const walkName = (database: string): string => `${database} walk`;
 export async function openPhone(issuer: string, user: number): Promise<Phone> {
   const name = databaseName(issuer, user);
   const stored = await indexedDbStore(name);
-  // If a sync ended while an earlier copy was deleted, its time may still be stored. A new copy has no cursor, and ignores this time.
+  // The stored time may be that of a sync that ended while an earlier copy was deleted. A new copy has no cursor, and ignores this time.
   const { cursor, generation } = await stored.state();
   const isNew = cursor === null && generation === 0;
   const view = createView(isNew ? undefined : Number(localStorage.getItem(contactName(name))) || undefined);
