@@ -9,26 +9,13 @@ interface Reference extends Pick<Row, "method" | "path"> {
   readonly names: keyof Records & ("users" | "statuses" | "tags" | "addresses");
 }
 
-const byRoute: Record<string, Record<string, Reference["names"]>> = {
-  "POST /api/prospects": { currentStatusId: "statuses", assignedToUserId: "users", addressId: "addresses" },
-  "PATCH /api/prospects/{id}": {
-    currentStatusId: "statuses",
-    assignedToUserId: "users",
-    assignedByUserId: "users",
-    addressId: "addresses",
-  },
-  "PUT /api/prospects/{id}/tags": { tagIds: "tags" },
-  "POST /api/prospects/{id}/appointments": { assignedToUserId: "users" },
-  "PATCH /api/appointments/{id}": { assignedToUserId: "users" },
-  "POST /api/territories": { assignedToUserId: "users" },
-  "PATCH /api/territories/{id}": { assignedToUserId: "users" },
-  "POST /api/territories/{id}/runs": { toUserId: "users", fromUserId: "users" },
+/** The collections of the records whose ids are in body fields. */
+export const collections: Readonly<Record<string, Reference["names"]>> = {
+  currentStatusId: "statuses",
+  ...{ assignedToUserId: "users", assignedByUserId: "users", toUserId: "users", fromUserId: "users" },
+  addressId: "addresses",
+  tagIds: "tags",
 };
-
-export const references: readonly Reference[] = Object.entries(byRoute).flatMap(([route, fields]) => {
-  const [method = "", path = ""] = route.split(" ");
-  return Object.entries(fields).map(([field, names]) => ({ method, path, field, names }));
-});
 
 const BodySchema = z.union([
   z.object({ $ref: z.string() }),
@@ -52,8 +39,8 @@ const filters: ReadonlySet<string> = new Set(["/api/prospects/exports"]);
 /** Fields with ids that the client chooses. They are not ids of records of the service. */
 const ownIds: ReadonlySet<string> = new Set(["sourceId", "clientRecordId", "deviceId"]);
 
-/** Returns `METHOD path field` for every body field in the OpenAPI document that contains the id of a record, according to its name. */
-export function documentedReferences(): string[] {
+/** The body fields in the OpenAPI document that contain the id of a record, according to their names. */
+function documented(): Omit<Reference, "names">[] {
   const text = readFileSync(new URL("../../docs/openapi.json", import.meta.url), "utf8");
   const { paths, components } = z.parse(Document, JSON.parse(text));
   const written = Object.entries(paths).filter(([path]) => !filters.has(path));
@@ -63,7 +50,13 @@ export function documentedReferences(): string[] {
       const { properties = {} } =
         "$ref" in schema ? (components.schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
       const fields = Object.keys(properties).filter((name) => /Ids?$/.test(name) && !ownIds.has(name));
-      return fields.map((field) => `${method.toUpperCase()} ${path} ${field}`);
+      return fields.map((field) => ({ method: method.toUpperCase(), path, field }));
     }),
   );
 }
+
+export const references: readonly Reference[] = documented().map((one) => {
+  const names = collections[one.field];
+  if (names === undefined) throw new Error(`name the collection of ${one.field}`);
+  return { ...one, names };
+});
