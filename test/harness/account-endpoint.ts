@@ -10,7 +10,7 @@ import * as z from "zod/mini";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { xml } from "./cloud/xml.ts";
 import { forwarded } from "./forwarded.ts";
-import { iamActions, signatureOf } from "./iam-actions.ts";
+import { iamActions, serviceOf } from "./iam-actions.ts";
 import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
 
 export const STACK = "Canvassing";
@@ -87,7 +87,7 @@ export async function startAccountEndpoint(
   }
 
   const server = await serveOnLoopback(async (request, response) => {
-    const { service } = signatureOf(request.headers);
+    const service = serviceOf(request.headers);
     calls.push(service);
     if (passing-- <= 0) return held();
     const content = await buffer(request);

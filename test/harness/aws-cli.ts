@@ -1,6 +1,6 @@
 /**
- * Translates commands of the AWS CLI into requests of the AWS SDK, because npm has no package of the AWS CLI. AWS generates CLI and SDK
- * from the same models: a command is an operation, and each of its options is a field of the operation's input.
+ * Checks commands of the AWS CLI by the models of the AWS SDK, because npm has no package of the AWS CLI. AWS generates CLI and SDK from the
+ * same models: a command is an operation, and each of its options is a field of the operation's input.
  */
 import * as backup from "@aws-sdk/client-backup";
 import * as cloudFormation from "@aws-sdk/client-cloudformation";
@@ -56,10 +56,8 @@ const iamPrefixes: Readonly<Record<string, string>> = { "service-quotas": "servi
 
 export interface AwsCall {
   readonly service: string;
-  readonly operation: string;
   /** The IAM action of the operation. */
   readonly action: string;
-  readonly input: Readonly<Record<string, unknown>>;
 }
 
 /** How the SDK represents its schemas: a simple type is a number, and any other type is an array that begins with the kind of the type. */
@@ -105,18 +103,19 @@ export function awsCall([aws, service = "", command = "", ...args]: readonly str
   const { members, schemas, required } = inputOf(service, operation);
   if (members === undefined || command !== optionOf(operation)) throw new Error(`${service} has no command ${command}`);
   const types = new Map(members.map((member, i) => [optionOf(member), { member, type: bare(schemas[i]) }]));
-  const input: Record<string, unknown> = {};
+  const given = new Set<string>();
   for (let at = 0; at < args.length; at++) {
     const [, isOff, name = ""] = /^--(no-)?(.+)$/.exec(args[at] ?? "") ?? [];
     const { member, type } = types.get(name) ?? { member: "", type: undefined };
-    if (member === "" || member in input || (isOff !== undefined && type !== BOOLEAN)) {
+    if (member === "" || given.has(member) || (isOff !== undefined && type !== BOOLEAN)) {
       throw new Error(`${service} ${command} does not accept ${args[at]}`);
     }
-    input[member] = type === BOOLEAN ? isOff === undefined : parsedValue(type, args[++at], name);
+    given.add(member);
+    if (type !== BOOLEAN) checkValue(type, args[++at], name);
   }
-  const missing = members.slice(0, required).filter((member) => !(member in input));
+  const missing = members.slice(0, required).filter((member) => !given.has(member));
   if (missing.length > 0) throw new Error(`${service} ${command} needs --${missing.map(optionOf).join(" --")}`);
-  return { service, operation, action: `${iamPrefixes[service] ?? service}:${operation}`, input };
+  return { service, action: `${iamPrefixes[service] ?? service}:${operation}` };
 }
 
 interface Input {
@@ -136,43 +135,17 @@ function inputOf(service: string, operation: string): Input {
 }
 
 /**
- * Returns the value of an option: a string, a time, a map in the short form `NAME=text,NAME=text`, or a structure in the short form
- * `NAME={}`, whose only member is an empty map. Throws for any other value.
+ * Throws unless the value of an option is a string, a time, a map in the short form `NAME=text,NAME=text`, or a structure in the short form
+ * `NAME={}`, whose only member is an empty map.
  */
-function parsedValue(type: unknown, text: string | undefined, option: string): unknown {
+function checkValue(type: unknown, text: string | undefined, option: string): void {
   if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
-  if (type === STRING) return text;
-  if (type === TIMESTAMP && !Number.isNaN(Date.parse(text))) return new Date(text);
+  if (type === STRING || (type === TIMESTAMP && !Number.isNaN(Date.parse(text)))) return;
   const [, emptied] = /^(\w+)=\{\}$/.exec(text) ?? [];
   const structure = z.safeParse(Struct, type);
-  if (structure.success && emptied !== undefined && structure.data[4].includes(emptied)) return { [emptied]: {} };
+  if (structure.success && emptied !== undefined && structure.data[4].includes(emptied)) return;
   if (!isMap(type)) throw new Error(`the tests cannot read the value of --${option}`);
-  const pairs = text.split(",").map((pair) => pair.split("="));
-  if (pairs.some(({ length }) => length !== 2))
+  if (text.split(",").some((pair) => pair.split("=").length !== 2)) {
     throw new Error(`--${option} must be a list such as NAME=text,NAME=text`);
-  return Object.fromEntries(pairs);
-}
-
-const Client = z.custom<new (settings: object) => { send(command: object): Promise<unknown> }>(isFunction);
-const Command = z.custom<new (input: object) => object>(isFunction);
-const clientNames: Readonly<Record<string, string>> = {
-  cloudformation: "CloudFormationClient",
-  "cognito-idp": "CognitoIdentityProviderClient",
-  ssm: "SSMClient",
-};
-
-function isFunction(value: unknown): boolean {
-  return typeof value === "function";
-}
-
-/**
- * Runs a command line of the AWS CLI, given as its words, through the AWS SDK. If `endpoint` is undefined, the request goes to AWS. The
- * region and the credentials come from the environment variables.
- */
-export async function sendAws(words: readonly string[], endpoint: string | undefined): Promise<unknown> {
-  const { service, operation, input } = awsCall(words);
-  const sdk = services[service] ?? {};
-  const OwnClient = z.parse(Client, sdk[clientNames[service] ?? ""]);
-  const OwnCommand = z.parse(Command, sdk[`${operation}Command`]);
-  return new OwnClient(endpoint === undefined ? {} : { endpoint }).send(new OwnCommand(input));
+  }
 }

@@ -33,21 +33,20 @@ export interface SentRequest {
 }
 
 /**
- * Returns the access key (`caller`) and the service in the signature of a request. The signature contains them in the form
- * `Credential=KEY/DATE/REGION/SERVICE/aws4_request`. Without a signature, they are `nobody` and `unsigned`.
+ * Returns the AWS service of a request. The signature contains its name in the form `Credential=KEY/DATE/REGION/SERVICE/aws4_request`.
+ * Without a signature, the result is `unsigned`.
  */
-export function signatureOf({ authorization }: SentRequest["headers"]): { caller: string; service: string } {
-  const [, caller = "nobody", service = "unsigned"] =
-    /Credential=([^/]+)\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(String(authorization)) ?? [];
-  return { caller, service };
+export function serviceOf({ authorization }: SentRequest["headers"]): string {
+  const [, service = "unsigned"] =
+    /Credential=[^/]+\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(String(authorization)) ?? [];
+  return service;
 }
 
 /** Returns the IAM actions that the request needs. Throws an error for a request that this function does not know. */
 export function iamActions({ service, method, url, headers, body }: SentRequest): string[] {
   const target = headers["x-amz-target"];
   if (typeof target === "string") return jsonActions(target, body);
-  if (service === "cloudformation" || service === "sts")
-    return [`${service}:${new URLSearchParams(body).get("Action")}`];
+  if (service === "cloudformation") return [`cloudformation:${new URLSearchParams(body).get("Action")}`];
   if (service === "lambda") return lambdaActions(method, url);
   if (service === "s3") return s3Actions(method, new URL(url, "http://bucket"), headers);
   throw new Error(`no action is known for ${service} ${method} ${url}`);
@@ -78,16 +77,9 @@ function lambdaActions(method: string, url: string): string[] {
   return [id === "" ? "lambda:ListEventSourceMappings" : "lambda:GetEventSourceMapping"];
 }
 
-const bucketSettings: Readonly<Record<string, string>> = {
-  location: "s3:GetBucketLocation",
-  encryption: "s3:GetEncryptionConfiguration",
-  notification: "s3:GetBucketNotification",
-};
-
 function s3Actions(method: string, { pathname, searchParams }: URL, headers: SentRequest["headers"]): string[] {
   const isBucket = pathname.split("/").filter(Boolean).length < 2;
-  const setting = Object.keys(bucketSettings).find((name) => searchParams.has(name));
-  if (method === "GET" && isBucket) return [bucketSettings[setting ?? ""] ?? "s3:ListBucket"];
+  if (method === "GET" && isBucket) return ["s3:ListBucket"];
   if (method === "POST" && searchParams.has("delete")) return ["s3:DeleteObject"];
   if (method === "GET" || method === "HEAD") return ["s3:GetObject"];
   if (method === "PUT")

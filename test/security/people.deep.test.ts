@@ -11,7 +11,7 @@ import { actionsOfAws, observable, sorted } from "./documented-actions.ts";
 
 test("the `aws` commands of the documents use exactly the rights of the deployer, except those of `cdk`", () => {
   const all = [...actionsOfAws("deploy.md", ["cloudformation", "cognito-idp", "lambda", "ssm"])];
-  // The test lists `sts:AssumeRole` itself, because it does not run `cdk`. deploy.long.test.ts shows that `cdk` uses this right.
+  // `cdk` needs only this right of the deployer, because it works with the roles that `cdk bootstrap` has made.
   expect(sorted(["sts:AssumeRole", ...all])).toEqual(sorted(observable("deployer")));
 });
 

@@ -23,14 +23,13 @@ import { readConfig } from "../../infra/settings/config.ts";
 import { STACK, startAccountEndpoint } from "../harness/account-endpoint.ts";
 import { REGION } from "../harness/cloud/account.ts";
 import { serveCloud } from "../harness/cloud/server.ts";
-import { deployText, textsOf } from "../harness/cloud/stack-templates.ts";
+import { deployAll } from "../harness/cloud/stacks.ts";
 import { LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 import { startPointInTime } from "../harness/point-in-time.ts";
 import { dataOf, present } from "../harness/shapes.ts";
 import { type Ended, FAST_SCALE, startOnAccount } from "../infra/cli/command-process.ts";
 import { restorePoint } from "../infra/cli/restore-scene.ts";
 import { recordInStream } from "../infra/cli/table-stream.ts";
-import { synthesized } from "../infra/template.ts";
 import { actionsOfAws, observable, sorted, wordsOf } from "./documented-actions.ts";
 
 const since = Date.now();
@@ -89,20 +88,17 @@ async function companyOf(email: string) {
 
 /** Runs `npm run senders` against a simulated account, because the local service has no event source mappings. */
 async function actionsOfSenders(): Promise<string[]> {
-  const cloud = await serveCloud();
-  onTestFinished(() => cloud.stop());
-  const config = readConfig({ alarmEmail: "operator@example.com" });
-  const { data, service: text } = textsOf(await synthesized(config), config);
-  deployText(cloud.cloudFormation, `${STACK}-Data`, data);
-  deployText(cloud.cloudFormation, STACK, text);
-  const settings = { ...LOCAL, endpoint: cloud.endpoint, region: REGION };
+  const { cloud, endpoint, actions, stop } = await serveCloud();
+  onTestFinished(() => stop());
+  await deployAll(cloud, readConfig({ alarmEmail: "operator@example.com" }));
+  const settings = { ...LOCAL, endpoint, region: REGION };
   const context = {
     cloud: new CloudFormationClient(settings),
     lambda: new LambdaClient(settings),
     wait: () => Promise.resolve(),
   };
   for (const isOn of [false, true]) await switchSenders(context, STACK, isOn);
-  return [...(cloud.used.get(LOCAL.credentials.accessKeyId) ?? [])];
+  return [...actions];
 }
 
 test("the commands of the runbook use exactly the rights of the person on call", async () => {

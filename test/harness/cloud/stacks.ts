@@ -1,63 +1,151 @@
-/** Executes deployments and deletions of the stacks of the simulated CloudFormation. */
-import { type Fields, isFields } from "../../infra/template.ts";
-import { ACCOUNT, attributeOf, differences, find, givenName, type Made, REGION, referenceTo } from "./account.ts";
-import { change, create, remove } from "./resource-handlers.ts";
-import { replacing } from "./spec.ts";
-import { type Cloud, type Deployed, now, type Plan, record, type Stack, setStatus } from "./stack-state.ts";
-import { evaluate, inOrder, type Resource, type Scope, type Template, ValidationError } from "./template.ts";
+/** The stacks of the simulated CloudFormation: deployments with their rollback, imports of existing resources, and deletions. */
+import { randomUUID } from "node:crypto";
+import type { DeployConfig } from "../../../infra/settings/config.ts";
+import { dataStackName, stackNameOf } from "../../../infra/settings/names.ts";
+import type { CloudFormationTemplate, TemplateResource } from "../../../infra/synth.ts";
+import { type Fields, isFields, synthesized } from "../../infra/template.ts";
+import * as account from "./account.ts";
+import { ACCOUNT, type Account, type Made, REGION } from "./account.ts";
+import { evaluate, inOrder, type Scope } from "./template.ts";
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
-/** Returns the existing resource that the plan would import for this logical id, or undefined if there is none. */
-export function importable({ account }: Cloud, plan: Plan, id: string): Made | undefined {
-  const resource = plan.template.Resources[id];
-  if (!plan.importsExisting || resource === undefined) return undefined;
-  const { Type, Properties, DeletionPolicy = "Delete" } = resource;
-  // CloudFormation can import a resource only if the template contains its name as a literal string.
-  const name = givenName(Type, Properties);
-  const found = name === undefined ? undefined : find(account, Type, name);
-  if (found === undefined || found.owner !== undefined || !DeletionPolicy.startsWith("Retain")) return undefined;
-  return found;
+interface Deployed {
+  readonly made: Made;
+  /** The resource's settings in the template of the last deployment. The settings in `made` differ from them after an import. */
+  readonly properties: Fields;
+  readonly resource: TemplateResource;
 }
 
-/**
- * Executes a plan. If the change of one resource fails, undoes the changes of all resources, as CloudFormation does. The stack's status
- * shows the result.
- */
-export function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
+interface StackEvent {
+  readonly logicalId: string;
+  readonly made: Made | undefined;
+  readonly status: string;
+}
+
+export interface Stack {
+  readonly id: string;
+  readonly name: string;
+  status: string;
+  /** The reason of the status, if the status is a failure. */
+  reason: string;
+  template: CloudFormationTemplate | undefined;
+  isProtected: boolean;
+  resources: ReadonlyMap<string, Deployed>;
+  outputs: readonly { readonly name: string; readonly value: string; readonly exportName: string | undefined }[];
+  /** The names of the exports of other stacks that this stack uses. */
+  imports: ReadonlySet<string>;
+  /** The events of the resources, in order. */
+  readonly events: StackEvent[];
+}
+
+export interface Cloud {
+  readonly account: Account;
+  readonly stacks: Stack[];
+}
+
+export const newCloud = (): Cloud => ({ account: { resources: [], failing: new Set() }, stacks: [] });
+
+/** The options of `cdk deploy` that change what CloudFormation does. */
+interface Options {
+  readonly importsExisting?: boolean;
+  readonly revertsDrift?: boolean;
+}
+
+interface Plan extends Options {
+  readonly template: CloudFormationTemplate;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const isLive = ({ status }: Stack): boolean => status !== "DELETE_COMPLETE";
+
+export const liveStack = ({ stacks }: Cloud, name: string): Stack | undefined =>
+  stacks.find((stack) => stack.name === name && isLive(stack));
+
+/** Returns the templates for these settings, each with the name of its stack, in the order of their deployment. */
+export async function stacksFor(config: DeployConfig): Promise<[name: string, template: CloudFormationTemplate][]> {
+  const { data, service } = (await synthesized(config)).stacks;
+  const name = stackNameOf(config.stage);
+  return [
+    [dataStackName(name), data],
+    [name, service],
+  ];
+}
+
+/** Deploys both stacks with these settings. Throws if a deployment fails. */
+export async function deployAll(cloud: Cloud, config: DeployConfig): Promise<void> {
+  for (const [name, template] of await stacksFor(config)) deployStack(cloud, name, template);
+}
+
+/** Creates the stack, or updates it if it exists. Throws if the deployment fails. */
+export function deployStack(
+  cloud: Cloud,
+  name: string,
+  template: CloudFormationTemplate,
+  options: Options = {},
+): Stack {
+  const existing = liveStack(cloud, name);
+  // Like `cdk`, this function deletes a stack whose creation has failed, and creates it again.
+  if (existing?.status === "ROLLBACK_COMPLETE") destroy(cloud, existing);
+  const stack = liveStack(cloud, name) ?? newStack(name);
+  if (!cloud.stacks.includes(stack)) cloud.stacks.push(stack);
+  deploy(cloud, stack, { template, ...options });
+  if (stack.reason !== "") throw new Error(`${name} is ${stack.status}: ${stack.reason}`);
+  return stack;
+}
+
+const newStack = (name: string): Stack => ({
+  id: `arn:aws:cloudformation:${REGION}:${ACCOUNT}:stack/${name}/${randomUUID()}`,
+  name,
+  status: "REVIEW_IN_PROGRESS",
+  reason: "",
+  template: undefined,
+  isProtected: name.endsWith("-Data"),
+  resources: new Map(),
+  outputs: [],
+  imports: new Set(),
+  events: [],
+});
+
+/** Returns the existing resource that the plan would import for this resource of the template, or undefined if there is none. */
+function importable(cloud: Cloud, { importsExisting }: Plan, { Type, Properties, DeletionPolicy }: TemplateResource) {
+  // CloudFormation can import a resource only if the template contains its name as a literal string.
+  const name = account.givenName(Type, Properties);
+  if (importsExisting !== true || name === undefined || !isRetained(DeletionPolicy)) return undefined;
+  const found = account.find(cloud.account, Type, name);
+  return found?.stackId === undefined ? found : undefined;
+}
+
+/** Executes a plan. If the change of one resource fails, it undoes the changes of all resources, as CloudFormation does. */
+function deploy(cloud: Cloud, stack: Stack, plan: Plan): void {
+  const { template } = plan;
   const isNew = stack.template === undefined;
-  const verb = isNew ? "CREATE" : "UPDATE";
-  setStatus(stack, `${verb}_IN_PROGRESS`, "User Initiated");
   const undo: (() => void)[] = [];
   const next = new Map<string, Deployed>();
   const imports = new Set<string>();
-  const scope = scopeOf(cloud, stack, plan, { next, imports });
+  const scope = scopeOf(cloud, stack, next, imports);
   try {
-    for (const id of inOrder(plan.template)) {
-      const resource = plan.template.Resources[id];
+    for (const id of inOrder(template.Resources)) {
+      const resource = template.Resources[id];
       if (resource === undefined) continue;
       const { deployed, revert } = place({ cloud, stack, plan, id, resource, scope });
       next.set(id, deployed);
       undo.push(revert);
     }
-    const outputs = outputsOf(plan.template, scope);
+    const outputs = outputsOf(template, scope);
     checkExports(cloud, stack, outputs);
     stack.outputs = outputs;
   } catch (error) {
-    const failed = isNew ? "ROLLBACK" : "UPDATE_ROLLBACK";
-    setStatus(stack, `${failed}_IN_PROGRESS`, messageOf(error));
     const left = undo.toReversed().filter((step) => !isDone(step));
     // If the rollback of an update cannot delete a new resource, the resource remains in the account. The status of the rollback is
     // `COMPLETE` even then.
-    setStatus(stack, isNew && left.length > 0 ? `${failed}_FAILED` : `${failed}_COMPLETE`);
-    if (isNew) stack.text = plan.text;
+    const end = isNew && left.length > 0 ? "FAILED" : "COMPLETE";
+    stack.status = `${isNew ? "ROLLBACK" : "UPDATE_ROLLBACK"}_${end}`;
+    stack.reason = messageOf(error);
     return;
   }
   const before = stack.resources;
-  Object.assign(stack, { resources: next, text: plan.text, template: plan.template, imports });
-  if (!isNew) stack.updatedAt = now();
+  const status = isNew ? "CREATE_COMPLETE" : "UPDATE_COMPLETE";
+  Object.assign(stack, { resources: next, template, imports, status, reason: "" });
   cleanUp(cloud, stack, before, next);
-  setStatus(stack, `${verb}_COMPLETE`);
 }
 
 function isDone(step: () => void): boolean {
@@ -74,7 +162,7 @@ interface Place {
   readonly stack: Stack;
   readonly plan: Plan;
   readonly id: string;
-  readonly resource: Resource;
+  readonly resource: TemplateResource;
   readonly scope: Scope;
 }
 
@@ -88,15 +176,15 @@ interface Placed {
 function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
   const resolved = evaluate(resource.Properties, scope);
   const properties: Fields = isFields(resolved) ? resolved : {};
-  const log = logOf(stack, id, resource.Type);
+  const log = (made: Made | undefined, status: string): void => void stack.events.push({ logicalId: id, made, status });
   const current = stack.resources.get(id);
-  const existing = current === undefined ? importable(cloud, plan, id) : undefined;
+  const existing = current === undefined ? importable(cloud, plan, resource) : undefined;
   if (existing !== undefined) {
     // An import does not change the resource's settings.
-    existing.owner = { stackId: stack.id, logicalId: id };
+    existing.stackId = stack.id;
     log(existing, "IMPORT_COMPLETE");
     const revert = () => {
-      existing.owner = undefined;
+      existing.stackId = undefined;
     };
     return { deployed: { made: existing, properties, resource }, revert };
   }
@@ -104,26 +192,19 @@ function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
   if (current !== undefined && changed.length === 0) {
     return { deployed: { ...current, properties, resource }, revert: () => undefined };
   }
-  const replaced = current === undefined ? [] : replacing(resource.Type, changed);
   try {
-    if (current !== undefined && replaced.length === 0) {
+    if (current !== undefined && account.replacing(resource.Type, changed).length === 0) {
       const { made } = current;
       const old = made.properties;
-      log(made, "UPDATE_IN_PROGRESS");
-      change(made, properties);
+      account.change(made, properties);
       log(made, "UPDATE_COMPLETE");
       const revert = () => {
         made.properties = old;
       };
       return { deployed: { made, properties, resource }, revert };
     }
-    if (current !== undefined) {
-      refuseNamedReplacement(current, properties);
-      log(current.made, "UPDATE_IN_PROGRESS", `Requested update requires a new resource (${replaced.join(", ")})`);
-    }
-    log(undefined, "CREATE_IN_PROGRESS");
-    const owner = { stackId: stack.id, logicalId: id };
-    const made = create(cloud.account, { type: resource.Type, properties, stackName: stack.name, ...owner });
+    if (current !== undefined) refuseNamedReplacement(current, properties);
+    const made = account.create(cloud.account, { type: resource.Type, properties, stack, logicalId: id });
     log(made, "CREATE_COMPLETE");
     const revert = () => {
       // Unlike `RetainExceptOnCreate`, the policy `Retain` also keeps a resource that a failed deployment has created.
@@ -131,24 +212,19 @@ function place({ cloud, stack, plan, id, resource, scope }: Place): Placed {
     };
     return { deployed: { made, properties, resource }, revert };
   } catch (error) {
-    log(current?.made, current === undefined ? "CREATE_FAILED" : "UPDATE_FAILED", messageOf(error));
+    log(current?.made, current === undefined ? "CREATE_FAILED" : "UPDATE_FAILED");
     throw new Error(`The following resource(s) failed: [${id}]: ${messageOf(error)}`, { cause: error });
   }
 }
-
-const logOf =
-  (stack: Stack, id: string, type: string) =>
-  (made: Made | undefined, status: string, reason?: string): void =>
-    record(stack, { id, type, physicalId: made?.id ?? "", status, reason });
 
 /**
  * Returns the settings that the deployment must change: those that differ from the last template, and with `revertsDrift` also those whose
  * actual value differs from the new template.
  */
 function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, properties: Fields): string[] {
-  const actual = current?.made.properties ?? {};
-  const drifted = differences(actual, properties).filter((name) => revertsDrift && name in properties);
-  return [...new Set([...drifted, ...differences(current?.properties ?? {}, properties)])];
+  const drifted = account.differences(current?.made.properties ?? {}, properties).filter((name) => name in properties);
+  const changed = account.differences(current?.properties ?? {}, properties);
+  return [...new Set([...(revertsDrift === true ? drifted : []), ...changed])];
 }
 
 /**
@@ -156,7 +232,7 @@ function changedSettings({ revertsDrift }: Plan, current: Deployed | undefined, 
  * has this name.
  */
 function refuseNamedReplacement({ made }: Deployed, properties: Fields): void {
-  if (givenName(made.type, properties) !== made.id) return;
+  if (account.givenName(made.type, properties) !== made.id) return;
   throw new Error(
     `CloudFormation cannot update a stack when a custom-named resource requires replacing. Rename ${made.id} and update the stack again.`,
   );
@@ -165,7 +241,6 @@ function refuseNamedReplacement({ made }: Deployed, properties: Fields): void {
 /** Deletes or retains the old resources: those that the new template does not contain, and those that a new resource has replaced. */
 function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: Stack["resources"]): void {
   const gone = [...before].filter(([id, { made }]) => after.get(id)?.made !== made);
-  if (gone.length > 0) setStatus(stack, "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS");
   for (const [id, { made, resource }] of gone.toReversed()) {
     discard(cloud, stack, id, made, isRetained(after.has(id) ? resource.UpdateReplacePolicy : resource.DeletionPolicy));
   }
@@ -174,84 +249,68 @@ function cleanUp(cloud: Cloud, stack: Stack, before: Stack["resources"], after: 
 const isRetained = (policy: string | undefined): boolean => policy?.startsWith("Retain") === true;
 
 /** Deletes or retains one resource. Returns true if it no longer belongs to the stack. */
-function discard({ account }: Cloud, stack: Stack, id: string, made: Made, retained: boolean): boolean {
-  const log = logOf(stack, id, made.type);
+function discard(cloud: Cloud, stack: Stack, logicalId: string, made: Made, retained: boolean): boolean {
+  const log = (status: string): void => void stack.events.push({ logicalId, made, status });
   if (retained) {
-    made.owner = undefined;
-    log(made, "DELETE_SKIPPED");
+    made.stackId = undefined;
+    log("DELETE_SKIPPED");
     return true;
   }
-  try {
-    remove(account, made);
-    log(made, "DELETE_COMPLETE");
-    return true;
-  } catch (error) {
-    log(made, "DELETE_FAILED", messageOf(error));
-    return false;
-  }
+  const isDeleted = isDone(() => account.remove(cloud.account, made));
+  log(isDeleted ? "DELETE_COMPLETE" : "DELETE_FAILED");
+  return isDeleted;
 }
 
+/** Deletes the stack. Throws if CloudFormation would refuse or fail to do so. */
 export function destroy(cloud: Cloud, stack: Stack): void {
-  setStatus(stack, "DELETE_IN_PROGRESS", "User Initiated");
-  const used = stack.outputs.map(({ ExportName }) => userOf(cloud, stack, ExportName)).find((use) => use !== undefined);
-  if (used !== undefined) {
-    setStatus(stack, "DELETE_FAILED", `Cannot delete export ${used.name} as it is in use by ${used.by}`);
-    return;
+  if (stack.isProtected) throw new Error(`${stack.name} cannot be deleted while TerminationProtection is enabled`);
+  for (const { exportName } of stack.outputs) {
+    const use = userOf(cloud, stack, exportName);
+    if (use !== undefined) throw new Error(`Cannot delete export ${use.name} as it is in use by ${use.by}`);
   }
-  const order = stack.template === undefined ? [] : inOrder(stack.template).toReversed();
+  const order = stack.template === undefined ? [] : inOrder(stack.template.Resources).toReversed();
   const left = order.filter((id) => {
     const deployed = stack.resources.get(id);
     return (
       deployed !== undefined && !discard(cloud, stack, id, deployed.made, isRetained(deployed.resource.DeletionPolicy))
     );
   });
-  if (left.length > 0) {
-    setStatus(stack, "DELETE_FAILED", `The following resource(s) failed to delete: [${left.join(", ")}].`);
-    return;
-  }
-  Object.assign(stack, { resources: new Map(), outputs: [], imports: new Set() });
-  setStatus(stack, "DELETE_COMPLETE");
+  if (left.length > 0) throw new Error(`The following resource(s) failed to delete: [${left.join(", ")}].`);
+  Object.assign(stack, { resources: new Map(), outputs: [], imports: new Set(), status: "DELETE_COMPLETE" });
 }
 
-interface Evaluated {
-  readonly next: ReadonlyMap<string, Deployed>;
-  /** `scopeOf` adds the name of each export that the template imports to this set. */
-  readonly imports: Set<string>;
-}
-
-function scopeOf(cloud: Cloud, stack: Stack, plan: Plan, { next, imports }: Evaluated): Scope {
-  const pseudo = {
-    "AWS::AccountId": ACCOUNT,
-    "AWS::Partition": "aws",
-    "AWS::Region": REGION,
-    "AWS::StackId": stack.id,
-    "AWS::StackName": stack.name,
-    "AWS::URLSuffix": "amazonaws.com",
-  };
+/** @param imports gets the name of each export that the template imports */
+function scopeOf(cloud: Cloud, stack: Stack, next: ReadonlyMap<string, Deployed>, imports: Set<string>): Scope {
   return {
-    parameters: { ...plan.parameters, ...pseudo },
+    parameters: {
+      "AWS::AccountId": ACCOUNT,
+      "AWS::Partition": "aws",
+      "AWS::Region": REGION,
+      "AWS::StackId": stack.id,
+      "AWS::StackName": stack.name,
+      "AWS::URLSuffix": "amazonaws.com",
+    },
     resource: (id, attribute) => {
       const made = next.get(id)?.made;
-      if (made === undefined) throw new ValidationError(`${id} does not exist`);
-      return attribute === undefined ? referenceTo(made) : attributeOf(made, attribute);
+      if (made === undefined) throw new Error(`${id} does not exist`);
+      return attribute === undefined ? account.referenceTo(made) : account.attributeOf(made, attribute);
     },
     importValue: (name) => {
-      const value = exportsOf(cloud).get(name);
-      if (value === undefined) throw new ValidationError(`No export named ${name} found.`);
+      const outputs = cloud.stacks.filter(isLive).flatMap((one) => one.outputs);
+      const found = outputs.find(({ exportName }) => exportName === name);
+      if (found === undefined) throw new Error(`No export named ${name} found.`);
       imports.add(name);
-      return value;
+      return found.value;
     },
   };
 }
 
-const outputsOf = ({ Outputs }: Template, scope: Scope): Stack["outputs"] =>
-  Object.entries(Outputs).map(([OutputKey, { Value, Export }]) => ({
-    OutputKey,
-    OutputValue: String(evaluate(Value, scope)),
-    ExportName: Export === undefined ? undefined : String(evaluate(Export.Name, scope)),
+const outputsOf = ({ Outputs }: CloudFormationTemplate, scope: Scope): Stack["outputs"] =>
+  Object.entries(Outputs).map(([name, { Value, Export }]) => ({
+    name,
+    value: String(evaluate(Value, scope)),
+    exportName: Export?.Name,
   }));
-
-const isLive = ({ status }: Stack): boolean => status !== "DELETE_COMPLETE";
 
 /** Returns the export and the other stack that imports it, if there is one. */
 function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { name: string; by: string } | undefined {
@@ -260,26 +319,14 @@ function userOf({ stacks }: Cloud, stack: Stack, name: string | undefined): { na
   return user && { name, by: user.name };
 }
 
-/** Throws if an export that another stack imports would be changed or removed, or if another stack has an export with the same name. */
+/** Throws if an export that another stack imports would be changed or removed. */
 function checkExports(cloud: Cloud, stack: Stack, outputs: Stack["outputs"]): void {
-  for (const { ExportName, OutputValue } of stack.outputs) {
-    const same = outputs.find((output) => output.ExportName === ExportName);
-    const use = same?.OutputValue === OutputValue ? undefined : userOf(cloud, stack, ExportName);
+  for (const { exportName, value } of stack.outputs) {
+    const same = outputs.find((output) => output.exportName === exportName);
+    const use = same?.value === value ? undefined : userOf(cloud, stack, exportName);
     if (use !== undefined) {
       const what = same === undefined ? "deleted" : "updated";
-      throw new ValidationError(`Export ${use.name} cannot be ${what} as it is in use by ${use.by}`);
+      throw new Error(`Export ${use.name} cannot be ${what} as it is in use by ${use.by}`);
     }
   }
-  const taken = exportsOf(cloud, (other) => other !== stack);
-  const twice = outputs.find(({ ExportName }) => ExportName !== undefined && taken.has(ExportName));
-  if (twice !== undefined) {
-    throw new ValidationError(`Export with name ${twice.ExportName} is already exported by another stack`);
-  }
-}
-
-function exportsOf({ stacks }: Cloud, test: (stack: Stack) => boolean = () => true): Map<string, string> {
-  const outputs = stacks.filter((stack) => isLive(stack) && test(stack)).flatMap((stack) => stack.outputs);
-  return new Map(
-    outputs.flatMap(({ ExportName, OutputValue }) => (ExportName === undefined ? [] : [[ExportName, OutputValue]])),
-  );
 }

@@ -1,93 +1,8 @@
-/**
- * Reads CloudFormation templates, determines the order in which CloudFormation creates the resources, and resolves intrinsic functions such
- * as `Ref`. It checks only a few rules of CloudFormation, because the CDK checks templates at each `cdk synth`.
- */
-import * as z from "zod/mini";
-import { withoutNesting } from "../../../infra/nested-stacks.ts";
-import { at, type Fields, isFields, listed } from "../../infra/template.ts";
-import { ACCOUNT, REGION } from "./account.ts";
+/** Determines the order in which CloudFormation creates the resources of a template, and resolves intrinsic functions such as `Ref`. */
+import type { CloudFormationTemplate } from "../../../infra/synth.ts";
+import { type Fields, isFields, listed } from "../../infra/template.ts";
 
-const Policy = z.optional(z.enum(["Delete", "Retain", "RetainExceptOnCreate", "Snapshot"]));
-/** A strict object, because CloudFormation refuses unknown attributes of a resource. */
-const Resource = z.strictObject({
-  Type: z.string(),
-  Properties: z._default(z.record(z.string(), z.unknown()), {}),
-  DependsOn: z._default(z.union([z.string(), z.array(z.string())]), []),
-  Metadata: z.optional(z.unknown()),
-  DeletionPolicy: Policy,
-  UpdateReplacePolicy: Policy,
-  UpdatePolicy: z.optional(
-    z.strictObject({
-      CodeDeployLambdaAliasUpdate: z.strictObject({ ApplicationName: z.unknown(), DeploymentGroupName: z.unknown() }),
-    }),
-  ),
-});
-export type Resource = z.infer<typeof Resource>;
-
-const Output = z.strictObject({
-  Value: z.unknown(),
-  Description: z.optional(z.string()),
-  Export: z.optional(z.strictObject({ Name: z.unknown() })),
-});
-
-const Template = z.strictObject({
-  AWSTemplateFormatVersion: z.optional(z.string()),
-  Description: z.optional(z.string().check(z.maxLength(1_024))),
-  Metadata: z.optional(z.unknown()),
-  Parameters: z._default(
-    z.record(z.string(), z.looseObject({ Type: z.string(), Default: z.optional(z.unknown()) })),
-    {},
-  ),
-  // The CDK adds a rule that requires a version of `cdk bootstrap`. The simulation does not evaluate it.
-  Rules: z.optional(z.unknown()),
-  Resources: z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Resource),
-  Outputs: z._default(z.record(z.string().check(z.regex(/^[A-Za-z0-9]{1,255}$/)), Output), {}),
-});
-export type Template = z.infer<typeof Template>;
-
-/** An error that CloudFormation sends to its client. `code` is the error code of the AWS API. */
-export class ValidationError extends Error {
-  readonly code: string;
-
-  constructor(message: string, code = "ValidationError") {
-    super(message);
-    this.code = code;
-  }
-}
-
-/** Returns the text of the nested template at a URL. */
-export type ReadNested = (url: string) => string;
-
-/**
- * Parses a template, and replaces its nested stacks by their resources. AWS would deploy each nested stack as a stack of its own, but it
- * would create the resources in the same order.
- */
-export function readTemplate(text: string, readNested?: ReadNested): Template {
-  const parent = partOf(text);
-  const whole = withoutNesting(parent, ({ Properties }) => {
-    if (readNested === undefined) throw new ValidationError("this template cannot have nested stacks");
-    const url = evaluate(at(Properties, "TemplateURL"), nowhere);
-    return partOf(readNested(String(url)));
-  });
-  return Template.parse(whole);
-}
-
-/** A scope in which only the pseudo parameters have values. */
-const nowhere: Scope = {
-  parameters: { "AWS::AccountId": ACCOUNT, "AWS::Region": REGION, "AWS::URLSuffix": "amazonaws.com" },
-  resource: (id) => {
-    throw new ValidationError(`TemplateURL refers to ${id}`);
-  },
-  importValue: (name) => {
-    throw new ValidationError(`TemplateURL imports ${name}`);
-  },
-};
-
-function partOf(text: string): Template {
-  const template = z.safeParse(Template, JSON.parse(text));
-  if (template.success) return template.data;
-  throw new ValidationError(`Template format error: ${z.prettifyError(template.error)}`);
-}
+type Resources = CloudFormationTemplate["Resources"];
 
 interface Reference {
   readonly to: string;
@@ -119,36 +34,39 @@ function subReferences(argument: unknown): Reference[] {
   return [...free.map((name) => (name.includes(".") ? getAtt(name) : { to: name })), ...references(own)];
 }
 
-/** Returns the ids of the resources that CloudFormation must create before the resource `id`, because `id` depends on them. */
-export function neededBy(Resources: Template["Resources"], id: string): Set<string> {
-  const { Properties, DependsOn, UpdatePolicy } = Resources[id] ?? { Properties: {}, DependsOn: [] };
-  const needed = [...references([Properties, UpdatePolicy]).map(({ to }) => to), ...listed(DependsOn).map(String)];
-  return new Set(needed.filter((other) => other in Resources && other !== id));
+/** Returns the ids of the resources that CloudFormation must create before the resource `id`. */
+export function neededBy(resources: Resources, id: string): Set<string> {
+  const resource = resources[id];
+  const named = references([resource?.Properties, resource?.UpdatePolicy]).map(({ to }) => to);
+  const needed = [...named, ...listed(resource?.DependsOn).map(String)];
+  return new Set(needed.filter((other) => other in resources && other !== id));
 }
 
-/**
- * Returns the logical ids in an order in which CloudFormation can create the resources. Throws if resources depend on each other in a
- * circle.
- */
-export function inOrder({ Resources }: Pick<Template, "Resources">): string[] {
-  const order: string[] = [];
+/** Returns the ids of all resources that CloudFormation must create before the resource `id`, directly or indirectly. */
+export function allNeededBy(resources: Resources, id: string): Set<string> {
+  const needed = neededBy(resources, id);
+  for (const other of needed) for (const next of neededBy(resources, other)) needed.add(next);
+  return needed;
+}
+
+/** Returns the logical ids in the order of creation. Throws if resources depend on each other in a circle. */
+export function inOrder(resources: Resources): string[] {
+  const order = new Set<string>();
   const open = new Set<string>();
   function visit(id: string): void {
-    if (order.includes(id)) return;
-    if (open.has(id)) {
-      throw new ValidationError(`Circular dependency between resources: [${[...open].join(", ")}]`);
-    }
+    if (order.has(id)) return;
+    if (open.has(id)) throw new Error(`Circular dependency between resources: [${[...open].join(", ")}]`);
     open.add(id);
-    for (const other of neededBy(Resources, id)) visit(other);
+    for (const other of neededBy(resources, id)) visit(other);
     open.delete(id);
-    order.push(id);
+    order.add(id);
   }
-  for (const id of Object.keys(Resources)) visit(id);
-  return order;
+  for (const id of Object.keys(resources)) visit(id);
+  return [...order];
 }
 
 export interface Scope {
-  /** The values of parameters and pseudo parameters. */
+  /** The values of the pseudo parameters, for example `AWS::Region`. */
   readonly parameters: Fields;
   /** Returns the value of `Ref` for a resource. With `attribute`, it returns the value of `Fn::GetAtt` instead. */
   readonly resource: (logicalId: string, attribute?: string) => unknown;
@@ -180,7 +98,7 @@ function call(name: string, argument: unknown, scope: Scope): unknown {
     case "Fn::ImportValue":
       return scope.importValue(String(value));
     default:
-      throw new ValidationError(`Template error: ${name} is not supported by this endpoint`);
+      throw new Error(`the simulation does not know the function ${name}`);
   }
 }
 

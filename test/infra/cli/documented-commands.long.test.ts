@@ -1,6 +1,6 @@
 /**
- * Tests the commands for an AWS account in the documents for operators. Each command must exist and must accept its arguments. The `cdk`
- * commands in docs/deploy.md have a separate test, which runs them (deploy.long.test.ts).
+ * Tests the commands for an AWS account in the documents for operators. Each command must exist and must accept its arguments.
+ * cloudformation.long.test.ts shows what the `cdk` commands in docs/deploy.md do.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -60,11 +60,7 @@ function faultOfCdk(name: string, args: readonly string[]): string {
   }
 }
 
-/**
- * Compares the name and the options of an AWS CLI command with the models of the AWS SDK. Returns the error, or an empty text if there is
- * none. This function does not run the command. deploy.long.test.ts runs the commands `aws cloudformation`: it sends them as requests of
- * the AWS SDK.
- */
+/** Compares the name and the options of an AWS CLI command with the models of the AWS SDK. Returns the error, or an empty text. */
 function faultOfAws(words: readonly string[]): string {
   try {
     awsCall(words);
@@ -76,7 +72,6 @@ function faultOfAws(words: readonly string[]): string {
 
 /** Commands that this test does not check, because other tests run them or because they are not commands of this project. */
 const known = new Set([
-  "AWS_ENDPOINT_URL=http://127.0.0.1:4566 AWS_REGION=eu-west-1 npx vitest run --project long test/infra/stack/deploy.long.test.ts",
   "npm ci",
   "git checkout COMMIT",
   "curl -i https://api.example.com/health",

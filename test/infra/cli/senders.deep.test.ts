@@ -5,37 +5,30 @@ import { afterAll, expect, test } from "vitest";
 import { switchSenders } from "../../../infra/cli/senders.ts";
 import { eventFunctions } from "../../../infra/routes/routes.ts";
 import { documentedDeployment } from "../../../infra/security/permissions.ts";
-import { type DeployConfig, readConfig } from "../../../infra/settings/config.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
 import { REGION } from "../../harness/cloud/account.ts";
 import { serveCloud } from "../../harness/cloud/server.ts";
-import { deployText, textsOf } from "../../harness/cloud/stack-templates.ts";
+import { deployAll } from "../../harness/cloud/stacks.ts";
 import { LOCAL } from "../../harness/faulty-dynamodb.ts";
-import { synthesized } from "../template.ts";
 
-const account = await serveCloud();
-afterAll(() => account.stop());
-
-async function deploy(name: string, config: DeployConfig): Promise<void> {
-  const { data, service } = textsOf(await synthesized(config), config);
-  deployText(account.cloudFormation, `${name}-Data`, data);
-  deployText(account.cloudFormation, name, service);
-}
+const { cloud, endpoint, stop } = await serveCloud();
+afterAll(() => stop());
 
 // In the preset `production`, the event source mapping of the delivery queue belongs to an alias of the function, and otherwise to the
 // function itself. The tests need a deployment of each form.
-await deploy("Canvassing", documentedDeployment());
-await deploy("Canvassing-tiny", readConfig({ stage: "tiny", alarmEmail: "operator@example.com" }));
+await deployAll(cloud, documentedDeployment());
+await deployAll(cloud, readConfig({ stage: "tiny", alarmEmail: "operator@example.com" }));
 
 /** Returns the names of the functions whose event source mapping is disabled. These functions get no messages. */
 const stopped = (): string[] =>
-  account.account.resources
+  cloud.account.resources
     .filter(({ type, properties }) => type === "AWS::Lambda::EventSourceMapping" && properties.Enabled === false)
     .map(
       ({ properties }) => /Canvassing-(?:tiny-)?EventsEventsDeliver/.exec(String(properties.FunctionName))?.[0] ?? "",
     );
 
 async function run(name: string, isOn: boolean): Promise<number> {
-  const settings = { ...LOCAL, endpoint: account.endpoint, region: REGION };
+  const settings = { ...LOCAL, endpoint, region: REGION };
   let waited = 0;
   const wait = async (ms: number): Promise<void> => {
     waited += ms;

@@ -4,7 +4,7 @@ import { lostRights, rightsOf } from "../../../infra/release/rights.ts";
 import { people } from "../../../infra/security/people.ts";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { readRetention, retentionOutput } from "../../../infra/settings/retention.ts";
-import { documented } from "../../harness/cloud/cdk-command.ts";
+import { documented } from "../../harness/cloud/operator.ts";
 import { at, listed, synthesized, type Template, target } from "../template.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
 

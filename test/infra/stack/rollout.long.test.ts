@@ -1,9 +1,15 @@
 /**
- * Tests that a production deployment replaces the busiest functions gradually, and that all callers call these functions through their
- * aliases in every deployment.
+ * Tests that a deployment changes only functions with new code, that a production deployment replaces the busiest functions gradually, and
+ * that all callers call these functions through their aliases in every deployment.
  */
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
 import { capacityOf, PROVISIONED } from "../../../infra/settings/capacity.ts";
+import { createStacks } from "../../../infra/stack/stacks.ts";
+import { CloudFormationTemplate, createApp, functionFiles, templateIn } from "../../../infra/synth.ts";
 import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
 
 const template = await synthesized({ ...ownIdentity, rollout: "canary" });
@@ -23,6 +29,30 @@ function references(value: unknown): string[] {
     typeof value["Fn::Sub"] === "string" ? [...value["Fn::Sub"].matchAll(/\$\{(\w+)/g)].map((m) => m[1] ?? "") : [];
   return [...(own === undefined ? [] : [own]), ...inText, ...Object.values(value).flatMap(references)];
 }
+
+test("new code of one function changes only this function, its version and its alias", () => {
+  const directory = mkdtempSync(join(tmpdir(), "canvassing-code-"));
+  const bundles = join(directory, "bundles");
+  const write = (file: string, code: string): void => {
+    mkdirSync(join(bundles, file), { recursive: true });
+    writeFileSync(join(bundles, file, "index.mjs"), code);
+  };
+  for (const file of functionFiles()) write(file, "// the code of a function");
+  const resourcesIn = (outdir: string) => {
+    const app = createApp({ outdir, treeMetadata: false, builtinCloudFormationValidation: false });
+    const { service } = createStacks(app, ownIdentity, bundles);
+    app.synth();
+    return CloudFormationTemplate.parse(templateIn(outdir, service.templateFile)).Resources;
+  };
+  const before = resourcesIn(join(directory, "before"));
+  expect(resourcesIn(join(directory, "again"))).toEqual(before);
+  write("prospects/list", "// new code");
+  const after = resourcesIn(join(directory, "after"));
+  const changed = Object.keys({ ...before, ...after }).filter((id) => !isDeepStrictEqual(before[id], after[id]));
+  expect(new Set(changed.map((id) => id.replace(/[0-9A-F]{8}(?:[0-9a-f]{32})?$/, "")))).toEqual(
+    new Set(["", "CurrentVersion", "Live"].map((part) => `EndpointsProspectsListFunction${part}`)),
+  );
+});
 
 test("the functions of daily work have an alias, and others have none", () => {
   const files = aliases.map(({ properties }) => {
