@@ -1,0 +1,89 @@
+/** Tests settings that change single resources: the retention times, the mail of the user pool, and `allowedOrigins=*`. */
+import { expect, it, vi } from "vitest";
+import * as z from "zod/mini";
+import { endpoint } from "#shared/http/endpoint.ts";
+import { readConfig } from "../../../infra/settings/config.ts";
+import { lambdaContext, proxyEvent } from "../../harness/proxy-event.ts";
+import { at, listed, ownIdentity, synthesized, type Template } from "../template.ts";
+
+const logDays = (from: Template) => from.all("AWS::Logs::LogGroup").map(({ properties }) => properties.RetentionInDays);
+const daysOf = (from: Template) =>
+  Object.fromEntries(
+    from
+      .all("AWS::S3::Bucket")
+      .flatMap(({ properties }) => listed(at(properties, "LifecycleConfiguration", "Rules")))
+      .flatMap((rule) =>
+        at(rule, "ExpirationInDays") === undefined ? [] : [[at(rule, "Id"), at(rule, "ExpirationInDays")]],
+      ),
+  );
+
+it("logs, files of imports and the recovery of the table are kept as long as the settings say", async () => {
+  const kept = { logDays: "14", importFileDays: "400", recoveryDays: "7", alarmEmail: "operator@example.com" };
+  const template = await synthesized(readConfig(kept));
+  expect(new Set(logDays(template))).toEqual(new Set([14]));
+  // The link to an exported file must work for seven days, so the file is kept for eight days, whatever the settings are.
+  expect(daysOf(template)).toMatchObject({ uploads: 400, imports: 400, exports: 8 });
+  const [table] = template.all("AWS::DynamoDB::Table");
+  expect(at(table?.properties, "PointInTimeRecoverySpecification", "RecoveryPeriodInDays")).toBe(7);
+});
+
+it("without a setting, logs are kept for 90 days, and API Gateway's own log for 30", async () => {
+  const template = await synthesized();
+  expect(new Set(logDays(template))).toEqual(new Set([90, 30]));
+  expect(daysOf(template)).toMatchObject({ uploads: 30, imports: 30, exports: 8 });
+});
+
+const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
+
+it("the client may write no attribute that the service uses; an e-mail address is valid until the new one is verified", async () => {
+  const template = await synthesized();
+  const { properties: client } = template.only("AWS::Cognito::UserPoolClient");
+  // If the list were empty, Cognito would let users write all standard attributes. The list therefore contains one attribute that the
+  // service does not use.
+  expect(client.WriteAttributes).toEqual(["locale"]);
+  const { properties: pool } = template.only("AWS::Cognito::UserPool");
+  expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);
+  // Users may write every attribute that the schema requires, so the schema must not require any.
+  expect(pool.Schema).toBeUndefined();
+  expect(pool.EmailConfiguration).toBeUndefined();
+});
+
+it.each([
+  ["no-reply@example.com", sesIdentity],
+  ["Acme <no-reply@mail.example.com>", sesIdentity],
+  ["Acme <No-Reply@example.com>", `${sesIdentity.split("/")[0]}/no-reply@example.com`],
+])("sends its mail through SES as %s by %s", async (from, identity) => {
+  const template = await synthesized({ ...ownIdentity, ...readConfig({ mailFrom: from, sesIdentity: identity }) });
+  const { properties: pool } = template.only("AWS::Cognito::UserPool");
+  const sender = { EmailSendingAccount: "DEVELOPER", From: from, SourceArn: identity };
+  expect(pool.EmailConfiguration).toEqual(sender);
+});
+
+it("`*` allows all origins, but allows none of them to send cookies or the header of the console", async () => {
+  const open = await synthesized({ ...ownIdentity, allowedOrigins: ["*"] });
+  const text = JSON.stringify(open.all("AWS::ApiGateway::RestApi")[0]?.properties.Body);
+  const origins = [...text.matchAll(/Access-Control-Allow-Origin":"([^"]+)"/g)].map(([, origin]) => origin);
+  expect(new Set(origins)).toEqual(new Set(["'*'"]));
+  // Without `Access-Control-Allow-Credentials`, a browser sends no cookies with a preflighted request, and hides the answer of a request
+  // with cookies.
+  expect(text).not.toMatch(/allow-credentials/i);
+  expect(text).not.toMatch(/x-requested-with/i);
+  expect(at(open.all("AWS::S3::Bucket")[0]?.properties, "CorsConfiguration", "CorsRules", 0, "AllowedOrigins")).toEqual(
+    ["*"],
+  );
+  vi.stubEnv("ALLOWED_ORIGINS", "*");
+  vi.stubEnv("TABLE_NAME", "t");
+  const caller = proxyEvent({ companyId: "1", userId: "2", rights: "sales" });
+  const event = { ...caller, multiValueHeaders: { Origin: ["https://any.example.com"] } };
+  const contract = {
+    summary: "",
+    allow: "everyone",
+    scope: "none",
+    status: 200,
+    response: z.string(),
+  } as const;
+  const { headers } = await endpoint(contract, async () => "answer")(event, lambdaContext);
+  expect(headers).toMatchObject({ "Access-Control-Allow-Origin": "https://any.example.com", Vary: "Origin" });
+  expect(JSON.stringify(headers)).not.toMatch(/allow-credentials/i);
+  vi.unstubAllEnvs();
+});
