@@ -1,11 +1,16 @@
-/** Puts messages into the queues of a local service, and reads the metrics of the queues. */
+/** Faults of a local service that turn alarms on: messages in its queues, changes that cannot be published, and unreadable activity data. */
 import { CreateQueueCommand, ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { expect } from "vitest";
+import * as activityKeys from "#shared/db/activity-keys.ts";
+import type { Table } from "#shared/db/table.ts";
+import type { apiClient } from "../../../docs/client/client.ts";
 import { sqsAt } from "../../../infra/local/servers/clients.ts";
 import type { LocalService } from "../../../infra/local/service.ts";
+import { dataOf } from "../../harness/shapes.ts";
 import type { Template } from "../template.ts";
-import type { Observed } from "./observed.ts";
+import type { Observed } from "./cloudwatch.ts";
 
+/** Returns the number of visible messages in each queue. */
 export async function depths(service: LocalService): Promise<Observed["queues"]> {
   const found = Object.entries(await service.queues());
   return Object.fromEntries(found.map(([id, { waiting }]) => [id, { visible: waiting, oldestSeconds: 0 }]));
@@ -51,4 +56,27 @@ export async function failRecord(service: LocalService): Promise<Partial<Observe
   const Records = [{ dynamodb: { SequenceNumber: "1", NewImage } }];
   expect(await service.invoke("events/publish", { Records })).toEqual({ batchItemFailures: [{ itemIdentifier: "1" }] });
   return {};
+}
+
+const LONGEST_NOTE = 10_000;
+/** Number of notes with the maximum length that together start a flush of the search index. */
+const NOTES = 7;
+
+/** Damages a row that activity reports and flushes read. Then it requests a report, waits for a flush, and repairs the row. */
+export async function damageActivity(
+  api: ReturnType<typeof apiClient>,
+  table: Table,
+  untilFlushed: () => Promise<void>,
+): Promise<void> {
+  const { company } = dataOf(await api.GET("/api/me"));
+  const key = activityKeys.factState(company.id);
+  const sound = { ...(await table.get(key)), ...key };
+  await table.batchPut([{ ...sound, since: "damaged" }]);
+  const query = { from: "2026-01-01", to: "2026-01-02", groupBy: "user" } as const;
+  expect((await api.GET("/api/reports/activity", { params: { query } })).response.status).toBe(503);
+  const { id } = dataOf(await api.POST("/api/prospects", { body: { name: "Noted" } }), 201);
+  const note = { params: { path: { id } }, body: { body: "x".repeat(LONGEST_NOTE) } };
+  for (let count = 0; count < NOTES; count++) dataOf(await api.POST("/api/prospects/{id}/notes", note), 201);
+  await untilFlushed();
+  await table.batchPut([sound]);
 }

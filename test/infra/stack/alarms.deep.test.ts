@@ -1,0 +1,161 @@
+/**
+ * Tests the topic that the alarms notify, the alarm for all functions of the account, the log filters for unreadable data, and that
+ * docs/runbook.md has exactly one section for each alarm. alarms.long.test.ts turns each other alarm on.
+ */
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Metric } from "aws-cdk-lib/aws-cloudwatch";
+import { Topic } from "aws-cdk-lib/aws-sns";
+import { Stack } from "aws-cdk-lib/core";
+import { describe, expect, it } from "vitest";
+import { ActivityUnreadable } from "#shared/company-index/activity/log.ts";
+import { IndexUnreadable } from "#shared/company-index/encoding.ts";
+import { root } from "../../../infra/build/bundle.ts";
+import type { EventFunction } from "../../../infra/routes/route.ts";
+import { eventFunctions, routes } from "../../../infra/routes/routes.ts";
+import { anchorOf, ExplainedAlarm, sendAlarms } from "../../../infra/stack/alarms.ts";
+import { createApp } from "../../../infra/synth.ts";
+import { at, listed, ownIdentity, synthesized, target, withBackups } from "../template.ts";
+import { failures } from "./backup-events.ts";
+
+const template = await synthesized(withBackups);
+
+const metricFilters = (name: string) =>
+  template
+    .all("AWS::Logs::MetricFilter")
+    .map(({ properties }) => properties)
+    .filter((properties) => at(properties, "MetricTransformations", 0, "MetricName") === name);
+
+describe("alarms", () => {
+  it("go to one encrypted topic over TLS, to which CloudWatch may publish and which sends mail", () => {
+    const topic = template.only("AWS::SNS::Topic");
+    for (const { id, properties } of template.all("AWS::CloudWatch::Alarm")) {
+      expect(listed(properties.AlarmActions).map(target), id).toEqual([topic.id]);
+      expect(listed(properties.OKActions).map(target), id).toEqual([topic.id]);
+    }
+    const key = template.resources[target(topic.properties.KmsMasterKeyId) ?? ""];
+    expect(key?.Properties.EnableKeyRotation).toBe(true);
+    const cloudWatch = { Effect: "Allow", Principal: { Service: "cloudwatch.amazonaws.com" } };
+    expect(listed(at(key?.Properties, "KeyPolicy", "Statement"))).toContainEqual(
+      expect.objectContaining({ ...cloudWatch, Action: ["kms:Decrypt", "kms:GenerateDataKey*"] }),
+    );
+    const statements = template
+      .all("AWS::SNS::TopicPolicy")
+      .flatMap(({ properties }) => listed(at(properties, "PolicyDocument", "Statement")));
+    expect(statements).toContainEqual(expect.objectContaining({ ...cloudWatch, Action: "sns:Publish" }));
+    expect(statements).toContainEqual(
+      expect.objectContaining({ Effect: "Deny", Condition: { Bool: { "aws:SecureTransport": "false" } } }),
+    );
+    const subscriptions = template.all("AWS::SNS::Subscription").map(({ properties }) => properties);
+    expect(subscriptions).toMatchObject([{ Protocol: "email", Endpoint: ownIdentity.alarmEmail }]);
+  });
+
+  it("count the functions of other deployments in the account only beside the account's own quota, which CloudWatch reads", () => {
+    const ofAccount = template
+      .all("AWS::CloudWatch::Alarm")
+      .map(({ properties }) => properties)
+      .filter(
+        ({ Namespace, Metrics, Dimensions }) =>
+          (Namespace === "AWS/Lambda" || Metrics !== undefined) && Dimensions === undefined,
+      );
+    expect(ofAccount).toMatchObject([
+      {
+        Threshold: 80,
+        Metrics: [
+          { Expression: "100 * running / SERVICE_QUOTA(running)" },
+          {
+            Id: "running",
+            MetricStat: {
+              Metric: { Namespace: "AWS/Lambda", MetricName: "ConcurrentExecutions" },
+              Stat: "Maximum",
+            },
+            ReturnData: false,
+          },
+        ],
+      },
+    ]);
+  });
+
+  it.each([
+    [new IndexUnreadable(), "segments"],
+    [new ActivityUnreadable(), "dayFacts"],
+  ] as const)("count the lines with %s of every function that reads %s", ({ name }, family) => {
+    const filters = metricFilters(name);
+    const FilterPattern = `{ ($.message.error = "${name}") || ($.message.cause = "${name}") }`;
+    for (const filter of filters) expect(filter).toMatchObject({ FilterPattern });
+    const readers = [...routes, ...Object.values<EventFunction>(eventFunctions)].filter(
+      ({ access }) => access.table?.[family] !== undefined,
+    );
+    const groups = readers.map(({ file }) =>
+      target(at(template.functionOf(file).properties, "LoggingConfig", "LogGroup")),
+    );
+    expect(filters.map(({ LogGroupName }) => target(LogGroupName)).toSorted()).toEqual([...new Set(groups)].toSorted());
+  });
+});
+
+const RUNBOOK = "docs/runbook.md";
+
+interface Part {
+  readonly title: string;
+  readonly text: string;
+  readonly commands: readonly string[];
+}
+
+const [, ...sections] = readFileSync(join(root, RUNBOOK), "utf8").split(/^## /m);
+const parts: readonly Part[] = sections.map((section) => ({
+  title: section.split("\n")[0] ?? "",
+  text: section,
+  commands: [...section.matchAll(/^```sh aws\n(.*?)^```$/gms)].flatMap(([, block = ""]) => block.trim().split("\n")),
+}));
+
+const descriptions = template
+  .all("AWS::CloudWatch::Alarm")
+  .map(({ id, properties }) => ({ id, text: String(properties.AlarmDescription) }));
+
+describe("the runbook", () => {
+  it("has a part for each alarm and no other parts, and the alarm names it after one sentence of impact", () => {
+    const anchors = descriptions.map(({ id, text }) => {
+      const [, anchor] = /^[A-Z][^.]{30,}\. Runbook: docs\/runbook\.md#([a-z-]+)$/.exec(text) ?? [];
+      expect(anchor, `${id}: ${text}`).toBeDefined();
+      return anchor;
+    });
+    // Two alarms about the same function may link to the same section of the runbook.
+    expect([...new Set(anchors)].toSorted()).toEqual(parts.map(({ title }) => anchorOf(title)).toSorted());
+  });
+
+  it.each(parts)(
+    "says of '$title' what an operator sees, what users notice, what to do and by which command",
+    (part) => {
+      const { text, commands } = part;
+      expect(text).toMatch(/^\*\*You see:\*\* \w.+?^\*\*Users:\*\* \w.+?^\*\*Do:\*\* \w/ms);
+      expect(commands.length).toBeGreaterThan(0);
+    },
+  );
+
+  it("lists under 'Copies fail' all jobs of each kind that set off the alarm, whatever their state", () => {
+    const listed = parts.find(({ title }) => title === "Copies fail")?.commands.join("\n");
+    for (const { "detail-type": type, detail } of failures) {
+      const [, kind = ""] = /^(\w+) Job State Change$/.exec(type) ?? [];
+      expect(listed, JSON.stringify(detail)).toMatch(new RegExp(`^aws backup list-${kind.toLowerCase()}-jobs `, "m"));
+    }
+    // The alarm goes off for failed, aborted and expired jobs. With `--by-state`, a command would list only the jobs in one of these
+    // states.
+    expect(listed).not.toContain("--by-state");
+  });
+
+  it("can be somewhere else: a setting names its address", () => {
+    const stack = new Stack(createApp({ outdir: mkdtempSync(join(tmpdir(), "canvassing-runbook-")) }), "Alarms");
+    const metric = new Metric({ namespace: "Any", metricName: "Any" });
+    const made = new ExplainedAlarm(stack, "Alarm", {
+      metric,
+      threshold: 0,
+      title: "Server errors",
+      impact: "Requests fail.",
+    });
+    sendAlarms(stack, new Topic(stack, "Topic"), "https://git.example.com/runbook");
+    expect(made.node.defaultChild).toMatchObject({
+      alarmDescription: "Requests fail. Runbook: https://git.example.com/runbook#server-errors",
+    });
+  });
+});
