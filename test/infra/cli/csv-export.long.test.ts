@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { startCsvWith } from "../../harness/csv-command.ts";
-import { BEGIN, csvExportStage, DOWNLOAD, STATE } from "./csv-export-stage.ts";
+import { BEGIN, csvExportStage, DOWNLOAD, STATE } from "./csv-stage.ts";
 
 const { as, proxy, folder, whole, newFile, args, run, start, siblings } = await csvExportStage();
 

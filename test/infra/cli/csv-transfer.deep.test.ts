@@ -8,10 +8,7 @@ import { closeAfterEach, http } from "../../harness/listening.ts";
 
 closeAfterEach();
 
-/**
- * Returns the abort signal and the spinner that the code of a command needs, and the list `said` of the messages that the command prints.
- * The first message aborts the signal, so the command does not wait for its next try.
- */
+/** Returns what the code of a command needs, and what it prints (`said`). The first message ends the wait for the next try. */
 function newRun() {
   const interrupt = new AbortController();
   const said: string[] = [];
