@@ -7,7 +7,6 @@ import { text } from "node:stream/consumers";
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
-  /** Progress messages and error messages. */
   readonly stderr: string;
 }
 
@@ -18,10 +17,7 @@ export interface Running {
 
 export const startCsv = (...args: readonly string[]): Running => startCsvWith(":", ...args);
 
-/**
- * Starts the CSV command in a shell, after the shell command `first`. With a `ulimit` as `first`, a test limits the resources of the CSV
- * command.
- */
+/** Starts the command after the shell command `first`, for example a `ulimit` that limits its resources. */
 export function startCsvWith(first: string, ...args: readonly string[]): Running {
   const command = [process.execPath, join(import.meta.dirname, "../../infra/cli/csv.ts"), ...args];
   return started("sh", ["-c", `${first}; exec "$0" "$@"`, ...command], false);
@@ -32,7 +28,7 @@ export const startNpmCsv = (...args: readonly string[]): Running =>
   started("npm", ["run", "--silent", "csv", "--", ...args], true);
 
 /** Does what a terminal does at Ctrl-C: it signals each process of the group. */
-export function pressCtrlC({ child }: Running): void {
+export function pressCtrlC({ child }: Pick<Running, "child">): void {
   if (child.pid === undefined) throw new Error("the command did not start");
   process.kill(-child.pid, "SIGINT");
 }

@@ -1,15 +1,14 @@
-/**
- * Tests that each function bundle is small and contains no code that it does not need. Also tests the answers of the functions that serve
- * documents.
- */
+/** Tests that bundles are small and contain only code that they need. Also tests the key of the build caches, and served documents. */
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { EMAIL_TEXT } from "#shared/auth/user-schema.ts";
-import { BUNDLE_BUDGET_BYTES, budgetGroup } from "../../../infra/build/bundle.ts";
+import { BUNDLE_BUDGET_BYTES, budgetGroup, root } from "../../../infra/build/bundle.ts";
+import { cacheKey } from "../../../infra/build/bundle-cache.ts";
 import { openApiDocument } from "../../../infra/openapi/generate.ts";
 import { asVersion30 } from "../../../infra/openapi/version30.ts";
 import { type EventFunction, usesSecretsKey } from "../../../infra/routes/route.ts";
@@ -28,9 +27,7 @@ async function get(file: string, resource: string, stage = "") {
   return Answer.parse(await handler({ httpMethod: "GET", resource, path: resource, requestContext }));
 }
 
-/**
- * Large libraries that only a few functions need. A bundle may contain such a library only if the path of its function matches `functions`.
- */
+/** A bundle may contain these large libraries only if the path of its function matches `functions`. */
 const heavy = [
   { modules: /\/zod\/.*\/locales\/(?!en\.)/, functions: /^$/ },
   { modules: /\/zod\/v4\/(?:classic|mini\/external-all)/, functions: /^$/ },
@@ -41,7 +38,6 @@ const heavy = [
   { modules: /\/(?:@fastify\/)?busboy\/|\/multipart/, functions: /^(?:prospects\/import|imports\/)/ },
 ];
 
-/** Returns the total bytes of the code files that are deployed with the function. */
 const codeBytes = (file: string): number =>
   readdirSync(join(directory, file), { recursive: true, encoding: "utf8" })
     .filter((name) => /\.[cm]?js$/.test(name))
@@ -151,4 +147,18 @@ describe("GET /docs", () => {
     const answer = await get("docs/page", "/docs");
     expect(Buffer.byteLength(JSON.stringify(answer))).toBeLessThan(800_000);
   });
+});
+
+it("a changed source changes the key of the build caches, even if its name begins like that of the built files; built files do not", () => {
+  const folder = mkdtempSync(join(tmpdir(), "canvassing-key-"));
+  const keyWith = (...path: readonly string[]): string => {
+    mkdirSync(join(folder, ...path, ".."), { recursive: true });
+    writeFileSync(join(folder, ...path), "changed");
+    return cacheKey([], [relative(root, folder)]);
+  };
+  const before = keyWith("src", "page.ts");
+  expect(keyWith("dist", "index.html")).toBe(before);
+  expect(keyWith("dist.sha256")).toBe(before);
+  expect(keyWith("node_modules", "package", "index.js")).toBe(before);
+  expect(keyWith("src", "distance.ts")).not.toBe(before);
 });

@@ -13,15 +13,11 @@ const Loaded = z.object({
 });
 const files = functionFiles();
 const script = join(import.meta.dirname, "started-code.ts");
-/** Loads all bundles in a separate process without environment variables. */
 const run = spawnSync(process.execPath, [script, ...files.map(addressOf)], { encoding: "utf8", env: {} });
 expect(run.stderr).toBe("");
 const { started, nodeModules } = Loaded.parse(JSON.parse(run.stdout));
 
-/**
- * Maximum number of Node's built-in modules that all bundles together may load. Each module makes the start slower. The modules that every
- * Node.js process loads, and those of the inspector, which counts the executed code, are not counted.
- */
+/** Maximum number of Node's modules that all bundles together load, beyond those of every process. Each makes the start slower. */
 const NODE_MODULES = 130;
 
 it("bundles load without any environment, with few modules of Node, and export a handler", () => {
@@ -34,10 +30,7 @@ it("bundles load without any environment, with few modules of Node, and export a
   expect(started.map(({ handler }) => handler)).toEqual(files.map(() => "function"));
 });
 
-/**
- * Maximum work of loading a bundle: bytes of executed code, and number of function calls. This work determines the start time, which `npm
- * run bench` measures. Functions that know all events make the most calls: they create the schemas of the payloads.
- */
+/** Maximum work of loading a bundle, on which its start time depends. Functions that know all events make the most calls. */
 const STARTED = { table: { bytes: 120_000, calls: 24_000 }, others: { bytes: 200_000, calls: 24_000 } } as const;
 
 function exceeds(file: string, bytes: number, calls: number): boolean {
@@ -46,7 +39,7 @@ function exceeds(file: string, bytes: number, calls: number): boolean {
   return bytes > limit.bytes || calls > limit.calls;
 }
 
-/** Start times differ from run to run. These tests therefore limit the work that makes a start slow. This work is the same in every run. */
+/** Start times differ from run to run. The work that makes a start slow is the same in every run. */
 it("a bundle executes little of its code when it starts", () => {
   expect(started.map((it) => it.bytes > 500)).toEqual(files.map(() => true));
   const slow = started.flatMap(({ bytes, calls }, at) =>

@@ -1,7 +1,4 @@
-/**
- * Tests the CloudFront functions of the console: which requests get an Authorization header, which cookies reach the API, and for which
- * paths CloudFront answers with the console's page. CloudFront and the local service run the same source.
- */
+/** Tests the functions that CloudFront and the local service run: headers and cookies for the API, and paths of the console. */
 import { runInNewContext } from "node:vm";
 import { transform } from "esbuild";
 import { describe, expect, it } from "vitest";
@@ -139,8 +136,7 @@ it.each(["api-request", "page-request"] as const)(
   async (name) => {
     const source = edgeFunction(name, true);
     expect(Buffer.byteLength(source)).toBeLessThan(10 * 1024);
-    // The source may contain only ES5, `const` and `let`. Newer syntax would make the results of the two conversions below differ, because
-    // only the conversion to ES5 replaces it.
+    // Only a conversion to ES5 replaces syntax newer than ES5, `const` and `let`, so newer syntax would make the two results differ.
     const converted = async (target: string) =>
       (await transform(source, { target, supported: { "const-and-let": true } })).code;
     expect(await converted("es5")).toBe(await converted("esnext"));

@@ -1,13 +1,9 @@
-/**
- * Loads the bundles whose paths are its arguments. For each of them, it prints the type of its handler, the bytes of executed code and the
- * number of function calls. It also prints the modules of Node.js that the bundles have loaded. Unlike times, these facts are equal in
- * every run with the same version of Node.js.
- */
+/** Loads bundles and prints how much code each executes, and the loaded modules of Node.js. Unlike times, these are equal in every run. */
 import { Session } from "node:inspector/promises";
 
 export interface Started {
   readonly handler: string;
-  /** Bytes of the bundle's own code in functions that are called. Branches that do not run count too, if their function is called. */
+  /** Bytes of the functions that are called, with their branches that do not run. */
   readonly bytes: number;
   readonly calls: number;
 }
@@ -37,7 +33,6 @@ const started = addresses.map((address, at): Started => {
 process.stdout.write(JSON.stringify({ started, nodeModules }));
 process.exit(0);
 
-/** Returns the names of all modules of Node.js that this process has loaded. */
 function moduleLoadList(): string[] {
   return "moduleLoadList" in process && Array.isArray(process.moduleLoadList) ? [...process.moduleLoadList] : [];
 }
@@ -48,10 +43,7 @@ interface Range {
   readonly count: number;
 }
 
-/**
- * Returns the number of executed bytes. A range is a function, and ranges are nested. The ranges are processed from the outside to the
- * inside, because the count of an inner function must overwrite the count of its outer function.
- */
+/** Ranges are functions and are nested. The count of an inner function overwrites that of its outer function. */
 function bytesRun(ranges: readonly Range[]): number {
   const runs = new Uint8Array(Math.max(0, ...ranges.map(({ endOffset }) => endOffset)));
   const outerFirst = ranges.toSorted((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);

@@ -18,10 +18,7 @@ const get = (path: string, authorization?: string, method = "GET") =>
     headers: authorization === undefined ? {} : { Authorization: authorization },
   });
 
-/**
- * Returns how many times each function is called during `work`, by the function's file. The function `tick` is left out, because a schedule
- * may call it at any time.
- */
+/** Returns the calls of each function during `work`, by its file, without `tick`, which a schedule calls. */
 async function calledBy(work: () => Promise<unknown>): Promise<Record<string, number>> {
   const before = service.invocations();
   await work();
@@ -138,8 +135,7 @@ describe("an API key that the authorizer names", () => {
 
   test("has a throttle of its own for all methods, and for one method a smaller one", async () => {
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200, 200]);
-    // `/keyed` has a throttle of its own, which is used up. The throttle of the key for all methods still allows one request. A refused
-    // request to `/keyed` must not use up this remaining request: `/keyed/1` can still be called once.
+    // This refusal by the throttle of `/keyed` must not use up the last request that the throttle of the key for all methods allows.
     await expectRefusal(await get("/keyed", "Bearer first"), 429, "THROTTLED");
     expect((await statusesOf("first", ["/keyed/1", "/keyed/1"])).toSorted()).toEqual([200, 429]);
     expect((await statusesOf("second", ["/keyed/1", "/keyed"])).toSorted()).toEqual([200, 200]);

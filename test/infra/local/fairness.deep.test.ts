@@ -1,7 +1,4 @@
-/**
- * Tests that the local service's queues are fair: if one company has many waiting messages, they must not delay the few messages of another
- * company.
- */
+/** Tests that many waiting messages of one company do not delay the few messages of another company in the local queues. */
 import {
   ChangeMessageVisibilityCommand,
   CreateQueueCommand,
@@ -40,8 +37,7 @@ it("a fair queue serves the group with the fewest messages in work first, and am
   const taken = Array.from({ length: 4 }, () => queue.take());
   expect(taken).toEqual(["a1", "b1", "a2", "a3"]);
   expect(queue.take()).toBeUndefined();
-  // The queue first serves the group with the fewest messages in flight (taken but not yet done). The groups a and b each have one such
-  // message, and group c has none, so the message of group c is taken next.
+  // Groups a and b each have a message in work, and group c has none.
   for (const name of ["a2", "a3"]) queue.done(name);
   queue.push("b2");
   queue.push("c1");
@@ -94,9 +90,7 @@ describe("the local queue", () => {
     };
     await until(() => seen.length === 4);
     await send("quiet", ["quiet 1", "quiet 2"]);
-    // The test waits until the local service has taken all 102 messages from the queue. 100 of them belong to the busy group, and four of
-    // these are already being processed. In the order of their arrival, the other 96 messages of the busy group would come before the two
-    // messages of the quiet group.
+    // The service has taken all 102 messages and processes four. In the order of their arrival, the two quiet ones would be the last.
     for (let inFlight = 0; inFlight < 102; ) ({ inFlight } = await depthOf(queues, NAME));
     release();
     await until(() => seen.length === 8);

@@ -1,7 +1,4 @@
-/**
- * A small template with one resource of each type, for the tests of the local runtime. Its functions report what the runtime passes to
- * them.
- */
+/** A template with one resource of each type. Its functions report what the local runtime passes to them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
@@ -378,9 +375,6 @@ export async function sendTo({ outputs }: LocalService, queueName: string, Messa
   await sqsAt(outputs.SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/**
- * Receives messages from the queue until it has `count` of them, and returns their bodies. Only the time-out of the test limits the wait.
- */
 export async function takeFrom({ outputs }: LocalService, queueName: string, count: number): Promise<string[]> {
   const QueueUrl = queueUrl(outputs.SqsEndpoint, queueName);
   const request = { QueueUrl, MaxNumberOfMessages: 10, WaitTimeSeconds: 5, VisibilityTimeout: 600 };

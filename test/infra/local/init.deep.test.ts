@@ -1,7 +1,4 @@
-/**
- * Tests how the local runtime loads the code of a function. Like Lambda, it loads the code a second time if the first time fails or takes
- * too long.
- */
+/** Tests that the local runtime loads a function again if loading it fails or takes too long, as Lambda does. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -18,10 +15,7 @@ afterAll(() => warm.clear());
 
 const lines: string[] = [];
 
-/**
- * Creates a function. Its code runs `first` when it is loaded for the first time, and `later` whenever it is loaded again. Each invocation
- * runs `handler`.
- */
+/** The code of the function runs `first` when it is first loaded, `later` when it is loaded again, and `handler` at each invocation. */
 function functionThat(first: string, later = "", handler = "") {
   const own = mkdtempSync(path.join(directory, "function-"));
   writeFileSync(

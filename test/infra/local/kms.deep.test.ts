@@ -1,7 +1,4 @@
-/**
- * Tests the local KMS server. It must have the same keys after a restart, and must check the encryption context and the policies of the
- * functions.
- */
+/** Tests that the local KMS keeps its keys over a restart, and checks the encryption context and the policies of functions. */
 import { mkdtempSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

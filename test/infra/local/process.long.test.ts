@@ -1,22 +1,23 @@
-/**
- * Tests the process of `npm start`: its single ready line and its exit codes. After it has ended, no child process may remain. After
- * SIGKILL, no data may be lost.
- */
+/** Tests the process of `npm start`: its ready line, its exit codes, and that neither child processes nor files remain. */
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, test } from "vitest";
+import { setTimeout as wait } from "node:timers/promises";
+import { beforeEach, describe, expect, test } from "vitest";
 import { apiClient } from "../../../docs/client/client.ts";
 import { localToken } from "../../../infra/local/local-token.ts";
-import { directory, run, start } from "./start-process.ts";
+import { pressCtrlC } from "../../harness/csv-command.ts";
+import { directory, run, type Started, start, startByNpm } from "./start-process.ts";
 
 async function ownerOf(baseUrl: string) {
   const token = await localToken(baseUrl, "owner@acme.test");
   return apiClient({ baseUrl, accessToken: () => token });
 }
 
-/**
- * Lists the processes of the DynamoDB server and of the shell that watches it. The command line of both contains the path of the data file.
- */
+/** The command lines of the DynamoDB server and of the shell that watches it contain the path of the data file. */
 function servers(): string[] {
   const lines = execFileSync("ps", ["-eo", "pid,args"]).toString().split("\n");
   return lines.filter((line) => line.includes(path.join(directory, "tables.db")));
@@ -71,8 +72,7 @@ test("SIGKILL also ends the DynamoDB server and loses no upload, the next start 
   const restarted = start([]);
   const url = await restarted.ready;
   expect(restarted.output().match(/^ready /gm)).toHaveLength(1);
-  // Before the tokens, the service prints only the steps of its start and their seconds. The synthesis of the templates must therefore
-  // print no warning.
+  // Before the tokens, the service prints only the steps of its start, and no warning of the synthesis.
   expect(restarted.output()).toMatch(/^(?:[a-z ]+ in \d+\.\d s\n)+\n# owner@acme\.test\nexport TOKEN=/);
   const last = new RegExp(`\nAPI        ${url}/api .+\nConsole    ${url}/\nready ${url}\n$`);
   expect(restarted.output()).toMatch(last);
@@ -121,8 +121,7 @@ test("CORS allows a configured origin, the commands find the service by HOST and
     const headers = { Origin: from, Authorization: `Bearer ${found.stdout.trim()}` };
     const answer = await fetch(`${url}/api/me`, { headers });
     expect([answer.status, answer.headers.get("access-control-allow-origin")]).toEqual([200, header]);
-    // The gateway itself sends this error. The CORS header of such an error has a fixed value and cannot depend on the request's origin. If
-    // several origins are configured, it must therefore allow all origins.
+    // The CORS header of the gateway's own errors is fixed, so with several configured origins it must allow all.
     const refused = await fetch(`${url}/api/me`, { headers: { Origin: from } });
     expect([refused.status, refused.headers.get("access-control-allow-origin")]).toEqual([401, "*"]);
   }
@@ -147,4 +146,74 @@ test("CORS allows a configured origin, the commands find the service by HOST and
   process.kill(Number(line.trim().split(" ")[0]), "SIGKILL");
   expect(await code).toBe(1);
   expect(output()).toContain("the DynamoDB server ended by itself");
+});
+
+// Ctrl-C in a terminal signals npm and the service at once, and npm forwards the signal, so the service gets each signal twice.
+describe("a signal to npm start -- --memory", () => {
+  /** The temporary directory of the service under test. */
+  let temporary = "";
+  beforeEach(() => {
+    temporary = mkdtempSync(path.join(tmpdir(), "canvassing-signals-"));
+  });
+
+  const npmStart = (): Started => startByNpm(["--memory"], { TMPDIR: temporary });
+
+  /** Returns the directories in /dev/shm (a file system in memory) that the processes of the service use. */
+  function inMemory({ child }: Started): string[] {
+    const rows = execFileSync("ps", ["-eo", "pid=,ppid=,args="], { encoding: "utf8" })
+      .split("\n")
+      .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []);
+    const family = new Set([String(child.pid)]);
+    for (const before of [0, 1, 2, 3]) {
+      for (const [, pid = "", parent = ""] of rows) if (family.has(parent)) family.add(pid);
+      if (family.size === before) break;
+    }
+    const args = rows.flatMap(([, pid = "", , line = ""]) => (family.has(pid) ? [line] : []));
+    return [...new Set(args.flatMap((line) => line.match(/\/dev\/shm\/canvassing-\w+/g) ?? []))];
+  }
+
+  /** The names of the service's own files in its temporary directory. Node.js and npm also use this directory. */
+  const left = (): string[] => readdirSync(temporary).filter((name) => name.startsWith("canvassing"));
+
+  test("Ctrl-C ends the running service with exit code 0, and no file is left", async () => {
+    const started = npmStart();
+    const url = await started.ready;
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+    expect(left()).toHaveLength(1);
+    const directories = inMemory(started);
+    pressCtrlC(started);
+    expect(await started.code).toBe(0);
+    expect(left()).toEqual([]);
+    expect(directories.filter((place) => existsSync(place))).toEqual([]);
+  });
+
+  test("Ctrl-C during the start leaves no file", async () => {
+    const started = npmStart();
+    while (left().length === 0) await wait(5);
+    pressCtrlC(started);
+    expect(await started.code).toBe(0);
+    expect(left()).toEqual([]);
+  });
+
+  test("a signal that is repeated until the service ends leaves no file", async () => {
+    const started = npmStart();
+    const { hostname, port } = new URL(await started.ready);
+    const directories = inMemory(started);
+    // The service waits some seconds for this unfinished request, so that it is still running when the signal is repeated.
+    const unfinished = connect(Number(port), hostname);
+    unfinished.on("error", () => undefined);
+    await once(unfinished, "connect");
+    unfinished.write("POST /api/prospects HTTP/1.1\r\nHost: local\r\nContent-Length: 10\r\n\r\n{");
+    let isEnded = false;
+    void started.code.then(() => {
+      isEnded = true;
+    });
+    while (!isEnded) {
+      started.child.kill("SIGTERM");
+      await wait(100);
+    }
+    unfinished.destroy();
+    expect(left()).toEqual([]);
+    expect(directories.filter((place) => existsSync(place))).toEqual([]);
+  });
 });

@@ -1,7 +1,4 @@
-/**
- * Tests the local server of SQS and S3. It must store messages and objects in its directory, and must accept connections only from this
- * machine.
- */
+/** Tests that the local server of SQS and S3 stores messages and objects, and accepts connections only from this machine. */
 import { mkdtempSync } from "node:fs";
 import { connect } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";

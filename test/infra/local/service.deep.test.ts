@@ -30,10 +30,7 @@ async function echoed(target: string, init?: RequestInit): Promise<z.infer<typeo
   return Event.parse(await answer.json());
 }
 
-/**
- * Sends the text unchanged on a new connection, so that a test can send invalid HTTP. Resolves with the whole received text when the
- * service has closed the connection.
- */
+/** Sends invalid HTTP. Resolves with the whole received text when the service has closed the connection. */
 function raw(text: string, end = false): Promise<string> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
@@ -102,10 +99,7 @@ describe("the gateway", () => {
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
   });
 
-  /**
-   * Returns the content encoding of the answer, and its decoded body. The function does not use `fetch`, which decodes the body itself. The
-   * test must decode it, to show that the body really has this encoding.
-   */
+  /** Returns the content encoding and the decoded body. Decoding it shows that it has this encoding; `fetch` would hide that. */
   function encodingOf(target: string, acceptEncoding: string): Promise<[string | undefined, string]> {
     return new Promise((resolve, reject) => {
       const headers = { "Accept-Encoding": acceptEncoding };
@@ -173,8 +167,7 @@ describe("the gateway", () => {
     ],
     ["half a body", "POST /things/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "400", true],
   ])("survives %s", async (_, text, status, end = false) => {
-    // The service closes the connection early. The client may then see a connection reset instead of the answer, and this counts as the
-    // expected status.
+    // The service closes the connection early, so the client may see a connection reset instead of the expected status.
     const answer = await raw(text, end).catch(() => `HTTP/1.1 ${status} `);
     expect(answer.split(" ")[1] ?? "").toBe(status);
     expect(await fetch(`${service.url}/things/1`).then(({ ok }) => ok)).toBe(true);
@@ -311,8 +304,7 @@ describe("a data directory", () => {
     const second = await startFixture(directory);
     expect(await getItem(second, "before")).toBe(true);
     await putItem(second, "after");
-    // After the restart, the queue `Seen` delivers its messages again, because the test has not deleted them. The stream does not deliver
-    // its records again.
+    // The queue delivers messages again that the test has not deleted. The stream does not deliver its records again.
     const seen = await takeFrom(second, "Seen", 4);
     const after = ['{"published":["after"]}', '{"ticked":{"assume":"messages-kept"}}'];
     expect(seen.toSorted()).toEqual([...before, ...after].toSorted());

@@ -8,14 +8,13 @@ import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** The data directory of the started processes. It is removed at the end of the test run, with all temporary files. */
+/** The data directory of the started processes. */
 export const directory = mkdtempSync(path.join(tmpdir(), "canvassing-process-"));
 
 export interface Started {
   readonly child: ChildProcess;
-  /** Returns what the process has written to standard output and standard error. */
   output(): string;
-  /** Returns what it has written to standard error. */
+  /** What the process has written to standard error. */
   complaints(): string;
   /** Resolves with the URL in the ready line. If the process ends before it prints this line, it rejects with the output of the process. */
   readonly ready: Promise<string>;

@@ -1,9 +1,8 @@
-/**
- * Tests an event source that reads a stream. Like Lambda, it must retry failed batches, split them, leave out records that a filter
- * excludes, and give up records that still fail.
- */
+/** Tests that the event source of a stream retries, splits, filters and gives up records as Lambda does. */
+import type { _Record as StreamRecord } from "@aws-sdk/client-dynamodb-streams";
 import { describe, expect, test } from "vitest";
 import { type BatchRules, batchesOf, processBatch } from "../../../infra/local/sources/stream-batch.ts";
+import { lambdaRecord } from "../../../infra/local/sources/stream-record.ts";
 
 const rules: BatchRules = { bisect: true, maxRetries: 2, maxAgeSeconds: -1 };
 const record = (number: number, ApproximateCreationDateTime = 100) => ({
@@ -18,9 +17,7 @@ interface Story {
   readonly givenUp: [number[], string, number][];
 }
 
-/**
- * Passes the records to an event source as one batch. `answer` simulates the function: it returns the function's result or throws an error.
- */
+/** `answer` simulates the function: it returns the function's result or throws an error. */
 async function run(
   records: readonly ReturnType<typeof record>[],
   answer: (batch: number[]) => unknown,
@@ -144,5 +141,35 @@ describe("records are cut into batches", () => {
     const batches = batchesOf(large, 100);
     expect(batches.map(({ records }) => records.length)).toEqual([5, 5, 2]);
     expect(batches.flatMap(({ records }) => records)).toEqual(large.map((one) => one.record));
+  });
+});
+
+test("a record has the form in which Lambda hands it to a function", () => {
+  const bytes = Uint8Array.of(1, 2, 255);
+  const record: StreamRecord = {
+    eventID: "e",
+    eventName: "MODIFY",
+    eventSource: "aws:dynamodb",
+    dynamodb: {
+      SequenceNumber: "7",
+      StreamViewType: "NEW_AND_OLD_IMAGES",
+      ApproximateCreationDateTime: new Date(1_500),
+      Keys: { pk: { S: "a" } },
+      OldImage: { flag: { BOOL: false }, none: { NULL: true }, number: { N: "1e3" }, texts: { SS: ["a"] } },
+      NewImage: { bytes: { B: bytes }, many: { BS: [bytes] }, list: { L: [{ M: { in: { B: bytes } } }] } },
+    },
+  };
+  expect(lambdaRecord(record)).toEqual({
+    eventID: "e",
+    eventName: "MODIFY",
+    eventSource: "aws:dynamodb",
+    dynamodb: {
+      SequenceNumber: "7",
+      StreamViewType: "NEW_AND_OLD_IMAGES",
+      ApproximateCreationDateTime: 1.5,
+      Keys: { pk: { S: "a" } },
+      OldImage: { flag: { BOOL: false }, none: { NULL: true }, number: { N: "1e3" }, texts: { SS: ["a"] } },
+      NewImage: { bytes: { B: "AQL/" }, many: { BS: ["AQL/"] }, list: { L: [{ M: { in: { B: "AQL/" } } }] } },
+    },
   });
 });

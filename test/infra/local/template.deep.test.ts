@@ -58,10 +58,7 @@ describe("refuses", () => {
   });
 });
 
-/**
- * Returns a template in which one value of the API definition is replaced by `value`. `path` contains the keys that lead to the replaced
- * value.
- */
+/** Returns a template whose API definition has `value` at this path of keys. */
 function defined(value: unknown, ...path: readonly string[]): () => unknown {
   return changed(({ Api }) => {
     const body: unknown = Api?.Properties.Body;
