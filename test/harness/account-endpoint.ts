@@ -1,8 +1,4 @@
-/**
- * One endpoint for `AWS_ENDPOINT_URL`. It forwards requests to DynamoDB, S3 and SQS to the servers of a local service. It answers requests
- * to CloudFormation, to a Cognito user pool and to Parameter Store itself. The outputs of its CloudFormation stack are the outputs of the
- * local service.
- */
+/** An endpoint for `AWS_ENDPOINT_URL`: it forwards to DynamoDB, S3 and SQS of a local service, and simulates the other AWS services. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
@@ -16,7 +12,6 @@ import { answerPool, type PoolAnswer, type PoolUsers } from "./user-pool.ts";
 export const STACK = "Canvassing";
 
 export interface AccountEndpoint {
-  /** The environment variables that make commands use this endpoint. */
   readonly environment: Readonly<Record<string, string>>;
   readonly users: PoolUsers;
   readonly parameters: Map<string, string>;
@@ -24,11 +19,6 @@ export interface AccountEndpoint {
   readonly calls: string[];
   /** The IAM actions that the requests so far need, for example `dynamodb:GetItem`. */
   readonly actions: Set<string>;
-  /**
-   * Answers the next `count` requests as usual, and never answers any request after them. Calls `held` for each of these unanswered
-   * requests.
-   */
-  holdAfter(count: number, held: () => void): void;
   stop(): void;
 }
 
@@ -42,8 +32,6 @@ export async function startAccountEndpoint(
   const parameters = new Map<string, string>();
   const calls: string[] = [];
   const actions = new Set<string>();
-  let passing = Number.POSITIVE_INFINITY;
-  let held = (): void => undefined;
   const servers: Readonly<Record<string, string>> = {
     dynamodb: outputs.DynamoDbEndpoint,
     s3: outputs.S3Endpoint,
@@ -54,7 +42,7 @@ export async function startAccountEndpoint(
       .filter(([name]) => !name.endsWith("Endpoint"))
       .map(([OutputKey, value]) => ({
         OutputKey,
-        // A command sends requests for a queue to the address in the queue's URL. This address must therefore be the endpoint.
+        // A command sends requests to the host in the queue's URL, so the URL must name this endpoint.
         OutputValue: String(value).replace(outputs.SqsEndpoint, endpoint),
       }));
 
@@ -89,7 +77,6 @@ export async function startAccountEndpoint(
   const server = await serveOnLoopback(async (request, response) => {
     const service = serviceOf(request.headers);
     calls.push(service);
-    if (passing-- <= 0) return held();
     const content = await buffer(request);
     const body = content.toString();
     const { method = "GET", url = "/", headers: given } = request;
@@ -111,11 +98,7 @@ export async function startAccountEndpoint(
     AWS_ACCESS_KEY_ID: "local",
     AWS_SECRET_ACCESS_KEY: "local",
   };
-  const holdAfter = (count: number, then: () => void): void => {
-    passing = count;
-    held = then;
-  };
-  return { environment, users, parameters, calls, actions, holdAfter, stop: server.stop };
+  return { environment, users, parameters, calls, actions, stop: server.stop };
 }
 
 async function relay(to: string, request: IncomingMessage, content: Buffer, response: ServerResponse): Promise<void> {

@@ -1,12 +1,10 @@
 /**
- * A DynamoDB endpoint with point-in-time recovery. It forwards requests to the local DynamoDB server, which has no such recovery, and
- * implements the recovery itself as AWS documents it: a restored table has the data and indexes of its source. It has no stream, time to
- * live, point-in-time recovery, deletion protection, tags or resource policy
+ * A DynamoDB endpoint with point-in-time recovery, which the local server behind it lacks. As in AWS, a restored table has the rows and
+ * indexes of its source, and no other settings
  * (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_RestoreTableToPointInTime.html).
  */
 import type { IncomingMessage } from "node:http";
 import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
 import {
   type AttributeValue,
   BatchWriteItemCommand,
@@ -32,27 +30,17 @@ type Row = Record<string, AttributeValue>;
 
 export interface PointInTimeDynamoDb {
   readonly endpoint: string;
-  /** The operation of each request so far, with its table or resource. */
   readonly calls: string[];
   stop(): Promise<void>;
 }
 
-export interface PointInTimeOptions {
-  /** Milliseconds between `LatestRestorableDateTime` and the current time. On AWS, they are usually five minutes. */
-  readonly lagMs?: number;
-  /** Milliseconds for which a restored table has the state CREATING. */
-  readonly restoreMs?: number;
-}
-
-const LAG_MS = 300_000;
 const JsonBody = z.record(z.string(), z.unknown());
 const Named = z.looseObject({ TableName: z.string() });
 const Resource = z.looseObject({ ResourceArn: z.string() });
 const Restore = z.strictObject({
   SourceTableName: z.string(),
   TargetTableName: z.string(),
-  RestoreDateTime: z.optional(z.number()),
-  UseLatestRestorableTime: z.optional(z.boolean()),
+  RestoreDateTime: z.number(),
 });
 const Backups = z.strictObject({
   TableName: z.string(),
@@ -78,10 +66,7 @@ interface TableState {
   status: "ACTIVE" | "CREATING" | "UPDATING";
 }
 
-export async function startPointInTime(
-  engine: string,
-  { lagMs = LAG_MS, restoreMs = 200 }: PointInTimeOptions = {},
-): Promise<PointInTimeDynamoDb> {
+export async function startPointInTime(engine: string): Promise<PointInTimeDynamoDb> {
   const settings = { endpoint: engine, ...LOCAL };
   const client = new DynamoDBClient(settings);
   const streams = new DynamoDBStreamsClient(settings);
@@ -114,7 +99,8 @@ export async function startPointInTime(
       PointInTimeRecoveryStatus: "ENABLED",
       RecoveryPeriodInDays: 35,
       EarliestRestorableDateTime: Math.ceil(recoverySince / 1_000),
-      LatestRestorableDateTime: Math.floor((Date.now() - lagMs) / 1_000),
+      // On AWS, this time is usually five minutes ago. The tests do not wait so long.
+      LatestRestorableDateTime: Math.floor(Date.now() / 1_000),
     };
   }
 
@@ -128,16 +114,12 @@ export async function startPointInTime(
   async function startRestore(body: Json): Promise<Json> {
     const parsed = z.safeParse(Restore, body);
     if (!parsed.success) throw new AwsError("ValidationException", "the emulator knows no overrides");
-    const { SourceTableName, TargetTableName, RestoreDateTime, UseLatestRestorableTime } = parsed.data;
+    const { SourceTableName, TargetTableName, RestoreDateTime: at } = parsed.data;
     const source = await tableOf(SourceTableName);
-    if ((RestoreDateTime === undefined) === (UseLatestRestorableTime !== true)) {
-      throw new AwsError("ValidationException", "give either RestoreDateTime or UseLatestRestorableTime");
-    }
     const recovery = recoveryOf(SourceTableName);
     if (recovery.PointInTimeRecoveryStatus !== "ENABLED") {
       throw new AwsError("PointInTimeRecoveryUnavailableException", "Point in time recovery is not enabled");
     }
-    const at = RestoreDateTime ?? Number(recovery.LatestRestorableDateTime);
     if (at < Number(recovery.EarliestRestorableDateTime) || at > Number(recovery.LatestRestorableDateTime)) {
       throw new AwsError("InvalidRestoreTimeException", "the time is outside of the restorable range");
     }
@@ -149,7 +131,6 @@ export async function startPointInTime(
     await createLike(source, TargetTableName);
     const fill = async (): Promise<void> => {
       await fillTable(source, TargetTableName, at);
-      await sleep(restoreMs);
       Object.assign(stateOf(TargetTableName), { status: "ACTIVE" });
       summary.RestoreInProgress = false;
     };
@@ -158,7 +139,6 @@ export async function startPointInTime(
     return { TableDescription: { TableName: TargetTableName, TableStatus: "CREATING", RestoreSummary: summary } };
   }
 
-  /** Creates a table with the keys, indexes and billing mode of the source. AWS does not restore other settings. */
   async function createLike(source: TableDescription, TableName: string): Promise<void> {
     const GlobalSecondaryIndexes = source.GlobalSecondaryIndexes?.map(({ IndexName, KeySchema, Projection }) => ({
       IndexName,
@@ -177,10 +157,7 @@ export async function startPointInTime(
     );
   }
 
-  /**
-   * Fills the target with the rows that the source had at the beginning of the second `at`. It reads the current rows, and then the records
-   * of the stream. If a row has changed since `at`, its first stream record since then contains the old version of the row.
-   */
+  /** The first stream record of a row since the second `at` has the version that the row had at that time. */
   async function fillTable(source: TableDescription, target: string, at: number): Promise<void> {
     const keys = (source.KeySchema ?? []).map(({ AttributeName = "" }) => AttributeName);
     const textOf = (row: Row): string => JSON.stringify(keys.map((key) => row[key]));
@@ -217,7 +194,7 @@ export async function startPointInTime(
           const second = (dynamodb?.ApproximateCreationDateTime?.getTime() ?? 0) / 1_000;
           yield { key: dynamodb?.Keys ?? {}, before: dynamodb?.OldImage, second };
         }
-        // An open shard always has a next iterator. An empty page means that there are no more records at the moment, so reading ends here.
+        // An open shard always has a next iterator, so reading ends at an empty page.
         ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
       }
     }
@@ -258,10 +235,7 @@ export async function startPointInTime(
     }
   }
 
-  /**
-   * Throws if AWS would refuse the operation. AWS refuses changes of a table that is being created or updated, and an UpdateTable with
-   * several changes.
-   */
+  /** AWS refuses changes of a table that is being created or updated, and an UpdateTable with several changes. */
   function check(operation: string, body: Json): void {
     const name = z.safeParse(Named, body).data?.TableName ?? nameOf(String(body.ResourceArn ?? ""));
     const state = states.get(name);

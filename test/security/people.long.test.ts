@@ -27,7 +27,7 @@ import { deployAll } from "../harness/cloud/stacks.ts";
 import { LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 import { startPointInTime } from "../harness/point-in-time.ts";
 import { dataOf, present } from "../harness/shapes.ts";
-import { type Ended, FAST_SCALE, startOnAccount } from "../infra/cli/command-process.ts";
+import { type Ended, FAST_SCALE, runOnAccount } from "../infra/cli/command-process.ts";
 import { restorePoint } from "../infra/cli/restore-scene.ts";
 import { recordInStream } from "../infra/cli/table-stream.ts";
 import { actionsOfAws, observable, sorted, wordsOf } from "./documented-actions.ts";
@@ -37,7 +37,7 @@ const since = Date.now();
 const service = await startLocal({ port: 0, webhookUrlPolicy: "local", timeScale: 1, demo: true });
 afterAll(() => service.stop());
 const { TableName: table, DynamoDbEndpoint } = service.outputs;
-const dynamoDb = await startPointInTime(DynamoDbEndpoint, { lagMs: 0, restoreMs: 0 });
+const dynamoDb = await startPointInTime(DynamoDbEndpoint);
 afterAll(() => dynamoDb.stop());
 await prepareTable(dynamoDb.endpoint);
 const account = await startAccountEndpoint({ ...service.outputs, DynamoDbEndpoint: dynamoDb.endpoint });
@@ -61,7 +61,7 @@ async function prepareTable(endpoint: string): Promise<void> {
 }
 
 const run = (file: string, args: readonly string[], isFast: boolean): Promise<Ended> =>
-  startOnAccount(account, file, args, isFast ? since : undefined).ended;
+  runOnAccount(account, file, args, isFast ? since : undefined);
 
 /** Runs commands, each of which must succeed. Returns the IAM actions of their requests. */
 async function actionsOf(commands: readonly string[], isFast = false): Promise<string[]> {

@@ -1,5 +1,5 @@
 /** Lists the npm commands, which are the scripts in package.json, and runs them in processes of their own. */
-import { type ChildProcess, execFile } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,14 +12,13 @@ const Package = z.object({ scripts: z.record(z.string(), z.string()) });
 
 type Command = readonly [name: string, file: string];
 
-/** Returns the name and the file of each admin command, each bench, the load tests, and the test of the documents for newcomers. */
+/** Returns the admin commands, the benches, the load tests, and the test of the documents for newcomers. */
 export const commandFiles = (): Command[] =>
   scriptsThat(/^(?:exec )?node ((?:infra\/cli\/|test\/bench\/|test\/load\/|test\/newcomer)\S*\.ts)$/);
 
-/** Returns the name and the file of each command that generates or checks files of the project. Each of these files exports `main`. */
+/** Returns the commands that generate or check files. Their files export `main`. */
 export const generatorFiles = (): Command[] => scriptsThat(/^node (infra\/(?!cli\/|local\/)\S+\.ts)$/);
 
-/** Returns the scripts in package.json. */
 export const scripts = (): Readonly<Record<string, string>> =>
   Package.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).scripts;
 
@@ -37,40 +36,33 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** An environment with neither AWS nor a local service. A command then parses its arguments, and fails because it finds no service. */
+/** With neither AWS nor a local service, a command parses its arguments and then fails. */
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 export const nowhere = { PATH, NODE_COMPILE_CACHE, HOME: tmpdir(), PORT: "9", AWS_EC2_METADATA_DISABLED: "true" };
 
-function started(args: readonly string[], env: NodeJS.ProcessEnv): { child: ChildProcess; ended: Promise<Ended> } {
-  const { promise: ended, resolve } = Promise.withResolvers<Ended>();
-  const options = { cwd: root, env: { ...nowhere, ...env } };
-  const child = execFile(process.execPath, args, options, (error, stdout, stderr) => {
+function ended(args: readonly string[], env: NodeJS.ProcessEnv): Promise<Ended> {
+  const { promise, resolve } = Promise.withResolvers<Ended>();
+  execFile(process.execPath, args, { cwd: root, env: { ...nowhere, ...env } }, (error, stdout, stderr) => {
     const status = error === null ? 0 : typeof error.code === "number" ? error.code : null;
     resolve({ status, stdout, stderr });
   });
-  return { child, ended };
+  return promise;
 }
 
 export const runFile = (file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> =>
-  started([file, ...args], env).ended;
+  ended([file, ...args], env);
 
-/** How many times as fast as real time a fast clock runs. A wait of 16 minutes therefore takes six seconds. */
+/** A wait of 16 minutes takes six seconds of a fast clock. */
 export const FAST_SCALE = 160;
 
-/**
- * Starts the admin command on the simulated account.
- *
- * @param since the time at which the clock of the command was right; since then, the clock runs fast. All commands of a test with a fast
- * clock get the same value.
- */
-export function startOnAccount(account: AccountEndpoint, file: string, args: readonly string[], since?: number) {
+/** Runs the admin command on the simulated account. Its clock runs fast since the time `since`, which all commands of a test share. */
+export function runOnAccount(account: AccountEndpoint, file: string, args: readonly string[], since?: number) {
   const clock = since !== undefined && { FAST_CLOCK_SINCE: String(since), FAST_CLOCK_SCALE: String(FAST_SCALE) };
   const preload = since === undefined ? [] : ["--import", join(root, "test/harness/fast-clock.ts")];
   const command = [...preload, `infra/cli/${file}.ts`, ...args, "--stack", STACK];
-  return started(command, { ...account.environment, ...clock });
+  return ended(command, { ...account.environment, ...clock });
 }
 
-/** Runs the admin command on the local service at this URL. */
 export function runAt(url: string, file: string, ...args: readonly string[]): Promise<Ended> {
   const { hostname: HOST, port: PORT } = new URL(url);
   return runFile(`infra/cli/${file}`, args, { ...process.env, HOST, PORT });

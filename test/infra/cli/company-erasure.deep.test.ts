@@ -9,9 +9,9 @@ import { markedCompany, resume, suspend } from "../../../infra/cli/company/suspe
 import { Killed } from "../../harness/killable.ts";
 import { killPoints } from "../../harness/kills.ts";
 import { createAccount, createKey } from "../../harness/verbs.ts";
-import { erasureStage, nothing } from "./company-erasure-stage.ts";
+import { companyScene, nothing } from "./company-scene.ts";
 
-const { context, time, users, kills, company, copyToOld, others, newName, suspended } = await erasureStage();
+const { context, time, users, kills, company, copyToOld, others, newName, suspended } = await companyScene();
 const { table } = context.rows;
 
 describe("a suspended company", () => {

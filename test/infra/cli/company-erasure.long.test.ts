@@ -1,7 +1,4 @@
-/**
- * Tests the erasure of a company that has rows in two tables, of a large company, and of a company whose user has an address of another
- * company. Also tests repeated erasures.
- */
+/** Tests the erasure of a company with rows in two tables, of a large company, and of a company that shares an address with another one. */
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -10,9 +7,9 @@ import { eraseCompany, erasureOf, remainsOf } from "../../../infra/cli/company/e
 import { removeRows } from "../../../infra/cli/company/rows.ts";
 import { resume } from "../../../infra/cli/company/suspension.ts";
 import { Killed } from "../../harness/killable.ts";
-import { erasureStage, nothing } from "./company-erasure-stage.ts";
+import { companyScene, nothing } from "./company-scene.ts";
 
-const { context, users, kills, copyToOld, suspended } = await erasureStage();
+const { context, users, kills, copyToOld, suspended } = await companyScene();
 
 /** Returns a company that is erased in the service's table, but not in the old table. */
 async function erasedInOneTable() {

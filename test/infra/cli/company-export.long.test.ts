@@ -18,7 +18,7 @@ import { createNote, createProspect } from "../../harness/verbs.ts";
 import { newCompany as newPeople } from "../../harness/warm-function.ts";
 import { companyScene } from "./company-scene.ts";
 
-const { context, kills, company } = await companyScene();
+const { context, kills, newName, company } = await companyScene();
 
 const Line = z.looseObject({ type: z.string(), pk: z.optional(z.string()), sk: z.optional(z.string()) });
 
@@ -28,7 +28,7 @@ async function bytesOf(Key: string): Promise<Uint8Array> {
   return present(await Body?.transformToByteArray());
 }
 
-/** Returns all lines of an export. Checks the size, the checksum and the number of lines of each file of the export. */
+/** Returns all lines of an export, after checks of its files. */
 async function linesOf({ parts }: Pick<Manifest, "parts">): Promise<z.infer<typeof Line>[]> {
   const lines: z.infer<typeof Line>[] = [];
   for (const { key, lines: count, bytes, sha256 } of parts) {
@@ -44,12 +44,10 @@ async function linesOf({ parts }: Pick<Manifest, "parts">): Promise<z.infer<type
 
 const keyOf = ({ pk, sk }: z.infer<typeof Line>): string => `${pk} ${sk}`;
 
-let names = 0;
 async function newCompany() {
-  const name = `exported-${names++}`;
+  const name = newName();
   const companyId = await company(name);
-  // The test data (company-scene.ts) contains meaningless rows in the partition of the search index. An export reads the rows of this
-  // partition as entries of the index, so the meaningless rows must be removed.
+  // company-scene.ts has written meaningless rows, which the export would read as entries of the search index.
   const { pk } = keys.indexHead(companyId);
   await context.rows.table.batchRemove(["Y#1", "Z#1"].map((sk) => ({ pk, sk })));
   return { name, companyId };
@@ -159,8 +157,7 @@ test.each([
   const lines = await linesOf(manifest);
   expect(lines.filter(({ sk }) => sk?.startsWith("P#"))).toHaveLength(count);
   expect(manifest.parts.length).toBeGreaterThan(5);
-  // An export reads pages of rows. When a file has reached `partBytes`, the export ends it after the current page. The file can therefore
-  // exceed `partBytes` by one page. A page is at most one megabyte large, and a little larger as JSON.
+  // The export ends a file after the page with which it reaches `partBytes`. A page has at most 1 MB, and a little more as JSON.
   for (const { key } of manifest.parts) {
     expect(gunzipSync(await bytesOf(key)).length).toBeLessThan(partBytes + 1_100_000);
   }

@@ -1,7 +1,4 @@
-/**
- * A table with rows of every kind, a bucket and a user pool, for tests of the admin commands that export, erase and restore companies. A
- * test can kill a command at one of its calls.
- */
+/** A table with rows of every kind, a bucket and a user pool, for tests of commands that export, erase and restore companies. */
 import { text } from "node:stream/consumers";
 import { ResourceInUseException } from "@aws-sdk/client-dynamodb";
 import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
@@ -17,9 +14,10 @@ import * as keys from "#shared/db/keys.ts";
 import { families, type Key } from "#shared/db/keys.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "#shared/reference/user.ts";
-import type { ErasureContext } from "../../../infra/cli/company/erasure.ts";
+import { type ErasureContext, QUIET_MS } from "../../../infra/cli/company/erasure.ts";
 import { allPrefixes } from "../../../infra/cli/company/file-prefixes.ts";
 import { keyOfRow, storesAt } from "../../../infra/cli/company/rows.ts";
+import { suspend } from "../../../infra/cli/company/suspension.ts";
 import { startQueues } from "../../../infra/local/engines/queues.ts";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { createTable, LOCAL, patient, startFaultyDynamoDb, TABLE } from "../../harness/faulty-dynamodb.ts";
@@ -31,13 +29,14 @@ const BUCKET = "files";
 /** A second table of the deployment, as after a switch to a restored table. */
 const OLD_TABLE = "Canvassing-old";
 const local = { ...LOCAL, ...patient };
+/** What `remainsOf` returns if the two tables and the bucket contain nothing of the company. */
+export const nothing = { rows: {}, others: { [OLD_TABLE]: {} }, files: 0 };
 
-/** Starts the scene for the tests of a file, and stops it after them. Call this function once, at the top of the file. */
+/** Call this once, at the top of a test file. */
 export async function companyScene() {
   const db = await startFaultyDynamoDb();
   const queues = await startQueues();
   const users: PoolUsers = new Map();
-  /** A server that simulates the operations of a Cognito user pool that the admin commands use. */
   const pool = await serveOnLoopback(async (request, response) => {
     const operation = String(request.headers["x-amz-target"]).split(".")[1];
     const { status, body } = answerPool(users, operation, await text(request));
@@ -58,8 +57,7 @@ export async function companyScene() {
   await s3.send(new CreateBucketCommand({ Bucket: BUCKET }));
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
-  // Test files in the same process share the server, so another file may already have created the table. Each test has a company of its
-  // own.
+  // Another test file in the same process may already have created the table. Each test has a company of its own.
   await createTable(db.directEndpoint, OLD_TABLE).catch((error: unknown) => {
     if (!(error instanceof ResourceInUseException)) throw error;
   });
@@ -110,15 +108,25 @@ export async function companyScene() {
     return companyId;
   }
 
+  let names = 0;
+  /** Returns a name that no other company of the tests has. */
+  const newName = (): string => `company-${names++}`;
+
+  /** Creates a company that was suspended long enough ago to be erased. */
+  async function suspended(): Promise<{ name: string; companyId: number }> {
+    const name = newName();
+    const companyId = await company(name);
+    await suspend({ table, clock }, companyId);
+    time.now += QUIET_MS;
+    return { name, companyId };
+  }
+
   async function allRows(): Promise<Item[]> {
     const pages = paginateScan({ client }, { TableName: TABLE, ConsistentRead: true });
     return (await Array.fromAsync(pages)).flatMap(({ Items = [] }) => Items);
   }
 
-  /**
-   * Copies all rows of the company into the old table. Also adds a user to the old table and to the user pool. Returns the user's e-mail
-   * address.
-   */
+  /** Copies all rows of the company into the old table. Returns the address of a user that only the old table and the user pool have. */
   async function copyToOld(companyId: number, name: string): Promise<string> {
     const email = `late@${name}.test`;
     const { sub } = await inPool.invite(email);
@@ -152,7 +160,7 @@ export async function companyScene() {
     (await allRows())
       .filter((row) => !belongs(companyId, row))
       .toSorted((one, other) => textOf(one).localeCompare(textOf(other)));
-  return { context, time, users, kills, company, copyToOld, others };
+  return { context, time, users, kills, newName, company, suspended, copyToOld, others };
 }
 
 const textOf = ({ pk, sk }: Item): string => `${pk} ${sk}`;
@@ -161,10 +169,7 @@ const belongs = (companyId: number, { pk, sk, companyId: owner }: Item): boolean
   sk === `COMPANY#${companyId}` ||
   (!/^C#/.test(String(pk)) && owner === companyId);
 
-/**
- * Returns two rows for each pattern of a company's partition keys. The patterns come from the service (`families`), so the tests
- * automatically include a new pattern.
- */
+/** The patterns of partition keys come from the service, so the tests include each new pattern. */
 function rowsOfEveryFamily(companyId: number): (Key & Item)[] {
   const patterns = Object.values(families).filter((pattern) => pattern.startsWith("C#*"));
   return patterns.flatMap((pattern) =>

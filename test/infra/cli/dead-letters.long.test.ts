@@ -89,8 +89,7 @@ test("a delivery whose message failed is sent exactly once", async () => {
   const deliveryId = present(await listed()).id;
   const { companyId } = webhook;
   const key = keys.delivery(companyId, webhook.id, deliveryId);
-  // The sweeper finds a due delivery by its field `dueShard`. Without this field, only the message in the dead-letter queue can lead to the
-  // delivery.
+  // Without `dueShard`, the sweeper does not find the delivery, so only the message in the dead-letter queue leads to it.
   await table.write({ update: key, change: { set: { dueAt: iso(Date.now()) }, remove: ["dueShard"] } });
   const delivery = StoredDelivery.parse(await table.get(key));
   await send(outputs.DeliveriesDeadLettersUrl, messageFor(delivery));

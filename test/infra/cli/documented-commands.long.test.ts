@@ -1,7 +1,4 @@
-/**
- * Tests the commands for an AWS account in the documents for operators. Each command must exist and must accept its arguments.
- * cloudformation.long.test.ts shows what the `cdk` commands in docs/deploy.md do.
- */
+/** Tests that the documented commands for an AWS account exist and accept their arguments. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -23,14 +20,10 @@ const filledWords = (command: string): string[] =>
       .replace("URL", "http://127.0.0.1:9"),
   );
 
-/** The exit code of a command that has understood its arguments but finds no deployment. */
+/** The exit code of a command that finds no deployment. */
 const FAILED = 1;
 
-/**
- * Runs a command of this project. Returns an empty text if the command accepts its arguments, and otherwise its exit code and output. A
- * command that does not accept its arguments prints its usage. A command that accepts them ends with another error, because it finds no
- * deployment.
- */
+/** Returns an empty text if the command accepts its arguments. It then fails without its usage, because it finds no deployment. */
 async function faultOfScript(name: string, args: readonly string[]): Promise<string> {
   const [node, file = "", ...given] = (scripts()[name] ?? "").split(" ");
   if (node !== "node") return `no script is named ${name}`;
@@ -44,7 +37,7 @@ for (const name of subcommands) {
   help.set(name, (await runFile("node_modules/aws-cdk/bin/cdk", [name, "--help"])).stdout);
 }
 
-/** Checks the options and the settings of a `cdk` command. Returns the error, or an empty text if there is none. */
+/** Returns the error, or an empty text. */
 function faultOfCdk(name: string, args: readonly string[]): string {
   const text = help.get(name);
   if (text?.startsWith(`cdk ${name}`) !== true) return `cdk has no command ${name}`;
@@ -60,7 +53,7 @@ function faultOfCdk(name: string, args: readonly string[]): string {
   }
 }
 
-/** Compares the name and the options of an AWS CLI command with the models of the AWS SDK. Returns the error, or an empty text. */
+/** Returns the error, or an empty text. */
 function faultOfAws(words: readonly string[]): string {
   try {
     awsCall(words);
@@ -94,7 +87,6 @@ describe("the commands of the documents", () => {
 
   it.concurrent.each([
     "npm run dead-letters -- redrive nothing",
-    "npm run webhooks -- reconcile --companies N",
     "npm run restore -- delete --tables Canvassing-restored",
     "npm run no-such-script -- list",
     "npx cdk deploy --everything",
@@ -105,8 +97,6 @@ describe("the commands of the documents", () => {
     "aws events enable-rule --rule RULE",
     "aws dynamodb delete-table --table-name Canvassing-restored",
     "aws lambda update-alias --function-name FUNCTION --name live --routing-config Weights={}",
-    "aws ssm put-parameters --name /canvassing/secret --value text",
-    "aws ssm put-parameter --names /canvassing/secret --value text",
     "aws ssm put-parameter --name --value text",
     "aws cloudformation update-termination-protection --stack-name Canvassing-Data --enable-termination-protection false",
     "aws cognito-idp admin-initiate-auth --user-pool-id POOL --client-id CLIENT --auth-flow FLOW --auth-parameters USERNAME",

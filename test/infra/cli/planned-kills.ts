@@ -7,7 +7,6 @@ export function plannedKills() {
   /** The numbers of requests, and of those that are not reads of a table, up to the one at which the command is killed. */
   let [calls, writes] = [NEVER, NEVER];
 
-  /** Executes the work. Returns its result or its error, and takes the planned kill back. */
   async function endOf(work: () => Promise<unknown>): Promise<unknown> {
     try {
       return await work();

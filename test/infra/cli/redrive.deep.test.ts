@@ -18,10 +18,7 @@ const create = async (QueueName: string, Attributes: Record<string, string> = {}
 const send = (QueueUrl: string, MessageBody: string) =>
   server.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody }));
 
-/**
- * Returns the URL of a dead-letter queue with 26 messages. The first 25 were sent after `begunMs`, and the last one was sent before
- * `begunMs`.
- */
+/** Returns the URL of a dead-letter queue with 25 messages from after `begunMs`, and then one from before. */
 async function queueWithOldLast(name: string): Promise<{ url: string; begunMs: number }> {
   const url = await create(`${name}Dead`);
   const { Attributes } = await server.sqs.send(

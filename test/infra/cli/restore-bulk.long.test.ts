@@ -1,7 +1,4 @@
-/**
- * Tests what happens to bulk jobs if the table is restored to a time at which they were running (the restore point). A restore of the table
- * does not change the files in the bucket.
- */
+/** Tests bulk jobs that were running at the restore point of a table. A restore does not change the files in the bucket. */
 import { describe, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
@@ -75,10 +72,7 @@ const repeated = <T>(value: T, count: number): T[] => Array.from({ length: count
 const assign = ({ repId }: Stage): StoredAction => ({ assignedToUserId: repId });
 const tag = ({ tagId }: Stage): StoredAction => ({ addTagIds: [tagId] });
 
-/**
- * Returns the outcomes of the records that the job has handled. These must be the first records of the job, and each must have exactly one
- * result.
- */
+/** Returns the outcomes of the handled records. They must be the first records of the job, and have exactly one result each. */
 async function outcomesOf(service: typeof live, { caller, ids }: Stage, job: JobMessage): Promise<string[]> {
   const shown = await readJob(service.sound(), caller, job.id);
   expect(shown.changed + shown.unchanged + shown.skipped + shown.failed + shown.unprocessed).toBe(shown.total);
@@ -120,10 +114,7 @@ async function newPaused() {
   return { stage, job };
 }
 
-/**
- * The companies of the tests. A job handles its records in four groups (chunks). In each company except `late`, a job or the undo of a job
- * has handled two of its chunks at the restore point. The job of `late` begins after the restore point.
- */
+/** A job has four chunks. In each company except `late`, a job or its undo has handled two of them at the restore point. */
 await restorePoint();
 const running = await newRunning();
 const undoing = await newUndoing();

@@ -6,8 +6,7 @@ import { deliveryItem, type StoredDelivery } from "#shared/webhooks/delivery.ts"
 import { prepareCopy, restoreWholeTable, type WholeRestore } from "../../../infra/cli/restore/whole-table.ts";
 import { TABLE } from "../../harness/faulty-dynamodb.ts";
 import { present } from "../../harness/shapes.ts";
-import { COMPANY, company, delivery } from "./restore-rows.ts";
-import { restorePoint, restoreScene } from "./restore-scene.ts";
+import { COMPANY, company, delivery, restorePoint, restoreScene } from "./restore-scene.ts";
 
 const { context, newTarget, storeOf } = await restoreScene();
 const waits = delivery(1, "waiting");

@@ -1,4 +1,4 @@
-/** A table with point-in-time recovery, for tests of the restore commands. A test can kill a command at one of its calls. */
+/** A table with point-in-time recovery, and rows for it, for tests of the restore commands. A test can kill a command at one of its calls. */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   DescribeTableCommand,
@@ -11,6 +11,9 @@ import {
 } from "@aws-sdk/client-dynamodb";
 import { afterAll } from "vitest";
 import { dynamoClient, rawDynamoClient } from "#shared/aws/dynamodb.ts";
+import { iso } from "#shared/clock.ts";
+import * as keys from "#shared/db/keys.ts";
+import { deliveryId, type StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { storesAt } from "../../../infra/cli/company/rows.ts";
 import type { RestoreContext } from "../../../infra/cli/restore/point-in-time.ts";
 import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
@@ -20,13 +23,11 @@ import { startPointInTime } from "../../harness/point-in-time.ts";
 import { present } from "../../harness/shapes.ts";
 import { plannedKills } from "./planned-kills.ts";
 
-/** Starts the scene for the tests of a file, and stops it after them. Call this function once, at the top of the file. */
+/** Call this once, at the top of a test file. */
 export async function restoreScene() {
   const engine = await startDynamoDb(undefined);
   await createTable(engine.endpoint);
-  // AWS can restore a table only to times that are at least five minutes ago. With this lag, the tests would have to wait for five minutes,
-  // so the lag is 0 here. A separate test checks the default lag.
-  const dynamoDb = await startPointInTime(engine.endpoint, { lagMs: 0, restoreMs: 0 });
+  const dynamoDb = await startPointInTime(engine.endpoint);
   afterAll(async () => {
     await dynamoDb.stop();
     await engine.stop();
@@ -38,8 +39,7 @@ export async function restoreScene() {
   const documents = dynamoClient(settings);
   documents.middlewareStack.add(kills.middleware, { step: "initialize" });
   const sourceArn = await configure(client);
-  // In AWS, only CloudFormation can set this tag, because AWS reserves the prefix `aws:`. The local DynamoDB server accepts it from any
-  // client.
+  // In AWS, only CloudFormation can set a tag with the prefix `aws:`. The local server accepts it from any client.
   const Tags = [{ Key: "aws:cloudformation:stack-name", Value: "Canvassing-Data" }];
   await dynamoDbAt(engine.endpoint).send(new TagResourceCommand({ ResourceArn: sourceArn, Tags }));
   const context: RestoreContext = { client, wait: () => sleep(5) };
@@ -50,10 +50,7 @@ export async function restoreScene() {
   return { dynamoDb, client, context, sourceArn, kills, storeOf, newTarget };
 }
 
-/**
- * When AWS restores a table, the new table lacks some settings of the source table. This function sets all these settings on the source
- * table. Returns the ARN of the table.
- */
+/** Sets those settings on the source table that AWS does not give to a restored table. Returns the ARN of the table. */
 async function configure(client: DynamoDBClient): Promise<string> {
   const TableName = TABLE;
   const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" } as const;
@@ -73,12 +70,47 @@ async function configure(client: DynamoDBClient): Promise<string> {
   return ResourceArn;
 }
 
-/**
- * Waits until the next full second has passed, and returns this second. Every write before the call is earlier than the returned time, and
- * every write after the end of the call is later.
- */
+/** Waits for the next full second and returns it. Writes before the call are earlier, and writes after its end are later. */
 export async function restorePoint(): Promise<Date> {
   const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 1_000);
   await sleep(at.getTime() - Date.now() + 1);
   return at;
+}
+
+export const COMPANY = 128;
+export const company = {
+  ...keys.company(COMPANY),
+  type: "company",
+  id: COMPANY,
+  name: "Acme",
+  createdAt: iso(0),
+  updatedAt: iso(0),
+};
+
+export function delivery(
+  number: number,
+  state: "waiting" | "delivered",
+  more: Partial<StoredDelivery> = {},
+): StoredDelivery {
+  const createdAt = iso(Date.now() - 1_000);
+  const id = deliveryId(`event-${number}`, 7, createdAt);
+  return {
+    type: "delivery",
+    id,
+    companyId: COMPANY,
+    webhookId: 5,
+    registrationId: 7,
+    event: "prospect.created",
+    eventId: `event-${number}`,
+    trigger: "automatic",
+    state,
+    attempt: 1,
+    planFrom: 1,
+    dueAt: createdAt,
+    ...(state === "waiting" && { dueShard: keys.dueShard(id) }),
+    createdAt,
+    updatedAt: createdAt,
+    expiresAt: 4_000_000_000,
+    ...more,
+  };
 }

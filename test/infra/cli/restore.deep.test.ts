@@ -25,8 +25,7 @@ import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
 import { killPoints } from "../../harness/kills.ts";
 import { present } from "../../harness/shapes.ts";
-import { COMPANY, company, delivery } from "./restore-rows.ts";
-import { restorePoint, restoreScene } from "./restore-scene.ts";
+import { COMPANY, company, delivery, restorePoint, restoreScene } from "./restore-scene.ts";
 
 const { client, context, dynamoDb, kills, newTarget, sourceArn, storeOf } = await restoreScene();
 
@@ -95,10 +94,7 @@ await live.batchRemove([
   fanOut,
 ]);
 
-/**
- * A clock whose time is after the expiry of all deliveries. If the live table lacks a delivery, the reason can therefore be that the
- * delivery has expired.
- */
+/** After this time, the live table may lack a delivery because it has expired. */
 const afterExpiry: Clock = { now: () => 4_000_000_001_000 };
 
 function restore(target: string) {

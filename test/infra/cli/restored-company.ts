@@ -34,12 +34,11 @@ import { restorePoint, restoreScene } from "./restore-scene.ts";
 
 export const SOURCE = "Restored";
 
-/** Creates the company. Call this function once, at the top of a test file. */
+/** Call this once, at the top of a test file. */
 export async function restoredCompany() {
   const { context: restoreContext, kills, storeOf } = await restoreScene();
   const time = { now: Date.UTC(2026, 5, 1, 12) };
   const clock = { now: () => time.now };
-  /** Returns the context of a function with empty caches. */
   const fresh = (): ApiContext => contextOn(storeOf(TABLE).table, clock);
 
   /** Returns the data of the company that the caller `by` sees. */
@@ -111,10 +110,7 @@ export async function restoredCompany() {
     return (await applyBatch(batch, { deviceId: "tablet", operations })).results[0]?.outcome;
   }
 
-  /**
-   * Updates a client's copy of the prospects' names (`known`), and returns the client's new cursor. If its cursor is not valid any more,
-   * the client begins again with an empty copy.
-   */
+  /** Updates a client's copy of the prospects' names, and returns its new cursor. If the cursor is invalid, the client begins anew. */
   async function synced(cursor: string | undefined, known: Map<number, unknown>): Promise<string> {
     let next = cursor;
     for (;;) {
@@ -153,8 +149,7 @@ export async function restoredCompany() {
     event,
   }));
   await createWebhook(fresh(), caller.companyId, { name: "x", url: "http://127.0.0.1:1/", registrations });
-  // The facts that activity reports count are in three places at the restore point: in the sums of days, in the log of facts that are not
-  // summed up yet, and in the entries that are not yet flushed into the search index.
+  // At the restore point, facts are in the sums of days, in the log of facts that are not summed up, and in unflushed entries.
   const flushed = () => flush(fresh(), caller.companyId, { least: 1, settleMs: 0, sumAfter: 0 });
   const ids = await fill(caller);
   await flushed();

@@ -1,18 +1,11 @@
-/** Tests how restored tables are found and deleted, and that the simulated restore of the tests is as strict as AWS. */
-import {
-  RestoreTableToPointInTimeCommand,
-  UpdateContinuousBackupsCommand,
-  UpdateTableCommand,
-} from "@aws-sdk/client-dynamodb";
+/** Tests how restored tables are found and deleted. */
+import { UpdateContinuousBackupsCommand, UpdateTableCommand } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "vitest";
 import { restoredFrom } from "../../../infra/cli/restore/found-tables.ts";
 import { deleteRestored, restoreTable, untilActive } from "../../../infra/cli/restore/point-in-time.ts";
-import { startDynamoDb } from "../../../infra/local/engines/dynamodb.ts";
 import { describeTable } from "../../../infra/local/engines/tables.ts";
-import { dynamoDbAt } from "../../../infra/local/servers/clients.ts";
-import { createTable, TABLE } from "../../harness/faulty-dynamodb.ts";
+import { TABLE } from "../../harness/faulty-dynamodb.ts";
 import { Killed } from "../../harness/killable.ts";
-import { startPointInTime } from "../../harness/point-in-time.ts";
 import { restorePoint, restoreScene } from "./restore-scene.ts";
 
 const { client, context, kills, newTarget } = await restoreScene();
@@ -58,29 +51,4 @@ describe("the deletion of a restored table", () => {
     await expect(deleteRestored(context, TABLE, "Restored")).rejects.toThrow("does not come from a restore");
     expect(await describeTable(client, TABLE)).toBeDefined();
   });
-});
-
-test("the endpoint of the tests is as strict as AWS: five minutes behind, and no new table over an old one", async () => {
-  const engine = await startDynamoDb(undefined);
-  await createTable(engine.endpoint);
-  const strict = await startPointInTime(engine.endpoint);
-  try {
-    const own = dynamoDbAt(strict.endpoint);
-    const restoreTo = (TargetTableName: string, RestoreDateTime: Date) =>
-      own.send(new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName, RestoreDateTime }));
-    await expect(restoreTo("New", new Date())).rejects.toMatchObject({
-      name: "PointInTimeRecoveryUnavailableException",
-    });
-    const PointInTimeRecoverySpecification = { PointInTimeRecoveryEnabled: true };
-    await own.send(new UpdateContinuousBackupsCommand({ TableName: TABLE, PointInTimeRecoverySpecification }));
-    await expect(restoreTo("New", new Date())).rejects.toMatchObject({ name: "InvalidRestoreTimeException" });
-    await expect(
-      client.send(
-        new RestoreTableToPointInTimeCommand({ SourceTableName: TABLE, TargetTableName: TABLE, RestoreDateTime: at }),
-      ),
-    ).rejects.toMatchObject({ name: "TableAlreadyExistsException" });
-  } finally {
-    await strict.stop();
-    await engine.stop();
-  }
 });

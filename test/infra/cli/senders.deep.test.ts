@@ -14,8 +14,7 @@ import { LOCAL } from "../../harness/faulty-dynamodb.ts";
 const { cloud, endpoint, stop } = await serveCloud();
 afterAll(() => stop());
 
-// In the preset `production`, the event source mapping of the delivery queue belongs to an alias of the function, and otherwise to the
-// function itself. The tests need a deployment of each form.
+// The mapping of the delivery queue belongs to an alias in the preset `production`, and otherwise to the function itself.
 await deployAll(cloud, documentedDeployment());
 await deployAll(cloud, readConfig({ stage: "tiny", alarmEmail: "operator@example.com" }));
 

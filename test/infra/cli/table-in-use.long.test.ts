@@ -1,7 +1,4 @@
-/**
- * Tests how the admin commands find the table, and their error messages. If a command reaches neither a local service nor AWS, one sentence
- * must say what is missing and what the user should do.
- */
+/** Tests how the admin commands find the table. If a command reaches nothing, one sentence says what is missing and what to do. */
 import { expect, test } from "vitest";
 import { serveOnLoopback } from "../../../infra/local/servers/listener.ts";
 import { runFile } from "./command-process.ts";
@@ -41,7 +38,7 @@ test.concurrent.each([
   expect(await run(command, env)).toMatchObject({ status, stdout: "", stderr });
 });
 
-/** Runs a command next to a local service that answers every request with this status and body. Returns the output of the command. */
+/** Runs a command next to a local service that answers every request so. Returns the output of the command. */
 async function runBeside(status: number, body: string, command: string) {
   const service = await serveOnLoopback(async (_, response) => response.writeHead(status).end(body));
   const { stdout, stderr } = await run(command, { PORT: new URL(service.endpoint).port });

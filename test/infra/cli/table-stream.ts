@@ -10,10 +10,7 @@ import {
 import { expect } from "vitest";
 import { present } from "../../harness/shapes.ts";
 
-/**
- * Returns the first record for which `isWanted` is true. Also returns its position in the form in which Lambda names failed stream records
- * in a queue message.
- */
+/** Returns the first wanted record, and its position in the form in which Lambda names failed stream records in a message. */
 export async function recordInStream(
   streams: DynamoDBStreamsClient,
   TableName: string,
