@@ -1,7 +1,4 @@
-/**
- * Checks commands of the AWS CLI by the models of the AWS SDK, because npm has no package of the AWS CLI. AWS generates CLI and SDK from the
- * same models: a command is an operation, and each of its options is a field of the operation's input.
- */
+/** Checks commands of the AWS CLI by the models of the AWS SDK, from which AWS also generates the CLI. npm has no package of the CLI. */
 import * as backup from "@aws-sdk/client-backup";
 import * as cloudFormation from "@aws-sdk/client-cloudformation";
 import * as cognito from "@aws-sdk/client-cognito-identity-provider";
@@ -18,19 +15,13 @@ const services: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   ssm,
 };
 
-/**
- * The input fields of an operation of AWS. The first `required` fields are required, and the others are optional. The project describes an
- * operation in this form if it does not have the SDK package of the service.
- */
+/** The input fields of an operation whose SDK package the project does not have. The first `required` fields are required. */
 interface Described {
   readonly members: readonly string[];
   readonly required: number;
 }
 
-/**
- * Operations of Amazon CloudWatch, EventBridge and Service Quotas, copied from AWS's API references. Only operations that a command in the
- * project's documents uses are in the list.
- */
+/** Operations of CloudWatch, EventBridge and Service Quotas that the documents use, copied from AWS's API references. */
 const described: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   cloudwatch: {
     DescribeAlarms: {
@@ -85,7 +76,7 @@ function bare(schema: unknown): unknown {
 const isMap = (schema: unknown): boolean =>
   schema === MAP_OF + STRING || schema === MAP_OF + BOOLEAN || (Array.isArray(schema) && schema[0] === MAP_KIND);
 
-/** Returns the name of an input field as the CLI writes it, for example `user-pool-id` for `UserPoolId`. */
+/** Returns the name of an input field in the CLI, for example `user-pool-id` for `UserPoolId`. */
 const optionOf = (member: string): string =>
   member
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1-$2")
@@ -134,10 +125,7 @@ function inputOf(service: string, operation: string): Input {
   return { members, schemas, required };
 }
 
-/**
- * Throws unless the value of an option is a string, a time, a map in the short form `NAME=text,NAME=text`, or a structure in the short form
- * `NAME={}`, whose only member is an empty map.
- */
+/** Throws unless the value is a string, a time, a map such as `NAME=text,NAME=text`, or a structure with an empty map such as `NAME={}`. */
 function checkValue(type: unknown, text: string | undefined, option: string): void {
   if (text === undefined || text.startsWith("--")) throw new Error(`--${option} needs a value`);
   if (type === STRING || (type === TIMESTAMP && !Number.isNaN(Date.parse(text)))) return;

@@ -19,7 +19,7 @@ export const FROM_CONSOLE = { "X-Requested-With": "canvassing-console" } as cons
 
 export interface Browser {
   readonly cookies: Map<string, string>;
-  /** Sends one request with the stored cookies, and stores the cookies of the answer. Does not follow a redirect. */
+  /** Sends and stores cookies. Does not follow a redirect. */
   send(path: string, sent?: Sent): Promise<Visit>;
   /** Sends a request to the API as the console's scripts do. */
   call(method: string, path: string, body?: unknown): Promise<Visit>;
@@ -81,7 +81,6 @@ export function locationOf({ status, headers, text: body }: Answer): string {
   return location;
 }
 
-/** Stores the cookie of a `Set-Cookie` header, or deletes it if the header says so. */
 function keep(cookies: Map<string, string>, line: string): void {
   const [pair = "", ...attributes] = line.split(";").map((part) => part.trim());
   const at = pair.indexOf("=");

@@ -11,10 +11,7 @@ const cache = join(root, "node_modules/.cache");
 
 export const run = promisify(execFile);
 
-/**
- * Installs the tools once for each version of their lock file, and returns their folder. The installation uses a temporary folder, which is
- * renamed when it is complete. A concurrent test therefore never uses an incomplete folder.
- */
+/** Installs the tools once for each lock file. A rename at the end keeps concurrent tests from using an incomplete folder. */
 export async function installedTools(): Promise<string> {
   const lock = readFileSync(join(source, "package-lock.json"));
   const folder = join(cache, `client-tools-${createHash("sha256").update(lock).digest("hex").slice(0, 16)}`);
@@ -33,7 +30,7 @@ export async function installedTools(): Promise<string> {
   return folder;
 }
 
-/** Copies test/clients/calls into the folder of the tools, because its files import the tools. Returns the path of the copy. */
+/** Copies test/clients/calls into the folder of the tools, which its files import. Returns the path of the copy. */
 export function callsIn(tools: string): string {
   const folder = join(tools, "calls");
   rmSync(folder, { recursive: true, force: true });

@@ -1,7 +1,4 @@
-/**
- * The API client of the tests. It fails the test if the OpenAPI document does not describe a response, or a request that the service has
- * accepted.
- */
+/** The API client of the tests. It refuses answers, and accepted requests, that the OpenAPI document does not describe. */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
@@ -37,16 +34,14 @@ const Document = z.object({
 
 const document = z.parse(Document, closedDocument());
 const ajv = new Ajv2020({ strict: false, allErrors: true });
-/** Validates query parameters. It converts their texts to numbers and booleans where the document declares these types. */
+/** Converts the texts of query parameters to the numbers and booleans that the document declares. */
 const ajvOfQueries = new Ajv2020({ strict: false, allErrors: true, coerceTypes: true });
 for (const one of [ajv, ajvOfQueries]) {
   addFormats.default(one);
   one.addSchema({ $id: "openapi", ...document });
 }
 
-/**
- * The operations of the OpenAPI document. They are sorted by the number of placeholders, so that a path without `{id}` is matched first.
- */
+/** Sorted by the number of placeholders, so that a path without `{id}` is matched first. */
 const operations = Object.entries(document.paths)
   .flatMap(([path, item]) => {
     const pattern = new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{[^}]+\}/g, "[^/]+")}$`);
@@ -95,10 +90,7 @@ function compiled(name: string, compile: () => ValidateFunction): ValidateFuncti
 }
 const validatorAt = (pointer: string) => compiled(pointer, () => ajv.compile({ $ref: pointer }));
 
-/**
- * Matches the faults of query parameters that the service accepts although the document forbids them. The service reduces a number above
- * the maximum, and ignores a filter that the user may not use, even if the filter is too long.
- */
+/** The service reduces a number above the maximum, and ignores a filter that the user may not use, even if it is too long. */
 const REDUCED = /must be <= |must match format "int64"|must NOT have more than \d+ characters/;
 
 /** Throws if the service has accepted a request that the document does not describe. */
@@ -145,7 +137,7 @@ export interface Answer {
   readonly text: string;
   /** The bytes of the body as they were sent, for an answer that is compressed or not text. */
   readonly bytes: Uint8Array;
-  /** The parsed body if the answer is JSON, and otherwise undefined. */
+  /** Undefined if the answer is not JSON. */
   readonly body: unknown;
 }
 
@@ -154,10 +146,7 @@ export const baseUrl = (): string => inject("baseUrl");
 /** The tests send tens of thousands of requests. They use Node's HTTP client, because it needs less processor time than `fetch`. */
 const agent = new Agent({ keepAlive: true });
 
-/**
- * Sends one request and checks the answer against the OpenAPI document. It does not normalize the path, so that a test can send invalid
- * paths.
- */
+/** Sends one request and checks the answer. Does not normalize the path, so that a test can send invalid paths. */
 export async function send(
   method: string,
   path: string,
@@ -189,8 +178,7 @@ async function sendBytes(method: string, path: string, headers: Record<string, s
   const response = await promise;
   const answer = await answerOf(response);
   assertDocumented(method, path.split("?", 1)[0] ?? "", answer);
-  // Only the API tests send requests that a client would send. The other tests send random requests, which the service may accept although
-  // the document does not describe them.
+  // Tests other than the API tests send random requests, which the service may accept although the document does not describe them.
   const isOrdinary = expect.getState().testPath?.endsWith(".api.test.ts") === true;
   const mediaType = headers["Content-Type"] ?? headers["content-type"] ?? "";
   if (isOrdinary && answer.status < 300) assertDescribed(method, path, mediaType, body);
@@ -209,10 +197,7 @@ export async function answerOf(response: IncomingMessage): Promise<Answer> {
   return { status, headers, text, bytes, body: isJson && text !== "" ? JSON.parse(text) : undefined };
 }
 
-/**
- * Empties the gateway's cache of authorizer results. The gateway caches a caller's role and permissions for a minute. Without this
- * function, a test that changes a role or permission would have to wait for a minute until the change takes effect.
- */
+/** Empties the gateway's cache of callers' roles and permissions. Without this, a change of a role takes effect after a minute. */
 export async function flushAuthorizers(): Promise<void> {
   const answer = await fetch(`${baseUrl()}/local/authorizers-cache`, { method: "DELETE" });
   if (answer.status !== 204) throw new Error(`the authorizers' cache was not flushed: ${answer.status}`);
@@ -226,13 +211,9 @@ export function tokenOf(email: string): Promise<string> {
   return known;
 }
 
-/**
- * The TypeScript client for apps, whose types the project generates. In the tests, it also checks every answer against the OpenAPI
- * document.
- */
+/** The generated client for apps. In the tests, it also checks every answer against the OpenAPI document. */
 type TypedClient = Pick<ApiClient, "GET" | "POST" | "PUT" | "PATCH" | "DELETE">;
 
-/** The headers of a request whose body is JSON. */
 export const json = { "Content-Type": "application/json" };
 
 export interface Client extends TypedClient {

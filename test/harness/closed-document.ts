@@ -1,7 +1,4 @@
-/**
- * The OpenAPI document in a stricter form for the tests. The published document lets answers have any further fields and values. The
- * stricter schemas refuse an answer with a field, a value or a time format that the document does not contain.
- */
+/** The OpenAPI document with stricter schemas: they refuse fields, values and time formats of answers that the document lacks. */
 import { readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { isSchema, type JsonSchema } from "../../infra/openapi/portable.ts";
@@ -39,8 +36,7 @@ export function closedDocument(): unknown {
 }
 
 function closing({ type, properties, additionalProperties, format, [KNOWN_VALUES]: values }: JsonSchema): object {
-  // GeoJSON has fields with the names `type` and `properties`. In the list of the fields of a GeoJSON schema, `type` is therefore an
-  // object. This list is no schema, so it is not closed.
+  // In the list of the fields of a GeoJSON schema, `properties` and `type` are fields. This list is no schema, so it is not closed.
   const isOpen = isSchema(properties) && !isSchema(type) && additionalProperties === undefined;
   const orNull = Array.isArray(type) && type.includes("null") ? [null] : [];
   return {

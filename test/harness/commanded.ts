@@ -1,7 +1,4 @@
-/**
- * Handles the idempotency key of a POST as `command` in shared/http/endpoint.ts does, without the other parts of an endpoint. It commits
- * the plan of the verb and returns its answer. A repeated request gets the stored answer.
- */
+/** Commits a verb with the idempotency key of a POST as `command` in shared/http/endpoint.ts does, and returns the answer of the plan. */
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
 import { carryOut, type Plan } from "#shared/db/plan.ts";

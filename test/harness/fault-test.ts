@@ -1,14 +1,8 @@
-/**
- * Starts a DynamoDB server for the tests of one file, and stops it after the last test. A test can plan faults of this server. The plan is
- * deleted before each test.
- */
+/** Starts a DynamoDB server with planned faults for the tests of one file. The plan is deleted before each test. */
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { type FaultyDynamoDb, pass, startFaultyDynamoDb } from "./faulty-dynamodb.ts";
 
-/**
- * Returns the server of a test file. Call this function once, at the top of the file. With the scope `test`, each test begins with an empty
- * table. Tests of code that reads the rows of all companies need this scope.
- */
+/** Call this once, at the top of a test file. With the scope `test`, each test has an empty table, for code that reads all companies. */
 export function faultyDynamoDb(scope: "file" | "test" = "file"): FaultyDynamoDb {
   const [before, after] = scope === "file" ? [beforeAll, afterAll] : [beforeEach, afterEach];
   let started: FaultyDynamoDb | undefined;

@@ -1,8 +1,4 @@
-/**
- * A local DynamoDB server with planned faults. A fault can refuse requests with an error, delay them, change them, lose their replies, and
- * forward only a part of a batch. Two kinds of clients get the faults: the small client of plain-dynamodb.ts in the process of the test,
- * and every client that sends its requests to a proxy in front of the server.
- */
+/** A local DynamoDB server with planned faults, for the client of plain-dynamodb.ts, and for other clients through a proxy. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { text } from "node:stream/consumers";
 import { CreateTableCommand, DeleteTableCommand, DynamoDBClient, ListTablesCommand } from "@aws-sdk/client-dynamodb";
@@ -15,29 +11,19 @@ import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { type Json, plainClient, type Reply, type Send, sendTo } from "./plain-dynamodb.ts";
 import { type ServerWithFile, startServerWithFile, storedRows } from "./stored-rows.ts";
 
-/** What happens to one request to DynamoDB. */
 export type Fault =
   | { readonly kind: "pass" }
   | { readonly kind: "error"; readonly code: string; readonly status: number }
-  /**
-   * DynamoDB executes the request, but the connection breaks before the reply. The client therefore cannot know whether DynamoDB has
-   * executed it.
-   */
+  /** DynamoDB executes the request, but the connection breaks before the reply. */
   | { readonly kind: "lose reply" }
   | { readonly kind: "hang" }
-  /**
-   * DynamoDB executes the request immediately, but the proxy sends the reply only after `meanwhile` has ended. With `change`, the proxy
-   * changes the request before DynamoDB gets it.
-   */
+  /** DynamoDB executes the request, changed by `change`, at once. The client gets the reply after `meanwhile` has ended. */
   | { readonly kind: "late"; readonly meanwhile: () => Promise<unknown>; readonly change?: (body: Json) => Json }
   /** DynamoDB executes the request only after `meanwhile` has ended. */
   | { readonly kind: "early"; readonly meanwhile: () => Promise<unknown> }
   /** The proxy changes the request before DynamoDB gets it. */
   | { readonly kind: "ask"; readonly change: (body: Json) => Json }
-  /**
-   * DynamoDB gets only this share of a batch, a number from 0 to 1. Unless the share is 0, DynamoDB gets at least one entry. The reply
-   * lists the other entries as not processed.
-   */
+  /** DynamoDB gets this share of a batch: at least one entry, or none if it is 0. The reply lists the others as not processed. */
   | { readonly kind: "part"; readonly share: number };
 
 export type FaultPlan = (operation: string, number: number, body: Json) => Fault;
@@ -50,10 +36,7 @@ export const conflict: Fault = { kind: "error", code: "TransactionConflictExcept
 export interface FaultyDynamoDb {
   /** The proxy, for a client that sends HTTP requests. */
   readonly endpoint: string;
-  /**
-   * The table behind the faults. Its client is `plainClient`, and the faults are applied in the process of the test, without the proxy. The
-   * client repeats a failed request as often as the SDK, but does not wait between the attempts.
-   */
+  /** The table behind the faults, without the proxy. Its client `plainClient` repeats a failed request as the SDK does, but at once. */
   readonly table: Table;
   /** The same table with the client of the SDK, which waits between attempts and has time-outs. */
   readonly sdk: Table;
@@ -63,7 +46,6 @@ export interface FaultyDynamoDb {
   /** The operation of each request since `plan` was last called, in order. */
   readonly calls: string[];
   plan(next: FaultPlan): void;
-  /** Returns all keys of the table whose partition key begins with `partition`. */
   keysOf(partition: string): Promise<Key[]>;
   stop(): Promise<void>;
 }
@@ -88,8 +70,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
   let plan: FaultPlan = () => pass;
   const calls: string[] = [];
   const direct = sendTo(server.endpoint);
-  // `meanwhile` runs outside of the asynchronous context of the delayed request. Otherwise the table would count the calls of `meanwhile`
-  // as calls of this request.
+  // Without this, the table would count the calls of `meanwhile` as calls of the delayed request.
   const outside = AsyncLocalStorage.snapshot();
   const faulty: Send = (operation, body) => {
     calls.push(operation);
@@ -130,10 +111,7 @@ export async function startFaultyDynamoDb(): Promise<FaultyDynamoDb> {
 
 const SIGNATURE = `AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=${"0".repeat(64)}`;
 
-/**
- * Makes a client send the same signature with all requests. The server verifies no signature, and signing would take a fifth of the time of
- * a request.
- */
+/** Sends the same signature with all requests. The server verifies none, and signing would take a fifth of the time of a request. */
 export function unsigned<C extends ReturnType<typeof dynamoClient>>(client: C): C {
   const isSigning = client.middlewareStack.remove("httpSigningMiddleware");
   if (!isSigning) throw new Error("the SDK signs requests in a middleware of another name");
@@ -153,7 +131,7 @@ function hasHeaders(request: unknown): request is { headers: Record<string, stri
   return typeof request === "object" && request !== null && "headers" in request;
 }
 
-/** Returns the error of a client whose connection breaks before the reply. The SDK reports a broken connection with the same code. */
+/** The SDK reports a connection that breaks before the reply with the same code. */
 const lostReply = (): Error => Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
 
 async function apply(

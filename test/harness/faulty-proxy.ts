@@ -1,34 +1,25 @@
-/**
- * A proxy between a client on one side, and the local service with its simulated S3 bucket on the other side. A test plans which requests
- * the proxy never answers, and which answers it cuts off, shortens, loses or replaces.
- */
+/** A proxy in front of the local service and its S3 bucket. Tests plan failures of requests and answers. */
 import { once } from "node:events";
 import { type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 
-/**
- * A planned failure of one request. `cut` breaks the connection after `after` bytes of the request's or the answer's body. `hold` means
- * that the proxy never answers.
- */
+/** `cut` breaks the connection after this many bytes of a body. `hold` means that the proxy never answers. */
 export type Failure =
   | { readonly cut: "request" | "answer"; readonly after: number }
   /** The service handles the request, but the client gets no answer. */
   | { readonly lose: "answer" }
   | { readonly hold: "request" }
-  /** The proxy does not forward the request. It answers with this status itself. */
+  /** The proxy answers with this status itself. */
   | { readonly answer: number }
-  /**
-   * The proxy sends only this many bytes of the answer and then ends the connection normally. The client must notice that bytes are
-   * missing.
-   */
+  /** Ends the connection normally after this many bytes of the answer. The client must notice that bytes are missing. */
   | { readonly shorten: number };
 
 export interface FaultyProxy {
   readonly url: string;
-  /** Method and path of each request so far, for example `PUT /uploads`. A path in the bucket does not contain the bucket's name. */
+  /** For example `PUT /uploads`. A path in the bucket does not contain the bucket's name. */
   readonly calls: readonly string[];
-  /** Plans failures for the next requests whose method and path begin with `call`: the first failure for the first of them, and so on. */
+  /** Plans one failure for each of the next requests whose method and path begin with `call`. */
   fail(call: string, ...failures: readonly Failure[]): void;
   received(call: string, count?: number): Promise<void>;
   stop(): void;
@@ -69,8 +60,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
       return void request.socket.destroy();
     }
     const { "transfer-encoding": _, "content-length": length, connection: __, ...headers } = answer.headers;
-    // Presigned URLs are only in uncompressed JSON. The proxy must read the whole JSON to replace them. It forwards all other answers as a
-    // stream.
+    // Only uncompressed JSON has presigned URLs, which the proxy replaces. It forwards all other answers as a stream.
     const isJson = String(headers["content-type"]).includes("json") && headers["content-encoding"] === undefined;
     const body = isJson ? Buffer.from(throughProxy((await buffer(answer)).toString())) : undefined;
     const contentLength = body?.length ?? length;
@@ -100,9 +90,7 @@ export async function startFaultyProxy(service: string): Promise<FaultyProxy> {
     else response.destroy();
   }
 
-  /**
-   * Replaces the bucket's origin in presigned URLs with the proxy's origin. The client's uploads and downloads then go through the proxy.
-   */
+  /** Makes presigned URLs name the proxy instead of the bucket. */
   function throughProxy(text: string): string {
     return text.replace(/(http:\/\/127\.0\.0\.1:\d+)(?=[^"]*X-Amz-Signature)/g, (origin) => {
       if (origin !== url) bucket = origin;

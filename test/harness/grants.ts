@@ -1,7 +1,4 @@
-/**
- * Compares the grants (IAM rights) that the route table gives to functions with the grants that the functions use while all API tests run.
- * If a grant is not used, remove it, or excuse it here with a reason.
- */
+/** Compares the rights that the route table grants to functions with those that they use while all API tests run. */
 import type { Access } from "../../infra/routes/route.ts";
 import { authorizer, eventFunctions, routes } from "../../infra/routes/routes.ts";
 
@@ -18,7 +15,6 @@ interface RareGrants {
   readonly reason: string;
 }
 
-/** Functions that search the company index. */
 const searching = [
   ...["prospects/list", "prospects/search", "prospects/clusters", "prospects/tile", "prospects/pins"],
   ...["prospects/export", "jobs/export", "prospects/bulk", "territories/runs"],
@@ -203,13 +199,9 @@ export const staleReasons = (): string[] =>
     .filter(({ files, grants }) => !files.some((file) => grantsIn(file, grants).some(isGranted)))
     .map(({ reason }) => reason);
 
-/** Returns the paths of the test files that the reasons name. */
 export const namedTests = (): string[] => rare.flatMap(({ reason }) => reason.match(/test\/[\w./-]*\.ts/g) ?? []);
 
-/**
- * Returns the grants in the route table that no function has used and that `rare` does not excuse. `uses` maps a function's file to the
- * grants that it has used. Each grant has the form `action family`.
- */
+/** Returns the grants that no function has used and that `rare` does not excuse. `uses` has the used grants by function file. */
 export function unusedGrants(uses: Readonly<Record<string, readonly string[]>>): Grant[] {
   const needed = new Set([
     ...Object.entries(uses).flatMap(([file, grants]) => grants.map((grant) => `${file} ${grant}`)),

@@ -16,10 +16,7 @@ export interface HeldQueue {
   release(): Promise<void>;
 }
 
-/**
- * Puts a bulk job into the queue of the owner's company, and sends no queue message that would begin it. A company's jobs run one after the
- * other, so all later jobs of the company wait until the test releases the queue. The queue must be empty.
- */
+/** Puts a bulk job that nothing begins into the company's empty queue. All later jobs of the company wait until its release. */
 export async function holdQueue(owner: Client): Promise<HeldQueue> {
   const { user, company } = dataOf(await owner.GET("/api/me"));
   const context = contextOn(await openLocalTable(), { now: () => Date.now() + DUE_IN_MS });

@@ -10,10 +10,7 @@ const prefixes: Readonly<Record<string, string>> = {
   TrentService: "kms",
 };
 
-/**
- * IAM has no actions for a transaction and for a batch of PartiQL statements. Each operation or statement in them needs the action of the
- * corresponding single call.
- */
+/** A transaction needs the action of each single operation in it. */
 const transactional: Readonly<Record<string, string>> = {
   Put: "PutItem",
   Update: "UpdateItem",
@@ -32,10 +29,7 @@ export interface SentRequest {
   readonly body: string;
 }
 
-/**
- * Returns the AWS service of a request. The signature contains its name in the form `Credential=KEY/DATE/REGION/SERVICE/aws4_request`.
- * Without a signature, the result is `unsigned`.
- */
+/** Returns the service in the signature, which has the form `Credential=KEY/DATE/REGION/SERVICE/aws4_request`, or `unsigned`. */
 export function serviceOf({ authorization }: SentRequest["headers"]): string {
   const [, service = "unsigned"] =
     /Credential=[^/]+\/\d+\/[^/]+\/([\w-]+)\/aws4_request/.exec(String(authorization)) ?? [];

@@ -28,9 +28,6 @@ export async function readAllProspects(table: Table, companyId: number): Promise
   };
 }
 
-/**
- * Returns the faults of the company's search index: each difference from the rows of the table, and each damaged or missing part. Nobody
- * may write to the company during the check.
- */
+/** Returns each difference of the search index from the rows, and each damaged part. Nobody may write to the company meanwhile. */
 export const checkIndex = async (table: Table, companyId: number): Promise<readonly string[]> =>
   (await verifyIndex(table, indexRecords(table), companyId, { pauseMs: 0 })).faults;

@@ -1,7 +1,4 @@
-/**
- * Computes the size of an item as DynamoDB bills it: the bytes of names and values, three bytes for each list or map, and one byte for each
- * entry of a list or map.
- */
+/** Computes the size of an item as DynamoDB bills it: names and values, 3 bytes for each list or map, and 1 for each of its entries. */
 
 export function bytesOf(item: Record<string, unknown>): number {
   return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0);

@@ -9,9 +9,7 @@ export function unlessKilled(error: unknown): undefined {
   if (!(error instanceof Killed)) throw error;
 }
 
-/**
- * Repeats the work until no kill interrupts it, and returns its result. Lambda repeats a stream record like this, and a client a request.
- */
+/** Lambda repeats a stream record like this, and a client a request. */
 export async function untilDone<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -22,10 +20,7 @@ export async function untilDone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Wraps the context of one execution. After one call of the execution has thrown `Killed`, every further call throws `Killed` too, as if
- * the process had ended.
- */
+/** After one call has thrown `Killed`, every further call throws `Killed` too, as if the process had ended. */
 export function killable(context: EventContext): EventContext {
   let isDead = false;
   async function call<T>(work: () => Promise<T>): Promise<T> {
@@ -73,10 +68,7 @@ export function interrupted(table: Table, name: keyof Table, before: () => Promi
   }, table);
 }
 
-/**
- * Returns a table whose function is killed at its call number `at`. `takesEffect` says whether this call takes effect before the kill.
- * `calls` are the names of the calls so far.
- */
+/** Returns a table whose call number `at` throws `Killed`, before or after it has taken effect, and the names of the calls so far. */
 export function tableKilledAt(at: number, takesEffect: boolean, table: Table) {
   const calls: string[] = [];
   const called = calledBy(async (work, name) => {
@@ -89,7 +81,7 @@ export function tableKilledAt(at: number, takesEffect: boolean, table: Table) {
   return { table: called, calls };
 }
 
-/** Returns a context whose function is killed at its call number `at` to the table. `calls` returns the number of calls so far. */
+/** Like `tableKilledAt`, but returns a context, and a function for the number of calls so far. */
 export function contextKilledAt(
   at: number,
   takesEffect: boolean,

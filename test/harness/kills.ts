@@ -1,20 +1,12 @@
-/**
- * Chooses the calls to AWS at which a test kills or disturbs the tested work. With TEST_SIZE=wide it chooses every call. Otherwise it
- * chooses a few calls, the same in each run. The first call has the number 1. Several tests of the same work pass different values of
- * `turn`, so that they kill the work at different calls.
- */
+/** Chooses the calls, counted from 1, at which a test kills its work: all with TEST_SIZE=wide, otherwise a few for each `turn`. */
 import { type Fault, type FaultPlan, pass, serverError } from "./faulty-dynamodb.ts";
 import { sized } from "./tier.ts";
 
-/** Maximum number of calls of short work. `killPointsOf` returns two calls of short work and three of longer work. */
+/** `killPointsOf` returns two calls of work with at most this many calls, and three of longer work. */
 const SHORT_WORK = 50;
-/**
- * The distances between the calls that `killPoints` yields. They have no common divisor. If the work repeats the same calls again and
- * again, the kills therefore hit different ones of these calls.
- */
+/** Distances without a common divisor hit different calls of work that repeats the same calls. */
 const DISTANCES = [3, 8, 21, 34, 13, 29] as const;
 
-/** Yields an endless, ascending sequence of call numbers. */
 export function* killPoints(turn: number): Generator<number, never> {
   for (let call = 0, position = turn; ; position++) {
     call += sized({ short: DISTANCES[position % DISTANCES.length] ?? 1, wide: 1 });

@@ -1,16 +1,10 @@
-/**
- * Starts one simulated KMS for each test worker. Tests that create webhooks without the local service need it. Environment variables tell
- * the tested code its address.
- */
+/** Starts one simulated KMS for each test worker. Environment variables tell the tested code its address. */
 import { useKeyService } from "#shared/secrets/key-service.ts";
 import { startKms } from "../../infra/local/engines/kms.ts";
 import { REGION } from "../../infra/local/servers/address.ts";
 import { keyArn } from "../../infra/local/template/names.ts";
 
-/**
- * Starts the simulated KMS unless this worker already has one. It checks no IAM policy, because the tests do not call it with the role of a
- * Lambda function.
- */
+/** Checks no IAM policy, because the tests do not call the KMS with the role of a function. */
 export async function useTestKms(): Promise<void> {
   useKeyService();
   if (process.env.SECRETS_KEY_ARN !== undefined) return;

@@ -16,16 +16,13 @@ import { assertGrantsAreUsed } from "./grants.ts";
 declare module "vitest" {
   export interface ProvidedContext {
     readonly baseUrl: string;
-    /**
-     * The private key with which the service signs access tokens. Tests forge tokens with it. It is null if the tests do not have the key
-     * of the service at BASE_URL.
-     */
+    /** The key with which the service signs access tokens, so that tests can forge tokens. Null if BASE_URL names a service without it. */
     readonly signingKey: SigningKey | null;
   }
 }
 
 export async function setup({ vitest }: TestProject): Promise<(() => Promise<void>) | undefined> {
-  // All projects of the test run share the values that the root project provides. The first project that gets here starts the service.
+  // All projects share these values. The first project that gets here starts the service.
   const project = vitest.getRootProject();
   if ("baseUrl" in project.getProvidedContext()) return undefined;
   const other = process.env.BASE_URL ?? "";
@@ -63,10 +60,7 @@ async function usesOf(service: ChildProcess): Promise<z.infer<typeof Used>> {
   return z.parse(Used, (await answer)[0]);
 }
 
-/**
- * Returns true if all tests of the projects api and deep ran. If some did not run, the grants that only these tests use would seem to be
- * unused. A failed test may not have used all of its grants either, so mend the failed tests first.
- */
+/** Returns true if all API and deep tests ran. Otherwise the grants that only the other tests use would seem to be unused. */
 function isWhole({ config, state }: TestProject["vitest"]): boolean {
   if (config.testNamePattern !== undefined || config.tagsFilter !== undefined) return false;
   const files = globSync("test/**/*.{api,deep}.test.ts", { cwd: config.root }).map((file) => join(config.root, file));
@@ -80,17 +74,14 @@ function isWhole({ config, state }: TestProject["vitest"]): boolean {
 const ExitCode = z.nullable(z.number());
 const Ready = z.object({ url: z.string(), signingKey: SigningKey });
 
-/** Resolves with the service's first message, which it sends when it accepts requests. Rejects if the service ends before. */
+/** The service sends its first message when it accepts requests. */
 async function readyOf(service: ChildProcess, ended: Promise<number | null>): Promise<z.infer<typeof Ready>> {
   const early = ended.then((code) => Promise.reject(new Error(`the local service ended with ${code}`)));
   const [message] = await Promise.race([once(service, "message"), early]);
   return z.parse(Ready, message);
 }
 
-/**
- * Throws an error unless a local service answers at the URL. The tests create users and sign in as them, and only a local service allows
- * this.
- */
+/** The tests create users and sign in as them, which only a local service allows. */
 async function assertSignIn(baseUrl: string): Promise<void> {
   const answer = await fetch(`${baseUrl}/local/outputs`).catch(() => undefined);
   if (answer?.ok === true) return;
@@ -99,10 +90,7 @@ async function assertSignIn(baseUrl: string): Promise<void> {
 
 const PublicKeys = z.object({ keys: z.array(z.object({ kid: z.string(), n: z.string() })) });
 
-/**
- * Returns the signing key of a running service, or null if it cannot be read. A service that was started without `--memory` stores its key
- * in DATA_DIR. The key is returned only if the service publishes the matching public key.
- */
+/** Returns the key in DATA_DIR, which a service without `--memory` stores there, if the service publishes the matching public key. */
 async function keptSigningKey(baseUrl: string): Promise<SigningKey | null> {
   const file = join(process.env.DATA_DIR ?? ".local", "signing-key.json");
   if (!existsSync(file)) return null;

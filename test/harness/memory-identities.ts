@@ -5,14 +5,10 @@ import type { IdentityProvider } from "#shared/auth/identity-provider.ts";
 interface MemoryIdentities extends IdentityProvider {
   /** The subject (the user's id at the provider) of each invited e-mail address. */
   readonly subjects: Map<string, string>;
-  /** The recipients of all mails so far. */
   readonly mails: string[];
 }
 
-/**
- * Returns the provider. A repeated invitation of an e-mail address gets the same subject, until the invitation is withdrawn. Each
- * invitation sends a mail.
- */
+/** A repeated invitation gets the same subject, until the invitation is withdrawn. Each invitation sends a mail. */
 export function memoryIdentities(): MemoryIdentities {
   const subjects = new Map<string, string>();
   const mails: string[] = [];

@@ -9,9 +9,8 @@ import { codeOf } from "../../infra/cli/command/error.ts";
 const WORK_MS = 240_000;
 
 /**
- * Several test processes call this function with the same name. The first of them runs the work, and the others wait until the work has
- * ended. If the work fails, the next process runs it again. Two directories record that the work has begun and that it has ended. They are
- * in the temporary directory of the test run, so no later test run finds them.
+ * The first process runs the work, and the others wait. If the work fails, the next process runs it again. Directories in the temporary
+ * directory of the test run record its begin and its end.
  */
 export async function onceInRun(name: string, work: () => Promise<unknown>, directory = tmpdir()): Promise<void> {
   const begun = join(directory, `${name}-begun`);

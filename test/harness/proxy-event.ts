@@ -18,10 +18,7 @@ export const lambdaContext: Context = {
   getRemainingTimeInMillis: () => 25_000,
 };
 
-/**
- * Returns an event of API Gateway. In production, API Gateway sets `authorizer`. A test may pass any value, to simulate a caller that
- * bypasses the gateway.
- */
+/** API Gateway sets `authorizer`. A test may pass any value, as a caller that bypasses the gateway could. */
 export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
   const requestContext: APIGatewayProxyEvent["requestContext"] = {
     accountId: "",
@@ -69,7 +66,6 @@ export function proxyEvent(authorizer: unknown): APIGatewayProxyEvent {
   };
 }
 
-/** Returns a POST with this idempotency key. */
 export const keyedPost = (key: string, body = ""): Request => ({
   ...readRequest(proxyEvent({})),
   method: "POST",

@@ -17,42 +17,28 @@ const Event = z.looseObject({
   data: z.looseObject({}),
 });
 
-/**
- * Answers a request. `count` is the number of the attempt among all attempts that have arrived, counted from 1. If the service sends an
- * attempt again, `count` is the same as the first time, so that the request gets the same answer.
- */
+/** `count` is the number of the attempt among all attempts, counted from 1. A repeated request of an attempt has the same number. */
 export type Behaviour = (receipt: Receipt, response: ServerResponse, count: number) => void;
 
 export interface Receiver {
   readonly url: string;
-  /**
-   * The first request of each attempt. On a busy machine, the service may send an attempt again because it could not record the result in
-   * time. Such a repeated request has the same delivery and the same number of the attempt, and is not in this list.
-   */
+  /** The first request of each attempt. The service may repeat an attempt if it could not record the result in time. */
   readonly receipts: Receipt[];
   /** All requests, also the repeated ones. */
   readonly requests: readonly Receipt[];
-  /** Resolves when the list `receipts` has `count` entries. Rejects after WAIT_MS. */
   until(count: number): Promise<void>;
-  /** Resolves when `count` different deliveries have arrived. Unlike `until`, it counts only one attempt of each. Rejects after WAIT_MS. */
+  /** Unlike `until`, counts only one attempt of each delivery. */
   untilDifferent(count: number): Promise<void>;
-  /** Resolves when the list `receipts` has an entry that `isWanted` accepts. Rejects after WAIT_MS. */
   untilSome(isWanted: (receipt: Receipt) => boolean): Promise<void>;
-  /**
-   * Ignores the events of changes before this time. The service may publish a change after a later webhook was created, and a test does not
-   * expect the events of the tests before it.
-   */
+  /** Ignores events of earlier changes, because the service may publish a change after a later webhook was created. */
   ignoreBefore(time: string): void;
   close(): Promise<void>;
 }
 
-/**
- * Maximum wait in milliseconds. On a busy machine, deliveries can take minutes. The wait is shorter than the time-out of the tests, so that
- * the error says how many requests have arrived.
- */
+/** On a busy machine, deliveries take minutes. The wait ends before the test does, so that the error says how many have arrived. */
 const WAIT_MS = 240_000;
 
-/** Returns true if both requests belong to the same attempt. A request that does not come from the service has no attempt number. */
+/** A request that does not come from the service has no attempt number. */
 const isSameAttempt = ({ headers: one }: Receipt, { headers: other }: Receipt): boolean =>
   one["x-service-attempt"] !== undefined &&
   one["x-service-attempt"] === other["x-service-attempt"] &&

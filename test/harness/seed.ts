@@ -1,7 +1,4 @@
-/**
- * Gives all property tests the seed that the test run prints. Also waits after each test until Node.js has reported the rejected promises
- * that the test has left behind, so that the report names this test and not the next one.
- */
+/** Gives property tests the seed of the run, and waits after each test until Node.js has reported its rejected promises. */
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { afterEach, inject } from "vitest";

@@ -1,23 +1,17 @@
-/**
- * Starts the local service for the API tests in a separate process, because vitest slows down the modules that it loads into its own
- * processes.
- */
+/** Starts the local service in a process of its own, because vitest slows down the modules that it loads into its processes. */
 import { UNCAUGHT } from "../../infra/local/runtime/environment.ts";
 import { startLocal } from "../../infra/local/service.ts";
 import { watchLogs } from "./log-leaks.ts";
 import { sharedProcess } from "./shared-process.ts";
 import { startTileServer } from "./tile-server.ts";
 
-/** The service divides its delays, for example those of retries, by this factor. The tests then wait for seconds instead of minutes. */
+/** Delays, for example those of retries, are divided by this factor. */
 const TIME_SCALE = 60;
 
 /** The tests of a file send the requests of thousands of reps for one company, so no company has a limit of its own. */
 const REQUESTS = { perSecond: 10_000, burst: 20_000 } as const;
 
-/**
- * True if each function runs in its own worker threads, from its bundle of a deployment. This needs more than three times the processor
- * time.
- */
+/** Each function then runs in worker threads from its bundle, which takes three times the processor time. */
 const asDeployed = process.argv.includes("--deployed");
 const enforceRights = asDeployed || process.argv.includes("--rights");
 const logs = watchLogs();
@@ -36,10 +30,8 @@ const service = await startLocal({
   basemap: { light: `${tiles}/light`, dark: `${tiles}/dark`, origins: [] },
   ...(asDeployed ? { asDeployed } : { startThread: sharedProcess() }),
   enforceRights,
-  // An environment is a running instance of a Lambda function. A worker thread needs as much processor time for its start as for ten
-  // requests. The tests call all functions again and again, so the service keeps idle environments. The streamed answers of one company may
-  // occupy all environments of a function but one. With three environments, two such answers of the same company can therefore run at the
-  // same time.
+  // Starting an environment (a worker thread) costs as much as ten requests, so idle ones are kept. The streamed answers of one company may
+  // occupy all but one, so with three, two answers of a company can run at the same time.
   requestEnvironments: 3,
   warmth: { idleMs: 20 * 60_000, most: 128 },
   onLogLine: ({ file, text }) => {
@@ -52,16 +44,14 @@ const service = await startLocal({
 
 async function end(exitCode: number): Promise<void> {
   await service.stop();
-  // `refusals` lists the requests to AWS that the IAM policy of a function does not allow. The service prints them and the lines in
-  // `failed` at its end, because the test that caused them sees only a status 5xx.
+  // `refusals` are the requests that IAM policies do not allow. The test that caused a refusal or a failure sees only a status 5xx.
   for (const line of [...service.refusals, ...failed]) console.error(line);
   process.exit(exitCode);
 }
 
-// `disconnect` means that the test process has ended. The service must then end too. Otherwise it would run for ever.
+// `disconnect` means that the test process has ended.
 for (const event of ["SIGTERM", "disconnect"] as const) process.once(event, () => void end(0));
-// Ctrl-C sends SIGINT to all processes of a terminal. The service ignores it, because the test process still needs the service, and ends it
-// with SIGTERM.
+// Ctrl-C signals all processes, but the test process still needs the service, and ends it with SIGTERM.
 process.on("SIGINT", () => undefined);
 process.on("message", (message) => {
   if (message === "uses") process.send?.({ uses: service.uses(), faults: [...logs.leaks, ...crashes] });

@@ -11,7 +11,7 @@ const Problem = z.object({
   errors: z.array(z.looseObject({ pointer: z.optional(z.string()), parameter: z.optional(z.string()) })),
 });
 
-/** Expects this status in an answer of the untyped client (`send` or a call of `Client`). Returns the body, parsed with the schema. */
+/** Expects this status in an answer of the untyped client, and returns the parsed body. */
 export function bodyOf<S extends z.ZodMiniType>(answer: Answer, status: number, schema: S): z.output<S> {
   expect(answer.status, answer.text.slice(0, 500)).toBe(status);
   return z.parse(schema, answer.body);

@@ -1,7 +1,4 @@
-/**
- * Runs all functions of the local service in the service's own process. They share their modules and their compiled code, so the API tests
- * need a fraction of the processor time. It ends no function that hangs.
- */
+/** Runs all functions of the local service in its own process, with a fraction of the processor time. It ends no function that hangs. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { EventEmitter } from "node:events";
 import { globSync } from "node:fs";
@@ -52,10 +49,7 @@ function assertAllowed({ headers, body }: HttpRequest): void {
 type HttpRequest = ReturnType<typeof prepareRequest>;
 const accessKeyId = (): string => invoked.getStore()?.accessKey ?? SHARED_KEY;
 
-/**
- * Makes each request and each presigned URL name the function whose invocation sends it, so that the local servers can check the rights of
- * this function. The servers verify only the signatures of presigned URLs, so no other signature is computed.
- */
+/** Each signature names the calling function, whose rights the local servers check. They verify only signatures of presigned URLs. */
 function nameFunctions(): void {
   const credentialProvider = async () => ({ accessKeyId: accessKeyId(), secretAccessKey: "local" });
   const { presign } = SignatureV4.prototype;
@@ -80,10 +74,7 @@ function nameFunctions(): void {
   });
 }
 
-/**
- * Makes an uncaught error end only the environment of the function that caused it, as in a worker thread. An error outside of an invocation
- * ends the service.
- */
+/** An uncaught error ends only the environment of its function, as in a worker thread. Outside of an invocation, it ends the service. */
 function separateCrashes(): void {
   const crash = (error: unknown): void => {
     const invocation = invoked.getStore();
@@ -93,13 +84,10 @@ function separateCrashes(): void {
   for (const event of ["uncaughtException", "unhandledRejection"] as const) process.on(event, crash);
 }
 
-/** Matches the environment variables that have a different value in each function. `setVariables` leaves them out. */
+/** Matches the variables that have a different value in each function. */
 const OWN = /^AWS_(?:LAMBDA_FUNCTION_|ACCESS_KEY_ID$)/;
 
-/**
- * Sets the environment variables of a function in this process, which all functions share. Throws if two functions need different values of
- * a variable.
- */
+/** All functions share the variables of this process. Throws if two functions need different values. */
 function setVariables(variables: Readonly<Record<string, string>>, known: Map<string, string>): void {
   for (const [name, value] of Object.entries(variables)) {
     if (OWN.test(name)) continue;
@@ -109,17 +97,11 @@ function setVariables(variables: Readonly<Record<string, string>>, known: Map<st
   }
 }
 
-/**
- * This function is loaded from its bundle and not from its source, because it reads a file that the build writes into the folder of the
- * bundle.
- */
+/** Loaded from its bundle, because it reads a file that the build writes there. */
 const BUNDLED = "method-not-allowed";
 const sourceOf = (file: string): string => pathToFileURL(join(root, "functions", `${file}.ts`)).href;
 
-/**
- * Loads all functions before the first invocation. When a module is loaded, it may register a service, such as the encryption of secrets.
- * Functions that are loaded later would register theirs too late.
- */
+/** A module may register a service when it is loaded, such as the encryption of secrets, so all are loaded before the first invocation. */
 async function loadAll(): Promise<void> {
   const files = globSync("**/*.ts", { cwd: join(root, "functions") }).map((name) => name.replace(/\.ts$/, ""));
   await Promise.all(files.filter((file) => file !== BUNDLED).map((file) => import(sourceOf(file))));

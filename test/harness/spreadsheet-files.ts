@@ -1,16 +1,11 @@
-/**
- * Creates CSV files as spreadsheet programs save them. The programs differ in delimiter, encoding, line ends, quotation marks and decimal
- * sign.
- */
+/** Creates CSV files as spreadsheet programs save them, with their delimiters, encodings, line ends, quotes and decimal signs. */
 
 export interface SpreadsheetFile {
   /** The name of the program and of its menu command that saves such a file. */
   readonly saved: string;
   readonly encoding: "utf-8" | "utf-16le" | "windows-1252";
   readonly hasDecimalComma: boolean;
-  /**
-   * Returns the file with these rows of cells. A test passes numbers as numbers, so that they are written with the program's decimal sign.
-   */
+  /** Numbers are written with the program's decimal sign. */
   readonly bytes: (rows: readonly (readonly (string | number)[])[]) => Uint8Array<ArrayBuffer>;
 }
 

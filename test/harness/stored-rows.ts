@@ -1,7 +1,4 @@
-/**
- * Reads rows from the SQLite file of a started DynamoDB server. A Scan request would need ten times as much processor time, because the
- * server converts all rows to one JSON document.
- */
+/** Reads rows from the SQLite file of a DynamoDB server, with a tenth of the processor time of a Scan. */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,10 +19,7 @@ export async function startServerWithFile(): Promise<ServerWithFile> {
   return { ...(await startDynamoDb(database)), database };
 }
 
-/**
- * Returns the rows of a table whose partition key begins with `partition`, in no order. `item` is the JSON text of the whole item, in the
- * form of the DynamoDB API.
- */
+/** Returns the rows whose partition key begins with `partition`, in no order. `item` is JSON in the form of the DynamoDB API. */
 export function storedRows(file: string, table: string, partition = ""): (Key & { readonly item: string })[] {
   const database = new DatabaseSync(file, { readOnly: true });
   try {

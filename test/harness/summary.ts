@@ -1,17 +1,11 @@
-/**
- * Ends the report of a test run: the ten slowest tests, one line for each error that no test has caught, and one line with the numbers of
- * passed and failed tests.
- */
+/** Ends the report of a test run: the ten slowest tests, errors that no test has caught, and the numbers of tests. */
 import { relative } from "node:path";
 import type { Reporter, SerializedError, TestCase, TestModule } from "vitest/node";
 
 const SHOWN = 10;
 const LONG_MS = 20_000;
 
-/**
- * The reasons why tests of the gate need more than 20 seconds. The full name of a test contains its key. A full name consists of the file,
- * the names of the suites and the name of the test.
- */
+/** Why tests of the gate need more than 20 seconds, by a part of their names, which begin with the file. */
 const reasons: Readonly<Record<string, string>> = {
   "test/offline/devices.api.test.ts":
     "Three phones synchronize completely after random steps, one request after the other.",

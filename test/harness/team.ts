@@ -1,11 +1,11 @@
 /** Creates two companies for one test file. All test files share a local service, but each file uses only its own two companies. */
-import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
 import type { Table } from "#shared/db/table.ts";
 import { createCompany } from "#shared/reference/create-company.ts";
 import type { NewUser } from "../../docs/client/api.ts";
 import { baseUrl, type Client, clientOf } from "./client.ts";
 import { tableAt } from "./faulty-dynamodb.ts";
+import { outputsOf } from "./local-outputs.ts";
 import { dataOf, uniqueName } from "./shapes.ts";
 
 export interface Team {
@@ -22,12 +22,10 @@ export interface Team {
   readonly otherRep: Client;
 }
 
-const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
-
 /** Opens the table of the local service. */
 export async function openLocalTable(): Promise<Table> {
-  const outputs = Outputs.parse(await (await fetch(`${baseUrl()}/local/outputs`)).json());
-  return tableAt(outputs.DynamoDbEndpoint, outputs.TableName);
+  const { DynamoDbEndpoint, TableName } = await outputsOf(baseUrl());
+  return tableAt(DynamoDbEndpoint, TableName);
 }
 
 /** Creates two companies with users of each role. The clients whose names begin with `other` belong to the second company. */
