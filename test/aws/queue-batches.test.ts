@@ -83,8 +83,7 @@ test("messages that SQS does not accept at first are sent again until SQS accept
   expect(arrived).toEqual(new Map([...arrived.keys()].map((companyId) => [companyId, failures(companyId) + 1])));
 });
 
-// A fair queue of SQS does not let one message group delay the messages of other groups. Without separate groups, the many events of a bulk
-// job would delay all other deliveries.
+// In a fair queue of SQS, a message group does not delay others, so the many events of a bulk job need a group of their own.
 test("each company has a message group, and another one for the events that its bulk jobs cause for single records", async () => {
   const { queue, groups } = await startQueue(() => "accept");
   const plain = messages(2);

@@ -197,8 +197,7 @@ describe("a download", () => {
       message: "the bucket gave no more than 0 bytes of a",
     });
     expect(none.requests).toHaveLength(6);
-    // Attempt 6 returns 900 bytes, so the service begins again to count attempts without a byte. Without the 900 bytes, the download would
-    // fail after attempt 6. It fails after attempt 12 instead, because attempts 7 to 12 return no byte.
+    // Attempt 6 returns bytes, so the download fails after attempts 7 to 12 without a byte, and not after attempt 6.
     const some = await bucketThat((response, number, request) =>
       broken(number === 6 ? 900 : 0)(response, number, request),
     );

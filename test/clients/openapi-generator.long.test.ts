@@ -1,7 +1,6 @@
 /**
- * Tests the clients that openapi-generator makes from the OpenAPI 3.0 document. The generator is a Java program. The client for Python
- * sends requests to the service. The tests read the code for Kotlin, Swift and Dart and do not compile it, because the compilers of these
- * languages are not in the npm registry.
+ * Tests the clients that the Java program openapi-generator makes. Only the client for Python sends requests, because npm has no compilers
+ * of the other languages.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,15 +17,9 @@ interface Language {
   /** The name of the generator. */
   readonly generator: string;
   readonly extension: string;
-  /**
-   * The declaration of the field `data` in the class that the generator makes for an item of the feed of changes (`GET /api/changes`). The
-   * field may contain any object.
-   */
+  /** How the class of an item of `GET /api/changes` declares the field `data`, which may contain any object. */
   readonly data: string;
-  /**
-   * Matches the name of the language's integer type with 32 bits, which must not occur in the generated code. Dart has no such type: its
-   * integers have 64 bits.
-   */
+  /** Matches the integer type with 32 bits, which must not occur. The integers of Dart have 64 bits. */
   readonly smallNumber: RegExp;
 }
 

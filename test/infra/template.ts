@@ -34,15 +34,9 @@ export const ownIdentity: DeployConfig = {
 /** The settings with copies by AWS Backup, as the preset `production` has them. */
 export const withBackups: DeployConfig = { ...ownIdentity, backup: { dailyDays: 7, monthlyDays: 365 } };
 
-/*
- * The next deployments differ from `ownIdentity` in several settings that are independent of each other, because each synthesis takes a
- * second of processor time.
- */
+/** /* Each of the next deployments has several independent settings, because a synthesis takes a second of processor time. */
 
-/**
- * No page of another origin may use the API, another issuer signs the tokens, and the quota of the account is just above the minimum of the
- * preset.
- */
+/** No page of another origin may use the API, another issuer signs the tokens, and the quota is just above the minimum. */
 export const closed: DeployConfig = {
   ...ownIdentity,
   allowedOrigins: [],
@@ -124,10 +118,7 @@ async function writtenOnce(key: string, config: DeployConfig): Promise<Written> 
 }
 
 function searchable({ directory, stacks }: Written) {
-  /**
-   * The resources of both stacks, by logical id. Where the service stack imports a value of the data stack, the import is replaced by this
-   * value.
-   */
+  /** The resources of both stacks. The service stack's imports are replaced by the exported values. */
   const resources = { ...stacks.data.Resources, ...withImports(stacks) };
   /** Returns the logical ids and properties of all resources of a type. */
   const all = (type: string): Found[] =>

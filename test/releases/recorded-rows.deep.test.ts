@@ -11,10 +11,7 @@ import { lastShapes } from "./recorded.ts";
 
 const db = faultyDynamoDb();
 
-/**
- * Compares the current schemas with the schemas of a release. Returns one line for each schema that changed without a higher shape number,
- * that has a lower shape number, or that is gone.
- */
+/** Returns a line for each schema that is gone, has a lower shape number, or changed without a higher one. */
 const unnumberedChanges = (released: RecordedSchemas, current: RecordedSchemas): string[] =>
   Object.entries(released).flatMap(([name, before]) => {
     const now = current[name];
@@ -32,8 +29,7 @@ describe("the last release", () => {
       const { type } = row;
       const schema =
         typeof type === "string" && type !== "prospect" && type !== "partManifest" ? schemas[type] : undefined;
-      // A locator is a row that finds a record by its id. All locators have the type `locator`, but those of notes and of appointments have
-      // different fields. No single schema fits them, so they are not checked.
+      // Locators (rows that find a record by its id) share a type but not their fields, so no single schema fits them.
       if (schema !== undefined && type !== "locator") expect(z.safeParse(schema, row).error, row.sk).toBeUndefined();
     }
     for (const row of rows) if (row.type === "prospect") expect(storedProspect(row)).toMatchObject({ id: row.id });

@@ -1,7 +1,4 @@
-/**
- * Makes the comparisons of `npm run release -- check`. A release must remove no right that the code of the last release still uses while
- * CodeDeploy replaces functions step by step, and the changelog must have its version.
- */
+/** Makes the comparisons of `npm run release -- check`: no right is removed that code of the last release uses during a gradual rollout. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -32,8 +29,7 @@ test.each([
   ["all keys are allowed", policies({ ...reading([]), Condition: { Null } }, sending), []],
   ["an action is gone", policies(reading(["a", "b"], { Action: "dynamodb:Query" }), sending), ["dynamodb:GetItem"]],
   ["a pattern of keys is gone", policies(reading(["a"]), sending), both],
-  // IAM allows a batch request only if one statement allows all of its keys. Two statements with one pattern of keys each therefore do
-  // not replace a statement with both patterns.
+  // IAM allows a batch request only if one statement allows all of its keys, so two statements do not replace one.
   ["the common statement of two patterns is gone", policies(reading(["a"]), reading(["b"]), sending), both],
   ["the resource is another", policies(reading(["a", "b"], { Resource: "other" }), sending), both],
   ["a statement is gone", policies(reading(["a", "b"])), ["sqs:SendMessage"]],

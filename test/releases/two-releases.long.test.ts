@@ -1,7 +1,4 @@
-/**
- * Tests that two deployments with different settings run at the same time on one table, as during an upgrade. The table contains the rows
- * of the last release. Both deployments read and change them, publish changes, flush the index and deliver webhooks.
- */
+/** Tests that two deployments with different settings work on one table with rows of the last release, as during an upgrade. */
 import { execFile } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";

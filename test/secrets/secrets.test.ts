@@ -1,7 +1,4 @@
-/**
- * Tests the encryption of webhook secrets. Each company has a data key, and each secret is encrypted with this key for the row that
- * contains it. Functions cache data keys, so that they call KMS rarely.
- */
+/** Tests the encryption of secrets for the row that contains them, with a data key of the company that functions cache. */
 import { createSecretKey, hkdfSync, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
@@ -50,10 +47,7 @@ const worldWith = (table: Table, secrets = secretsOn(table)): ApiContext => ({
 const newCompany = async (): Promise<number> => (await newOwner(contextOn(db.direct))).companyId;
 const input = { name: "x", url: "http://127.0.0.1:1/", registrations: [] };
 
-/**
- * Returns all rows of the company as text. Bytes are decoded as Latin-1, so that the test also finds an unencrypted secret in binary
- * fields.
- */
+/** Returns all rows as text. Bytes are decoded as Latin-1, so that a plain secret in a binary field is found. */
 async function allOf(companyId: number): Promise<string> {
   const items: unknown[] = [];
   for (const key of await db.keysOf(`C#${companyId}#`)) items.push(await db.direct.get(key));
@@ -173,8 +167,7 @@ describe("in the table", () => {
       secretKey: rotated,
       previousSecret: { secretKey },
     });
-    // A key that is derived from the idempotency key (here `1`) must not decrypt a stored answer. Idempotency keys can be guessed, so an
-    // attacker who can read the table could derive the same key.
+    // Idempotency keys can be guessed, so a key derived from one (here `1`) must not decrypt a stored answer.
     const guessed = createSecretKey(Buffer.from(hkdfSync("sha256", "1", "1", "POST /api/webhooks", 32)));
     for (const key of await db.keysOf(`C#${companyId}#IK#1`)) {
       const row = await db.direct.get(key);

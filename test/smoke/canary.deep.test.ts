@@ -20,10 +20,7 @@ const base = baseUrl();
 const WEBHOOK_WAIT_MS = 240_000;
 const SUB = `canary-${Date.now()}`;
 
-/**
- * The state of a local server that simulates Cognito with one user and Parameter Store with one parameter. `refused` counts the requests
- * that the server has refused.
- */
+/** A simulated Cognito with one user, and Parameter Store with one parameter. `refused` counts refused requests. */
 const stored: { password?: string; parameter?: string; refused: number } = { refused: 0 };
 const Body = z.looseObject({
   Password: z.optional(z.string()),

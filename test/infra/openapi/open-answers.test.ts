@@ -1,7 +1,4 @@
-/**
- * Tests that clients of the last release accept the answers of this release. They must also accept fields and values that no release has
- * yet.
- */
+/** Tests that clients of the last release accept the answers of this one, and fields and values that no release has yet. */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -43,10 +40,7 @@ const events: z.infer<typeof Operation>[] = Object.entries(current.webhooks).map
   responses: { event: post.requestBody },
 }));
 const operations = [...Object.values(current.paths).flatMap((methods) => Object.values(methods)), ...events];
-/**
- * The examples of all JSON answers and events in the OpenAPI document of this release. The tests use them in place of real answers:
- * `lint:openapi` checks each example with its schema, and the API tests check that real answers have no field that the document lacks.
- */
+/** The examples of all JSON answers and events. The API tests show that real answers have no field that the document lacks. */
 const answers: readonly Answer[] = [...operations, { operationId: "", responses }].flatMap(({ operationId, ...one }) =>
   Object.entries(one.responses).flatMap(([status, { content = {} }]) =>
     Object.entries(content).flatMap(([type, { schema, example }]) =>
@@ -60,10 +54,7 @@ const answers: readonly Answer[] = [...operations, { operationId: "", responses 
 const resolved = (schema: JsonSchema): JsonSchema =>
   typeof schema.$ref === "string" ? (schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {}) : schema;
 
-/**
- * Returns the schema that describes the value. If `schema` lists choices, the function returns the choice with the value's `type`, for
- * example for an item of the feed. If no choice has this type, it returns the first one.
- */
+/** Returns the schema of the value. Among several choices, it is the one with the value's `type`, or the first. */
 function chosen(schema: JsonSchema, value: unknown): JsonSchema {
   const { oneOf, anyOf, ...whole } = resolved(schema);
   const choices = [oneOf, anyOf].flatMap((list) => (Array.isArray(list) ? list.filter(isSchema) : []));
@@ -90,10 +81,7 @@ function invented(schema: JsonSchema, value: unknown): unknown {
   return { ...Object.fromEntries(fields), inventedField: { any: ["value"] } };
 }
 
-/**
- * Returns a function that checks answers with the schemas of a document. It returns one text for each refused answer, with the place and
- * the reason.
- */
+/** Returns a function that returns the place of each answer that the schemas of the document refuse, and the reason. */
 function refusedBy(document: unknown) {
   const ajv = addFormats.default(new Ajv2020({ strict: false, inlineRefs: false, code: { optimize: false } }));
   ajv.addSchema({ $id: "document", ...z.parse(z.looseObject({}), document) });
@@ -134,10 +122,7 @@ test("the closed form of the document, with which the tests check answers, refus
   expect(refused(unknown)).toHaveLength(unknown.filter(isChanged).length);
 });
 
-/**
- * Adds `part` and all objects within it to `seen`, each with its place in the document. Follows references to schemas, and leaves out
- * examples.
- */
+/** Adds all objects within `part` and its schemas to `seen`, with their places in the document. Leaves out examples. */
 function reached(part: unknown, place: string, seen: Map<unknown, string>): void {
   if (typeof part !== "object" || part === null || seen.has(part)) return;
   seen.set(part, place);

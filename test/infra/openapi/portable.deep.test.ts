@@ -1,7 +1,4 @@
-/**
- * Tests that the OpenAPI documents (versions 3.1 and 3.0) suit client generators: bodies have named schemas, whole numbers have 64 bits,
- * and geographic positions are plain arrays.
- */
+/** Tests that client generators can read the OpenAPI documents: named schemas, 64-bit integers, positions as plain arrays. */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -46,8 +43,7 @@ describe.each(both)("OpenAPI %s", (_, version) => {
   });
 
   it("names every object with fields", () => {
-    // GeoJSON has fields with the names `type` and `properties`. Among the fields of a GeoJSON schema, `type` is therefore an object (a
-    // schema) and not the name of a type.
+    // Among the fields of a GeoJSON schema, `type` is itself a schema and not the name of a type.
     const hasType = (fields: Record<string, unknown>) => "type" in fields && !isFields(fields.type);
     const shapes = version.found.filter(({ fields }) => isFields(fields.properties) && hasType(fields));
     expect(shapes.length).toBeGreaterThan(50);

@@ -1,6 +1,4 @@
-/**
- * Tests that a deployment can import the table, the bucket, the encryption key and the user pool that remain from an earlier deployment.
- */
+/** Tests that a deployment can import the table, bucket, encryption key and user pool of an earlier deployment. */
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
 import { at, listed, synthesized, type Template } from "../template.ts";

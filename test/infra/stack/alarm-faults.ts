@@ -30,10 +30,7 @@ export async function fillDeadLetters(service: LocalService): Promise<Partial<Ob
   return { queues: await depths(service) };
 }
 
-/**
- * Simulates a message that has waited in the delivery queue for 31 minutes. It sends the message to another queue, which no function reads,
- * and computes the age of the message from its time of sending.
- */
+/** Computes the age of a delivery message that was sent 31 minutes earlier than one in a queue that no function reads. */
 export async function leaveMessage(service: LocalService, template: Template): Promise<Partial<Observed>> {
   const sqs = sqsAt(service.outputs.SqsEndpoint);
   const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "Unread" }));
@@ -47,10 +44,7 @@ export async function leaveMessage(service: LocalService, template: Template): P
   return { queues: { [id ?? ""]: { visible: 1, oldestSeconds: (Date.now() + 31 * 60_000 - sentMs) / 1_000 } } };
 }
 
-/**
- * Calls the publisher with a change that it can neither publish nor store in the queue of poison records, because SQS refuses such a large
- * message. The publisher reports the change as failed, and its invocation succeeds.
- */
+/** SQS refuses this large change as a poison record, so the publisher reports it as failed. The invocation succeeds. */
 export async function failRecord(service: LocalService): Promise<Partial<Observed>> {
   const NewImage = { type: { S: "prospect" }, name: { S: "x".repeat(1_100_000) } };
   const Records = [{ dynamodb: { SequenceNumber: "1", NewImage } }];

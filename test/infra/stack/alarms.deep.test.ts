@@ -1,7 +1,4 @@
-/**
- * Tests the topic that the alarms notify, the alarm for all functions of the account, the log filters for unreadable data, and that
- * docs/runbook.md has exactly one section for each alarm. alarms.long.test.ts turns each other alarm on.
- */
+/** Tests the topic of the alarms, the alarm for the account, the filters for unreadable data, and the sections of docs/runbook.md. */
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -139,8 +136,7 @@ describe("the runbook", () => {
       const [, kind = ""] = /^(\w+) Job State Change$/.exec(type) ?? [];
       expect(listed, JSON.stringify(detail)).toMatch(new RegExp(`^aws backup list-${kind.toLowerCase()}-jobs `, "m"));
     }
-    // The alarm goes off for failed, aborted and expired jobs. With `--by-state`, a command would list only the jobs in one of these
-    // states.
+    // The alarm goes off for jobs in several states, and `--by-state` would list only those in one state.
     expect(listed).not.toContain("--by-state");
   });
 

@@ -1,7 +1,4 @@
-/**
- * Turns each alarm on once. The input of the alarms comes from a local service: its log lines, the statuses of its answers, and the number
- * of messages in its queues. No alarm may be on in normal operation. Each metric filter must find its value in a real log line.
- */
+/** Turns each alarm on once, by log lines, statuses and queues of a local service. In normal operation, no alarm may be on. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -26,10 +23,7 @@ let statuses: number[] = [];
 let template: Template;
 let service: LocalService;
 let table: Table;
-/**
- * A server of this test. It receives webhooks. It also simulates Parameter Store for the scheduled smoke test, and forwards the requests of
- * the smoke test to the service.
- */
+/** Receives webhooks, simulates Parameter Store for the scheduled smoke test, and forwards its requests to the service. */
 let server: LocalServer;
 let canaryToken = "";
 let normal: Observed;
@@ -53,10 +47,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.writeHead(answered.status, { "Content-Type": "application/json" }).end(await answered.text());
 }
 
-/**
- * Returns the templates with the scheduled smoke test. The smoke test sends its requests to the server of this test, which replaces
- * Parameter Store and the API.
- */
+/** Returns templates whose scheduled smoke test sends its requests to the server of this test. */
 async function withCanary(...[config, outDir]: Parameters<typeof templatesInOrder>): Promise<unknown[]> {
   const watched = { ...config, watch: { ...config.watch, canary: true } };
   const templates = await templatesInOrder(watched, outDir);
@@ -84,8 +75,7 @@ beforeAll(async () => {
     }),
   ]);
   table = tableAt(service.outputs.DynamoDbEndpoint, service.outputs.TableName);
-  // When the service starts, the schedule calls the smoke test. This first call fails, because the test has no token yet. Wait until it has
-  // ended. Otherwise its failure would be counted in the normal operation.
+  // The schedule calls the smoke test at the start. This call fails without a token, and must not count as normal operation.
   await until(() => ended(canary.file));
   normal = await observe(operate);
 });
@@ -123,10 +113,7 @@ async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed
   return { lines: lines.slice(from), statuses, refused: {}, recordAges: {}, queues: {}, ...more };
 }
 
-/**
- * Does what users and the service do on a normal day: a change with its webhook, lists, an import, an export, a call of the sweeper, and
- * the smoke test.
- */
+/** A normal day: a change with its webhook, lists, an import, an export, a call of the sweeper, and the smoke test. */
 async function operate(): Promise<Partial<Observed>> {
   const from = lines.length;
   const recordAges = await deliver();
@@ -148,10 +135,7 @@ async function operate(): Promise<Partial<Observed>> {
 /** Milliseconds that are added to the normal age of stream records, to simulate a function that is late. */
 const LATE_MS = 10 * 60_000;
 
-/**
- * Makes a change that sends a webhook. For each function that reads the stream, returns the milliseconds from the change until the function
- * started.
- */
+/** Makes a change with a webhook. Returns the milliseconds until each function that reads the stream started. */
 async function deliver(): Promise<Observed["recordAges"]> {
   const from = lines.length;
   const { api } = await as("owner@acme.test");
@@ -177,10 +161,7 @@ async function loseDelivery(): Promise<Partial<Observed>> {
   return {};
 }
 
-/**
- * Makes the search index of a company unreadable: it sets a format number that this version does not know. Then it calls several functions
- * that read the index, and waits until the flush, an export job and an import job have failed.
- */
+/** Gives a search index an unknown format number, calls functions that read it, and waits until flush, export and import have failed. */
 async function damageIndex(): Promise<Partial<Observed>> {
   const { api, token } = await as("owner@globex.test");
   const me = await api.GET("/api/me");
@@ -295,8 +276,7 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
     lines.push(...loggedBackupEvents(template, failures));
     return {};
   },
-  // This alarm goes off if AWS Backup reports no completed copy. The function therefore causes no event, like a backup plan that starts no
-  // copy.
+  // This alarm goes off if AWS Backup reports no completed copy.
   "no-copy-for-two-days": async () => ({}),
 };
 

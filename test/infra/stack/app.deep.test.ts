@@ -82,8 +82,7 @@ describe("settings", () => {
 
   it("let jobs change records slowly if the quota leaves too few executions for the functions that read the stream", () => {
     const changesAtOnce = (context: Record<string, unknown>) => read(context)().capacity.changesAtOnce;
-    // Senders and jobs use 8 executions, and requests need 2. The stream has about four shards. For each shard, the publisher and the index
-    // flush need one execution each, so an account needs at least 18 executions for all of them.
+    // Senders and jobs use 8 executions, requests need 2, and the publisher and the flush one each for each of about four shards: 18.
     expect([10, 11, 12, 14, 17, 18, 1_000].map((accountConcurrency) => changesAtOnce({ accountConcurrency }))).toEqual([
       1, 1, 3, 6, 10, 12, 12,
     ]);

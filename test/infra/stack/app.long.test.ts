@@ -1,7 +1,4 @@
-/**
- * Tests the CDK app as the command line runs it. cdk-nag and CloudFormation's rules must find nothing in its templates. The app must refuse
- * a certificate of another region.
- */
+/** Tests the CDK app as the command line runs it: cdk-nag and CloudFormation's rules must find nothing in its templates. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,10 +7,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import { root } from "../../../infra/build/bundle.ts";
 
-/**
- * The validation report. It contains only rule packs with findings, and no findings that the app accepts. If nothing is wrong, the list of
- * the report is therefore empty.
- */
+/** The report lists only rule packs with findings that the app does not accept. */
 const Report = z.object({ pluginReports: z.array(z.unknown()) });
 
 /** The stacks of the manifest have the tags that `cdk` passes to CloudFormation. */

@@ -64,10 +64,7 @@ export const failures: readonly BackupEvent[] = [
   ...["FAILED", "ABORTED"].map((status) => restore(status)),
   restore("FAILED", "DynamoDB.FullyManaged"),
 ];
-/**
- * Events that no rule logs: failed jobs of other vaults and of other types of resources, failed restores with another role than that of the
- * stack, and the deletion of the vault.
- */
+/** Events that no rule logs: of other vaults, resource types and roles, and the deletion of the vault. */
 export const foreign: readonly BackupEvent[] = [
   copyOf("FAILED", "another"),
   transfer("FAILED", "another"),
@@ -76,10 +73,7 @@ export const foreign: readonly BackupEvent[] = [
   { "detail-type": "Backup Vault State Change", detail: { backupVaultName: VAULT, state: "DELETED" } },
 ];
 
-/**
- * Returns the log lines that the EventBridge rules of the template write for these events. The field `file` of a line is the id of its
- * rule.
- */
+/** Returns the log lines that the template's EventBridge rules write for these events. The `file` of a line is the id of its rule. */
 export function loggedBackupEvents(template: Template, events: readonly BackupEvent[]): LogLine[] {
   return template.all("AWS::Events::Rule").flatMap(({ id, properties }) => {
     if (properties.EventPattern === undefined) return [];
@@ -92,10 +86,7 @@ export function loggedBackupEvents(template: Template, events: readonly BackupEv
   });
 }
 
-/**
- * Returns an event pattern as a list of filters: one filter for each alternative below `$or`, or the whole pattern if it has no `$or`. In
- * the filters, references to the vault are replaced by the vault's name or ARN, and references to the role of restores by the role's ARN.
- */
+/** Returns one filter for each alternative below `$or`, with names and ARNs in place of references to the vault and the role. */
 function alternatives(template: Template, pattern: unknown): { Pattern: string }[] {
   const [vault] = template.all("AWS::Backup::BackupVault");
   const role = target(template.stacks.data.Outputs?.RestoreRoleArn?.Value);

@@ -45,8 +45,7 @@ describe("the copies of AWS Backup", () => {
     expect(more).toEqual([]);
     const [statement] = listed(at(role?.properties, "AssumeRolePolicyDocument", "Statement"));
     expect(at(statement, "Principal", "Service")).toBe("backup.amazonaws.com");
-    // The policy of the eraser names the role only by the beginning of its name, `Canvassing`. The template gives the role no name and no
-    // path. CloudFormation then makes a name that begins with the name of the stack, and uses the path `/`.
+    // The eraser's policy names the role by a prefix. CloudFormation gives a role without a name that prefix, the name of the stack.
     expect(role?.properties).not.toHaveProperty("RoleName");
     expect(role?.properties).not.toHaveProperty("Path");
     const pass = people.eraser.rights.find(({ actions }) => actions.includes("iam:PassRole"));

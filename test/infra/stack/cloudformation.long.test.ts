@@ -1,7 +1,4 @@
-/**
- * Tests what CloudFormation does with the templates when the commands of docs/deploy.md deploy, destroy and adopt the stacks.
- * test/harness/cloud simulates CloudFormation according to AWS's documentation.
- */
+/** Tests what a simulated CloudFormation does with the templates when the documented commands deploy, destroy and adopt the stacks. */
 import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
 import type { Made } from "../../harness/cloud/account.ts";
@@ -47,14 +44,12 @@ describe("a failed first deployment", () => {
       const kept = cloud.account.resources.filter(({ type }) => !inAccount.includes(type));
       return liveStack(cloud, DATA)?.status !== "ROLLBACK_COMPLETE" || kept.length > 0;
     });
-    // A protected user pool cannot be deleted, so a failure after its creation leaves it behind. Only the resources in this pattern may be
-    // created after the user pool, because they need the user pool or the table.
+    // A failure after the creation of the protected user pool leaves it behind. Only these resources need the user pool or the table.
     const after = /^(?:UserPoolClient|Table|BackupsPlanTable)[0-9A-F]{8}$/;
     expect(left.filter((id) => !after.test(id))).toEqual([]);
     const userPool = Object.keys(Resources).find((id) => Resources[id]?.Type === "AWS::Cognito::UserPool") ?? "";
     const before = allNeededBy(Resources, userPool);
-    // CloudFormation creates two resources in parallel, unless one of them depends on the other. A resource on which the user pool does not
-    // depend could therefore fail after the user pool exists.
+    // CloudFormation creates independent resources in parallel, so a resource that the user pool does not need could fail after it.
     const unordered = Object.keys(Resources).filter((id) => !before.has(id) && !after.test(id));
     expect(unordered, "name a new resource in createProtectedLast").toEqual([userPool]);
   });
@@ -208,8 +203,7 @@ describe("the end of both stacks", () => {
     expect(outputs.map((name) => outputOf(stackOf(SERVICE), name))).toEqual([
       ...[table, adopted.bucket, adopted.secretsKey, userPool],
     ]);
-    // After the import, the bucket still sends its notifications to the queue of the earlier deployment. The second documented command
-    // (`revert`) corrects this.
+    // After the import, the bucket still notifies the queue of the earlier deployment, which the second documented command corrects.
     expect(idsOf(stackOf(DATA)).get("ImportsQueue807CB1E9")).not.toBe(notified(bucket));
     await run(revert);
     expect(idsOf(stackOf(DATA)).get("ImportsQueue807CB1E9")).toBe(notified(bucket));

@@ -1,7 +1,4 @@
-/**
- * Evaluates metric filters, metrics and alarms as CloudWatch does. The input is what happened in a local service within one period, for
- * example its log lines and the statuses of its answers.
- */
+/** Evaluates metric filters, metrics and alarms as CloudWatch does, for what happened in a local service within one period. */
 import * as z from "zod/mini";
 import type { LogLine } from "../../../infra/local/options.ts";
 import { at, type Fields, isFields, listed, type Template, target } from "../template.ts";
@@ -35,10 +32,7 @@ export function isOn(alarm: Fields, value: Value): boolean {
   return ComparisonOperator === "GreaterThanThreshold" ? value > Threshold : value < Threshold;
 }
 
-/**
- * Returns the alarms by their names. The name of an alarm is the anchor of its section in the runbook. If several alarms share a section,
- * the name also contains the metric of the alarm.
- */
+/** The name of an alarm is the anchor of its runbook section, followed by its metric if several alarms share the section. */
 export function alarmsByName(alarms: readonly Fields[]): ReadonlyMap<string, Fields> {
   const anchorOf = ({ AlarmDescription }: Fields) => /#([a-z-]+)$/.exec(String(AlarmDescription))?.[1] ?? "";
   const named = [...Map.groupBy(alarms, anchorOf)].flatMap(([anchor, own]) =>
@@ -91,10 +85,7 @@ function ofLambda(metric: string, file: string, { lines, refused, recordAges }: 
   }
 }
 
-/**
- * Applies the metric filters of the template to the log lines, and returns the metric's value. A filter applies only to the lines of its
- * log group.
- */
+/** Applies the template's metric filters to the lines of their log groups. */
 function ofFilters(template: Template, { MetricName, Statistic }: Fields, lines: readonly LogLine[]): Value {
   const values = template.all("AWS::Logs::MetricFilter").flatMap(({ properties }) => {
     const transformation = listed(properties.MetricTransformations)[0];
@@ -109,16 +100,10 @@ function ofFilters(template: Template, { MetricName, Statistic }: Fields, lines:
   return Statistic === "Sum" ? values.reduce((total, value) => total + value, 0) : Math.max(...values);
 }
 
-/**
- * Matches a comparison such as `$.a.b = "text"`. The text must not contain `*`, which CloudWatch would treat as a wildcard. The only
- * exception is `$.a.b = "*"`, which means that the field exists.
- */
+/** Matches `$.a.b = "text"`, and `$.a.b = "*"`, which means that the field exists. Other texts with `*` would be wildcards. */
 const COMPARISON = /^(\$(?:\.\w+)+) = "(?:([^"\\*]*)|(\*))"$/;
 
-/**
- * Returns true if the line matches a pattern of the form `{ $.a = "x" }`, `{ ($.a = "x") || ($.b = "y") }` or
- * `{ ($.a = "x") && ($.b = "*") }`. Throws for other patterns. A line that is not a JSON object matches no pattern.
- */
+/** Understands `{ $.a = "x" }`, `{ ($.a = "x") || ($.b = "y") }` and `{ ($.a = "x") && ($.b = "*") }`, and throws for other patterns. */
 export function matches(pattern: string, line: string): boolean {
   const inside = /^\{ (.+) \}$/.exec(pattern)?.[1] ?? "";
   const isAll = inside.includes(") && (");

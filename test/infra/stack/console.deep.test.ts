@@ -49,8 +49,7 @@ describe("the distribution", () => {
     ]);
     for (const behavior of behaviors) {
       expect(behavior).toMatchObject({
-        // The ids of the managed policies CachingDisabled and AllViewerExceptHostHeader. With both of them, CloudFront forwards the
-        // Authorization header.
+        // CachingDisabled and AllViewerExceptHostHeader. With both, CloudFront forwards the Authorization header.
         CachePolicyId: "4135ea2d-6df8-44a3-9df3-4b5a84be39ad",
         OriginRequestPolicyId: "b689b0a8-53d0-40ab-baf2-68738e2966ac",
         ViewerProtocolPolicy: "https-only",

@@ -1,7 +1,4 @@
-/**
- * Tests what the dashboard shows, and that the saved queries of the runbook exist. Also tests the price of alarms, custom metrics and
- * dashboard.
- */
+/** Tests what the dashboard shows, the saved queries of the runbook, and the price of alarms, custom metrics and dashboard. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -35,20 +32,14 @@ const template = await synthesized(withBackups);
 const dashboard = template.only("AWS::CloudWatch::Dashboard").properties;
 const body = Dashboard.parse(JSON.parse(joined(dashboard.DashboardBody)));
 
-/**
- * The metrics on the dashboard. Each of them is a text with namespace, name and dimensions. Expressions, which are computed from other
- * metrics, are left out.
- */
+/** The namespace, name and dimensions of each metric on the dashboard, without expressions over other metrics. */
 const metrics = body.widgets.flatMap(({ properties }) =>
   properties.metrics
     .filter(([first]) => typeof first === "string")
     .map((metric) => metric.filter((part) => typeof part === "string").join(" ")),
 );
 
-/**
- * On the dashboard, an alarm is either a reference (`Fn::GetAtt`) or an ARN. Returns its logical id in the first case, and its name in the
- * second case.
- */
+/** Returns the logical id of an alarm that is a reference (`Fn::GetAtt`), and the name of an alarm that is an ARN. */
 const nameOfAlarm = (arn: string): string =>
   /^\{'Fn::GetAtt':\['(\w+)','Arn'\]\}$/.exec(arn)?.[1] ?? /:alarm:([\w-]+)$/.exec(arn)?.[1] ?? arn;
 

@@ -1,7 +1,4 @@
-/**
- * Tests the API's own domain name. It must survive the deletion of both stacks, must point to the new API after the next deployment, and
- * must be the only address that clients see.
- */
+/** Tests the API's own domain name, which survives the stacks, points to the present API, and is the only address that clients see. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -47,8 +44,7 @@ describe("a domain", () => {
   it("is the address that the outputs show, and API Gateway's own URL answers only if the operator wants it", () => {
     expect(owned.outputs.ApiUrl?.Value).toBe("https://api.example.com/canvassing");
     expect(JSON.stringify(without.outputs.ApiUrl?.Value)).toContain("execute-api");
-    // If a definition replaces the API (`Mode: overwrite`), its setting overrides the property of the resource, so both must have the same
-    // value.
+    // With `Mode: overwrite`, the setting of the definition overrides the property of the resource.
     const isOff = (from: Template) => {
       const { properties } = from.only("AWS::ApiGateway::RestApi");
       const setting = at(properties, "Body", "servers", 0, "x-amazon-apigateway-endpoint-configuration");
@@ -59,8 +55,7 @@ describe("a domain", () => {
       [true, true],
       [false, false],
     ]);
-    // API Gateway applies the setting only with a new deployment of the API. The id of a deployment contains a hash, so
-    // different ids mean that CloudFormation creates a new deployment.
+    // API Gateway applies the setting only with a new deployment of the API, which has another id.
     const deployment = (from: Template) => from.only("AWS::ApiGateway::Deployment").id;
     expect(deployment(owned)).not.toBe(deployment(both));
   });

@@ -1,7 +1,4 @@
-/**
- * Tests the OpenAPI definition from which API Gateway is created: the error answers of the gateway itself, the methods, the authorizer, and
- * the stage.
- */
+/** Tests the OpenAPI definition of API Gateway: the gateway's own errors, the methods, the authorizer, and the stage. */
 import { ResponseType } from "aws-cdk-lib/aws-apigateway";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -178,8 +175,7 @@ describe("methods", () => {
     expect(known.map(({ method }) => method)).toEqual([...byPath(routes).keys()].map(() => "OPTIONS"));
     for (const { path, integration } of known) {
       expect(at(integration, "requestTemplates"), path).toEqual({ "application/json": '{"statusCode":204}' });
-      // API Gateway treats a request without a body as JSON, which is a binary type of this API. Without the conversion to text, API
-      // Gateway would answer 500.
+      // For API Gateway, a request without a body is JSON, a binary type of this API. Without the conversion, it would answer 500.
       expect(at(integration, "contentHandling"), path).toBe("CONVERT_TO_TEXT");
       expect(at(integration, "responses", "default", "statusCode"), path).toBe("204");
       expect(preflightHeader(integration, "Access-Control-Allow-Origin"), path).toBe("'https://app.example.com'");

@@ -1,7 +1,4 @@
-/**
- * Tests the check of unused grants (IAM rights of functions). It must report an unused grant unless a reason excuses it, and every reason
- * must excuse an existing grant.
- */
+/** Tests the check of unused grants: it reports a grant unless a reason excuses it, and every reason excuses an existing grant. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";

@@ -34,10 +34,7 @@ const accessByFile: readonly { file: string; access: Access }[] = [
   ...Object.values(eventFunctions),
 ];
 
-/**
- * Returns the rights of the function's role on the table, each as `action family`. A family is a group of keys, for example the keys of
- * prospects.
- */
+/** Returns the role's rights on the table, each as `action family`. A family is a group of keys, for example those of prospects. */
 function grantedOnTable(file: string): string[] {
   const names = Object.entries(families);
   return statementsOf(file)
@@ -69,8 +66,7 @@ describe("rights", () => {
     for (const { id, actions, resources } of allStatements) {
       for (const action of actions) expect(action, id).not.toContain("*");
       for (const resource of resources) {
-        // A resource of S3 may end with `folder/*`, because the service chooses the names of objects at run time. No other wildcard is
-        // allowed.
+        // Only a resource of S3 may end with `folder/*`, because the service chooses the names of objects at run time.
         const inFolder = actions.every((action) => action.startsWith("s3:"))
           ? JSON.stringify(resource).replace(/"\/(?:uploads|imports|exports|bulk)\/\*"/, "")
           : JSON.stringify(resource);

@@ -1,8 +1,4 @@
-/**
- * Tests that a deployment changes only functions with new code, that a production deployment replaces the busiest functions gradually, and
- * that all callers call these functions through their aliases in every deployment. With the setting `warmEnvironments`, Lambda keeps
- * environments of three functions ready, and API Gateway must use exactly these environments.
- */
+/** Tests that a deployment changes only new code, replaces busy functions gradually, and that callers use the aliases of functions. */
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -38,8 +38,7 @@ const sesIdentity = "arn:aws:ses:eu-west-1:123456789012:identity/example.com";
 it("the client may write no attribute that the service uses; an e-mail address is valid until the new one is verified", async () => {
   const template = await synthesized();
   const { properties: client } = template.only("AWS::Cognito::UserPoolClient");
-  // If the list were empty, Cognito would let users write all standard attributes. The list therefore contains one attribute that the
-  // service does not use.
+  // With an empty list, users could write all standard attributes. The service does not use this one.
   expect(client.WriteAttributes).toEqual(["locale"]);
   const { properties: pool } = template.only("AWS::Cognito::UserPool");
   expect(at(pool, "UserAttributeUpdateSettings", "AttributesRequireVerificationBeforeUpdate")).toEqual(["email"]);
@@ -64,8 +63,7 @@ it("`*` allows all origins, but allows none of them to send cookies or the heade
   const text = JSON.stringify(open.all("AWS::ApiGateway::RestApi")[0]?.properties.Body);
   const origins = [...text.matchAll(/Access-Control-Allow-Origin":"([^"]+)"/g)].map(([, origin]) => origin);
   expect(new Set(origins)).toEqual(new Set(["'*'"]));
-  // Without `Access-Control-Allow-Credentials`, a browser sends no cookies with a preflighted request, and hides the answer of a request
-  // with cookies.
+  // Without this header, browsers send no cookies with preflighted requests, and hide the answers of requests with cookies.
   expect(text).not.toMatch(/allow-credentials/i);
   expect(text).not.toMatch(/x-requested-with/i);
   expect(at(open.all("AWS::S3::Bucket")[0]?.properties, "CorsConfiguration", "CorsRules", 0, "AllowedOrigins")).toEqual(

@@ -1,7 +1,4 @@
-/**
- * Tests how the resources are divided between the data stack and the service stack. The data stack must be protected, and its resources
- * must keep their logical ids. The service stack must have room for more routes.
- */
+/** Tests that the data stack is protected and keeps its logical ids, and that the service stack has room for more routes. */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -34,10 +31,7 @@ const MAX_INLINE_POLICIES = 10_240;
 /** An ARN of the greatest length: of the alias of a function with the longest name, in a region with a long name. */
 const LONGEST_ARN = `arn:aws:lambda:ap-southeast-1:123456789012:function:${"f".repeat(64)}:live`;
 
-/**
- * Options that make the synthesis fast. With them, the CDK does not copy the bundles, records no stack traces, and does not check
- * CloudFormation's rules, which app.long.test.ts checks.
- */
+/** A faster synthesis: no copies of bundles, no stack traces, and no check of CloudFormation's rules (see app.long.test.ts). */
 const quick = {
   treeMetadata: false,
   builtinCloudFormationValidation: false,
@@ -63,10 +57,7 @@ const allStacks = (directory: string): Written[] =>
     .filter((file) => file.endsWith(".template.json"))
     .map((file) => templateOf(file, directory));
 
-/**
- * The logical ids of the resources that contain data. They must never change. If an id changed, CloudFormation would create an empty
- * resource, and the service would no longer use the old resource with its data.
- */
+/** The resources with data. If an id changed, CloudFormation would create an empty resource, and the service would lose its data. */
 const keepers: Readonly<Record<string, string>> = {
   TableCD117FA1: "AWS::DynamoDB::Table",
   Files8E6940B8: "AWS::S3::Bucket",
@@ -152,9 +143,7 @@ describe("a deployment with a stage", () => {
     const manifest: unknown = JSON.parse(readFileSync(join(staged.directory, "manifest.json"), "utf8"));
     expect(at(manifest, "artifacts", "Canvassing-test", "dependencies")).toContain("Canvassing-test-Data");
     expect(at(manifest, "artifacts", "Canvassing-test-Data", "properties", "terminationProtection")).toBe(true);
-    // The two templates may differ in hashes: the id of an API's deployment contains a hash of the API's definition, the id of a function's
-    // version contains a hash of the function's settings, and the key of an asset contains a hash of the asset's path. `plain` removes
-    // these hashes.
+    // Removes hashes of the API's definition, of a function's settings and of an asset's path, which may differ.
     const plain = (text: string) =>
       text.replace(/(?<=(?:ApiDeployment|CurrentVersion)[0-9A-F]{8})[0-9a-f]{32}|[0-9a-f]{64}(?=\.zip)/g, "");
     const lines = (from: Template, stack: "data" | "service") =>
@@ -178,8 +167,7 @@ describe("a deployment with a stage", () => {
           /Name$/.test(name) && typeof value === "string" ? [`${id}.${name}: ${value}`] : [],
         ),
       );
-    // A metric, an API stage, an alias or a bucket rule may have the same name in both deployments, because the name must be unique only
-    // within its parent resource.
+    // The name of a metric, an API stage, an alias or a bucket rule must be unique only within its parent resource.
     const own = /\.(?:MetricName|StageName|Namespace|HandlerName): |Live[0-9A-F]{8}\.Name: /;
     const taken = new Set(names(template));
     expect(names(staged).filter((name) => taken.has(name) && !own.test(name))).toEqual([]);

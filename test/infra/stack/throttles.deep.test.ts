@@ -1,7 +1,4 @@
-/**
- * Tests the throttles of API Gateway: those of each company, those of requests without a token, and the table of all throttles in
- * docs/limits.md.
- */
+/** Tests the throttles of each company and of requests without a token, and the table of all throttles in docs/limits.md. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -90,8 +87,7 @@ describe("the throttle of each company", () => {
     expect(common).toMatchObject({ ThrottlingRateLimit: 100, ThrottlingBurstLimit: 200 });
     const limited = own.filter((setting) => at(setting, "ThrottlingRateLimit") !== WITHOUT_TOKEN.perSecond);
     for (const setting of limited) expect(at(setting, "ThrottlingRateLimit")).toBeLessThanOrEqual(20);
-    // The preset `small` has ten executions, too few for a share of each company. So a streamed list has no throttle for each company, and
-    // only the time limit of its answer frees the execution of a client that reads slowly.
+    // Ten executions are too few for a share of each company, so only the time limit of an answer frees a slow reader's execution.
     const plan = all("AWS::ApiGateway::UsagePlan")[0]?.properties;
     expect(at(plan, "ApiStages", 0, "Throttle", "/api/prospects/GET")).toBeUndefined();
   });

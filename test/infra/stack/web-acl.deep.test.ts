@@ -1,7 +1,4 @@
-/**
- * Tests the web ACL of the template. The test evaluates the template's own rules for requests to the API. Only AWS can evaluate the managed
- * rules, so the test only checks which of them may block a request.
- */
+/** Evaluates the web ACL's own rules for requests to the API. Of the managed rules, the test checks only which may block a request. */
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import * as limits from "#shared/limits.ts";
