@@ -190,11 +190,29 @@ test("a deleted company leaves nothing in table, bucket, queues and user pool", 
   expect(logged).not.toContain("delivery missing");
 });
 
-test("each other admin command finds the deployment through AWS_ENDPOINT_URL", async () => {
+test("each other admin command finds the deployment through AWS_ENDPOINT_URL, also those that let a company in again and check it", async () => {
   const { id, repair, addNote } = await company("tested");
   repair();
   await addNote();
   const N = ["--company", String(id)];
+  const text = `company ${id} is suspended: the API refuses requests of its 2 users\n`;
+  expect(await succeed("company", "suspend", ...N)).toBe(text);
+  const early = await run("company", ["delete", ...N, "--confirm", "tested"]);
+  expect(early).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/\n.* may run until 20\S+Z: try again then\n$/),
+  });
+  expect(await succeed("company", "resume", ...N)).toBe(
+    `company ${id} is active: the API accepts requests of its 2 users\n`,
+  );
+  const { status, stdout } = await run("company", ["check", ...N]);
+  expect([status, JSON.parse(stdout)]).toMatchObject([1, { erasedAt: null, rowsLeft: { company: 1, user: 2 } }]);
+  const unknown = await run("company", ["check", "--company", "9999999"]);
+  expect(unknown).toMatchObject({
+    status: 1,
+    stdout: "",
+    stderr: expect.stringContaining("no erasure of it is recorded"),
+  });
   expect(await succeed("company-index", "verify", ...N)).toContain("0 faults");
   expect(await succeed("company-index", "rebuild", ...N)).toContain(`company ${id}`);
   expect(await succeed("webhooks", "reconcile", ...N)).toContain(`company ${id}`);
