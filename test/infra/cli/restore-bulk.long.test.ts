@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import type { JobMessage } from "#shared/aws/sqs.ts";
 import { systemClock } from "#shared/clock.ts";
 import { contextOn, type JobContext } from "#shared/context.ts";
-import { pauseJob, resumeJob } from "#shared/jobs/bulk/control.ts";
 import { readJob } from "#shared/jobs/bulk/read.ts";
 import { hasEnded, type StoredAction, type StoredBulk } from "#shared/jobs/bulk/stored.ts";
 import { LEASE_MS, sweepJobs } from "#shared/jobs/job.ts";
@@ -33,7 +32,6 @@ const clock = { now: () => now.ms };
 /** The live table and the restored table use the same bucket, as a service does before and after it is switched to the restored table. */
 const bucket = memoryBucket();
 const silent = { send: async () => undefined };
-const impatient = { tries: 0, ms: 0 };
 
 /** Returns a service on the table with this name. Each call of `sound` returns the context of a new function with empty caches. */
 const on = (name: string) => ({
@@ -104,35 +102,22 @@ async function newUndoing() {
   return { stage, job, undo };
 }
 
-async function newPaused() {
-  const stage = await newStage(live, COUNT);
-  const job = await newJob(live, stage, assign(stage));
-  await runChunks(stage, job, 2);
-  await pauseJob(live.sound(), silent, stage.caller, job.id, impatient);
-  await runOnce(live.sound(), stage, job);
-  expect(await storedJob(live, job)).toMatchObject({ state: "paused", changed: 2 * SMALL_CHUNK });
-  return { stage, job };
-}
-
 /** A job has four chunks. In each company except `late`, a job or its undo has handled two of them at the restore point. */
 await restorePoint();
 const running = await newRunning();
 const undoing = await newUndoing();
-const paused = await newPaused();
 /** Only the data of this company is restored, into the live table. */
 const alone = await newRunning();
 const lateStage = await newStage(live, 2);
 const at = await restorePoint();
 
 // After the restore point, all jobs end in the live table. Users also change records that the jobs had not handled at the restore point.
-for (const { stage } of [running, undoing, paused, alone]) {
+for (const { stage } of [running, undoing, alone]) {
   const last = stage.ids.at(-1) ?? 0;
   await updateProspect(live.sound(), stage.caller, last, { assignedToUserId: stage.caller.userId });
 }
-await resumeJob(live.sound(), silent, paused.stage.caller, paused.job.id);
 expect(await untilEnded(live, running.stage, running.job)).toMatchObject({ state: "completed", changed: COUNT });
 expect(await untilEnded(live, undoing.stage, undoing.undo)).toMatchObject({ changed: COUNT - 1, skipped: 1 });
-expect(await untilEnded(live, paused.stage, paused.job)).toMatchObject({ changed: COUNT });
 expect(await untilEnded(live, alone.stage, alone.job)).toMatchObject({ state: "completed", changed: COUNT });
 const late = { stage: lateStage, job: await newJob(live, lateStage, assign(lateStage)) };
 await untilEnded(live, lateStage, late.job);
@@ -169,16 +154,6 @@ describe("in the restored table", () => {
     for (const row of await rowsOf(restored, stage)) expect(row).toMatchObject({ assignedToUserId: null });
   });
 
-  test("a job that was paused at the point is paused, and continues if a user resumes it", async () => {
-    const { stage, job } = paused;
-    expect(await storedJob(restored, job)).toMatchObject({ state: "paused", changed: 2 * SMALL_CHUNK });
-    await runOnce(restored.sound(), stage, job);
-    expect(await outcomesOf(restored, stage, job)).toHaveLength(2 * SMALL_CHUNK);
-    await resumeJob(restored.sound(), silent, stage.caller, job.id);
-    expect(await untilEnded(restored, stage, job)).toMatchObject({ state: "completed", changed: COUNT });
-    expect(await versions(restored, stage)).toEqual(repeated(2, COUNT));
-  });
-
   test("a job that began after the point does not exist, and its message and results harm no other job", async () => {
     const { stage, job } = late;
     expect(await runOnce(restored.sound(), stage, job)).toBe(true);
@@ -194,7 +169,7 @@ describe("in the restored table", () => {
 test("the command lists the jobs that the service continues", () => {
   const lineOf = ({ companyId, id }: JobMessage, state: string): string => `company ${companyId}: bulk ${id}, ${state}`;
   const continued = [running.job, undoing.undo, alone.job].map((job) => lineOf(job, "running"));
-  expect(report.continuedJobs).toEqual([...continued, lineOf(paused.job, "paused")].toSorted());
+  expect(report.continuedJobs).toEqual(continued.toSorted());
 });
 
 test("if only one company is restored, its job does not run again, and its undo restores the records that the job had written at the point", async () => {
