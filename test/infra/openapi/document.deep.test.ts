@@ -1,4 +1,7 @@
-/** Tests that the OpenAPI document describes exactly the deployed API: routes, parameters, bodies, answers and rights. */
+/**
+ * Tests that the OpenAPI document describes exactly the deployed API: routes, parameters, limits and rights. `npm run lint:openapi` checks
+ * its form.
+ */
 import { readFileSync } from "node:fs";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, it } from "vitest";
@@ -16,8 +19,6 @@ const document = await openApiDocument();
 const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
 );
-
-const escapePointer = (step: string) => step.replaceAll("~", "~0").replaceAll("/", "~1");
 
 describe("the OpenAPI document", () => {
   it("is committed as the generator writes it, in both versions", () => {
@@ -44,14 +45,9 @@ describe("the OpenAPI document", () => {
     expect(new Set(searches)).toEqual(new Set([limits.search]));
   });
 
-  it("gives every operation a unique id, a summary and a section", () => {
-    const ids = operations.map(({ operation }) => at(operation, "operationId"));
-    expect(new Set(ids).size).toBe(ids.length);
+  it("gives every operation one of its sections", () => {
     const sections = document.tags.map(({ name }) => name);
-    for (const { name, operation } of operations) {
-      expect(at(operation, "summary"), name).toEqual(expect.stringMatching(/\S/));
-      expect(sections, name).toContain(at(operation, "tags", 0));
-    }
+    for (const { name, operation } of operations) expect(sections, name).toContain(at(operation, "tags", 0));
   });
 
   it("takes an Idempotency-Key exactly where the function may use the rows of these keys", () => {
@@ -93,20 +89,9 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("describes every section and every schema", () => {
-    for (const { name, description } of document.tags) expect(description, name).toMatch(/\S/);
+  it("describes every schema", () => {
     for (const [name, schema] of Object.entries(document.components.schemas ?? {})) {
       expect(schema.description, name).toEqual(expect.stringMatching(/\S/));
-    }
-  });
-
-  it("has no dangling reference and no unused component", () => {
-    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, place]) =>
-      String(place),
-    );
-    for (const place of references) expect(at(document, ...place.split("/")), place).toBeDefined();
-    for (const name of Object.keys(document.components.schemas ?? {})) {
-      expect(references).toContain(`components/schemas/${name}`);
     }
   });
 
@@ -116,24 +101,6 @@ describe("the OpenAPI document", () => {
     ajv.addVocabulary(["components", "example", "discriminator", KNOWN_VALUES]);
     for (const name of Object.keys(document.components.schemas ?? {})) {
       expect(() => ajv.compile({ $ref: `document#/components/schemas/${name}` }), name).not.toThrow();
-    }
-  });
-
-  it("shows an example of every request body, which its schema accepts", () => {
-    const ajv = new Ajv2020({ strict: false, validateFormats: false });
-    ajv.addSchema({ $id: "document", components: document.components, paths: document.paths }, "document");
-    const bodies = routes.flatMap(({ path, method, file }) => {
-      const steps = ["paths", path, method.toLowerCase(), "requestBody", "content"];
-      const content = at(document, ...steps);
-      const [type] = Object.keys(content ?? {});
-      return type === undefined ? [] : [{ file, steps: [...steps, type], example: at(content, type, "example") }];
-    });
-    expect(bodies.length).toBeGreaterThan(20);
-    for (const { file, steps, example } of bodies) {
-      expect(example, file).toBeDefined();
-      const pointer = [...steps, "schema"].map(escapePointer).map(encodeURIComponent).join("/");
-      const validate = ajv.compile({ $ref: `document#/${pointer}` });
-      expect(validate(example), JSON.stringify([file, validate.errors])).toBe(true);
     }
   });
 

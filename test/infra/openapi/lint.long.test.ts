@@ -8,9 +8,8 @@ import { OPENAPI_FILE, root } from "../../../infra/build/bundle.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "openapi-"));
 
-/** Lints all files in one process, because the start of a process takes longer than the linting. */
-function lint(files: readonly string[]): { status: number | null; words: string } {
-  const command = ["lint", "--config", "infra/openapi/redocly.yaml", "--format", "checkstyle", ...files];
+function lint(file: string): { status: number | null; words: string } {
+  const command = ["lint", "--config", "infra/openapi/redocly.yaml", "--format", "checkstyle", file];
   const { status, stdout, stderr } = spawnSync(join(root, "node_modules/.bin/redocly"), command, {
     cwd: root,
     encoding: "utf8",
@@ -53,14 +52,10 @@ writeFileSync(
   file,
   faults.reduce((text, [, , found, replacement]) => text.replace(found, replacement), document),
 );
-const broken = lint([file]);
+const broken = lint(file);
 
 test.each(faults)("%s is found", (_, rule, found) => {
   expect(document).toMatch(found);
   expect(broken.words).toMatch(new RegExp(`severity="error"[^\n]* source="${rule}"`));
   expect(broken.status).toBe(1);
-});
-
-test("the lint finds no fault in the OpenAPI 3.1 and 3.0 documents of the service", () => {
-  expect(lint(["latest", "version-30"])).toMatchObject({ status: 0 });
 });

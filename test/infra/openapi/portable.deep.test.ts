@@ -66,12 +66,6 @@ describe.each(both)("OpenAPI %s", (_, version) => {
       expect(at(polygon, "items"), name).toEqual(position);
     }
   });
-
-  it("gives an example to required parameters only, because a tool would send the example of an optional filter", () => {
-    const parameters = version.found.filter(({ fields }) => "in" in fields && "name" in fields);
-    expect(parameters.length).toBeGreaterThan(60);
-    for (const { place, fields } of parameters) expect("example" in fields, place).toBe(fields.required === true);
-  });
 });
 
 it("has one choice of schemas in OpenAPI 3.1: the items of the feed, which clients tell apart by their type", () => {
