@@ -104,7 +104,12 @@ it("GET /openapi.json is the document with the policy of webhook URLs and the de
     info: { ...generated.info, "x-webhook-url-policy": "local" },
     servers: [{ url: "/live" }],
   });
-  expect(JSON.parse((await get("docs/openapi", "/openapi.json")).body)).toMatchObject({ servers: [{ url: "/" }] });
+  for (const [stage, url] of [
+    ["", "/"],
+    ["/canvassing", "/canvassing"],
+  ] as const) {
+    expect(JSON.parse((await get("docs/openapi", "/openapi.json", stage)).body)).toMatchObject({ servers: [{ url }] });
+  }
   const older = JSON.parse((await get("docs/openapi30", "/openapi-3.0.json", "/live")).body);
   expect(older).toEqual({
     ...asVersion30(generated),

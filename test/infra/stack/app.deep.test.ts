@@ -55,19 +55,9 @@ describe("settings", () => {
     });
   });
 
-  it("have a preset for production that reserves concurrency for background work within the account's quota", () => {
-    const reserved = {
-      authorize: 50,
-      "events/publish": 20,
-      "index/flush": 20,
-      "events/deliver": 50,
-      "prospects/export": 50,
-      "prospects/import": 50,
-    };
-    const production = { accountConcurrency: 1_000, deliverySenders: 50, jobs: 10, reserved };
-    expect(read({ preset: "production" })().capacity).toMatchObject(production);
-    const small = { accountConcurrency: 10, deliverySenders: 2, jobs: 2, changesAtOnce: 1, reserved: {} };
-    expect(read({})().capacity).toMatchObject(small);
+  it("have presets for a new account and for production, which settings change", () => {
+    expect(read({ preset: "production" })().capacity).toMatchObject({ accountConcurrency: 1_000, jobs: 10 });
+    expect(read({})().capacity).toMatchObject({ accountConcurrency: 10, jobs: 2, changesAtOnce: 1 });
     expect(read({ preset: "production", accountConcurrency: "340" })().capacity.accountConcurrency).toBe(340);
     expect(read({ accountConcurrency: "1000", deliverySenders: "80" })().capacity).toMatchObject({
       deliverySenders: 80,

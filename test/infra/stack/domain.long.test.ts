@@ -1,11 +1,6 @@
 /** Tests the API's own domain name, which survives the stacks, points to the present API, and is the only address that clients see. */
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { describe, expect, it, vi } from "vitest";
-import { openApiDocument } from "#shared/http/document.ts";
+import { describe, expect, it } from "vitest";
 import { readConfig } from "../../../infra/settings/config.ts";
-import { proxyEvent } from "../../harness/proxy-event.ts";
 import { at, synthesized, type Template, target } from "../template.ts";
 
 const certificate = "arn:aws:acm:eu-west-1:123456789012:certificate/1234abcd-12ab-34cd-56ef-1234567890ab";
@@ -64,21 +59,4 @@ describe("a domain", () => {
     const cors = (from: Template) => at(from.only("AWS::S3::Bucket").properties, "CorsConfiguration");
     expect(cors(owned)).toEqual(cors(without));
   });
-});
-
-it("the OpenAPI document names the base path as its server", async () => {
-  const file = join(owned.directory, "openapi.json");
-  writeFileSync(file, JSON.stringify({ info: {}, servers: [{ url: "/" }] }));
-  vi.stubEnv("WEBHOOK_URL_POLICY", "public");
-  const serve = openApiDocument(pathToFileURL(file));
-  const server = async (path: string) => {
-    const event = proxyEvent(null);
-    const requestContext = { ...event.requestContext, path };
-    const { body } = await serve({ ...event, resource: "/openapi.json", requestContext });
-    return at(JSON.parse(body), "servers", 0, "url");
-  };
-  expect(await server("/canvassing/openapi.json")).toBe("/canvassing");
-  expect(await server("/live/openapi.json")).toBe("/live");
-  expect(await server("/openapi.json")).toBe("/");
-  vi.unstubAllEnvs();
 });

@@ -324,6 +324,8 @@ describe("functions", () => {
       "events/publish": 20,
       "index/flush": 20,
       "events/deliver": 50,
+      "prospects/export": 50,
+      "prospects/import": 50,
     });
     expect(sendersIn(template)).toBe(50);
     const least = await synthesized(small);
