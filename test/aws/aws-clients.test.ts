@@ -5,17 +5,17 @@ import { text } from "node:stream/consumers";
 import { ConditionalCheckFailedException, DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import { ChangeMessageVisibilityCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient, GetCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ClientSettings } from "#shared/aws/client-config.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
 import { sqsClient } from "#shared/aws/sqs.ts";
 import { openParameters } from "#shared/aws/ssm.ts";
 import { setting } from "#shared/config.ts";
 import { InvalidSetting, isDeploymentFault, isTransient } from "#shared/errors.ts";
+import { closeAfterEach, http } from "../harness/listening.ts";
 
-const closing: (() => void)[] = [];
+closeAfterEach();
 afterEach(() => {
-  for (const close of closing.splice(0)) close();
   vi.unstubAllEnvs();
 });
 
@@ -27,26 +27,13 @@ const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
 
 type Answer = (response: ServerResponse, number: number) => void;
 
-async function listen(answer: Answer, host = "127.0.0.1") {
+async function listen(answer: Answer) {
   const bodies: string[] = [];
-  let connections = 0;
-  const server = createServer(async (request, response) => {
+  const { endpoint } = await http(async (response, request) => {
     bodies.push(await text(request));
     answer(response, bodies.length);
   });
-  server.on("connection", () => {
-    connections++;
-  });
-  server.listen(0, host);
-  await once(server, "listening");
-  closing.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : "";
-  const endpoint = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  return { endpoint, bodies, connections: () => connections };
+  return { endpoint, bodies };
 }
 
 const found = { region: "eu-west-1", credentials: { accessKeyId: "AKID", secretAccessKey: "SECRET" } };
@@ -169,15 +156,24 @@ test.each<[string, Answer]>([
 });
 
 test("a client reaches a service on IPv6", async () => {
-  const { endpoint } = await listen(ok, "::1");
+  const server = createServer((_, response) => ok(response, 1)).listen(0, "::1");
+  onTestFinished(() => server.closeAllConnections());
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const address = server.address();
+  const endpoint = `http://[::1]:${typeof address === "object" ? address?.port : ""}`;
   expect(await dynamoClient(settings(endpoint)).send(get)).toMatchObject({ Item: { pk: "a" } });
 });
 
 test("a client keeps its connection between calls", async () => {
-  const { endpoint, connections } = await listen(ok);
+  const connections = new Set<unknown>();
+  const { endpoint } = await listen((response, number) => {
+    connections.add(response.socket);
+    ok(response, number);
+  });
   const client = dynamoClient(settings(endpoint));
   for (let i = 0; i < 20; i++) await client.send(get);
-  expect(connections()).toBe(1);
+  expect(connections.size).toBe(1);
 });
 
 test("SQS may answer with an empty body", async () => {
