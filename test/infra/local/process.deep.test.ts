@@ -29,20 +29,6 @@ test.each([
   expect(output()).toContain(env.DATA_DIR);
 });
 
-test("the token command fails with one line after its target", () => {
-  const message =
-    "target: local service at http://[::1]:1\nno local service answers at http://[::1]:1: start it with npm start\n";
-  const env = { HOST: "::1", PORT: "1" };
-  expect(run("infra/cli/token.ts", ["rep@acme.test"], env)).toMatchObject({ status: 1, stdout: "", stderr: message });
-});
-
-test("the smoke test reads the same settings as the token command", () => {
-  expect(run("infra/cli/smoke.ts", [], { HOST: "" })).toMatchObject({
-    status: 1,
-    stderr: "HOST: the value is not valid\n",
-  });
-});
-
 test("a wrong setting is refused in one line", async () => {
   const { code, output } = start([], { LOCAL_TIME_SCALE: "0" });
   expect(await code).toBe(1);

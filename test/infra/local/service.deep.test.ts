@@ -193,16 +193,8 @@ describe("the gateway", () => {
   });
 
   test("passes on a function's own headers, and adds a missing media type", async () => {
-    const headers = {
-      Age: "1",
-      Pragma: "a",
-      Warn: "b",
-      Range: "c",
-      Referer: "d",
-      Accept: "e",
-      ETag: "f",
-      "Retry-After": "2",
-    };
+    const names = ["Age", "Pragma", "Warn", "Range", "Referer", "Accept", "ETag", "Retry-After"];
+    const headers = Object.fromEntries(names.map((name, i) => [name, String(i)]));
     const init = { method: "POST", body: JSON.stringify(headers) };
     const answer = await fetch(`${service.url}/things/1?mode=headers`, init);
     for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name), name).toBe(value);
@@ -212,29 +204,15 @@ describe("the gateway", () => {
   test("renames and drops the same headers in streamed answers", async () => {
     const answer = await fetch(`${service.url}/streamed?mode=headers`);
     await answer.text();
-    const seen = [
-      "www-authenticate",
-      "via",
-      "x-amzn-remapped-www-authenticate",
-      "x-amzn-remapped-server",
-      "x-streamed",
-    ];
-    expect(seen.map((name) => answer.headers.get(name))).toEqual([null, null, "Bearer", "b", "yes"]);
+    const seen = ["www-authenticate", "via", "x-amzn-remapped-www-authenticate", "x-amzn-remapped-server"];
+    expect(seen.map((name) => answer.headers.get(name))).toEqual([null, null, "Bearer", "b"]);
   });
 
   test("passes no headers of the connection to a function", async () => {
-    const dropped = [
-      "Content-MD5",
-      "Expect",
-      "Max-Forwards",
-      "Proxy-Authenticate",
-      "Server",
-      "TE",
-      "Trailer",
-      "Upgrade",
-    ];
+    const dropped =
+      "Content-MD5 Expect Max-Forwards Proxy-Authenticate Server TE Trailer Upgrade WWW-Authenticate".split(" ");
     const kept = ["Age", "Authorization", "Date", "Pragma", "Range", "User-Agent", "Via"];
-    const lines = [...dropped, "WWW-Authenticate", ...kept].map((name) => `${name}: a\r\n`).join("");
+    const lines = [...dropped, ...kept].map((name) => `${name}: a\r\n`).join("");
     const answer = await raw(`GET /things/1 HTTP/1.1\r\nHost: a\r\n${lines}Connection: close\r\n\r\n`);
     const event = Event.parse(JSON.parse(answer.slice(answer.indexOf("{"), answer.lastIndexOf("}") + 1)));
     const own = /^X-(?:Forwarded|Amzn)/;
