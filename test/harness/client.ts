@@ -152,17 +152,8 @@ export async function send(
   path: string,
   { headers = {}, body = "" }: { headers?: Record<string, string>; body?: string | Uint8Array | FormData } = {},
 ): Promise<Answer> {
-  if (body instanceof FormData) return sendForm(method, path, headers, body);
-  return sendBytes(method, path, headers, Buffer.from(body));
-}
-
-async function sendForm(
-  method: string,
-  path: string,
-  headers: Record<string, string>,
-  form: FormData,
-): Promise<Answer> {
-  const written = new Response(form);
+  if (!(body instanceof FormData)) return sendBytes(method, path, headers, Buffer.from(body));
+  const written = new Response(body);
   const type = { "Content-Type": written.headers.get("content-type") ?? "" };
   return sendBytes(method, path, { ...headers, ...type }, Buffer.from(await written.arrayBuffer()));
 }
