@@ -1,5 +1,5 @@
 /** Faults of a local service that turn alarms on: messages in its queues, changes that cannot be published, and unreadable activity data. */
-import { CreateQueueCommand, ReceiveMessageCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
+import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { expect } from "vitest";
 import * as activityKeys from "#shared/db/activity-keys.ts";
 import type { Table } from "#shared/db/table.ts";
@@ -7,10 +7,8 @@ import type { apiClient } from "../../../docs/client/client.ts";
 import { sqsAt } from "../../../infra/local/servers/clients.ts";
 import type { LocalService } from "../../../infra/local/service.ts";
 import { dataOf } from "../../harness/shapes.ts";
-import type { Template } from "../template.ts";
 import type { Observed } from "./cloudwatch.ts";
 
-/** Returns the number of visible messages in each queue. */
 export async function depths(service: LocalService): Promise<Observed["queues"]> {
   const found = Object.entries(await service.queues());
   return Object.fromEntries(found.map(([id, { waiting }]) => [id, { visible: waiting, oldestSeconds: 0 }]));
@@ -21,27 +19,12 @@ export async function sendToDeliver({ outputs }: LocalService, MessageBody: stri
   await sqsAt(SqsEndpoint).send(new SendMessageCommand({ QueueUrl, MessageBody }));
 }
 
-/** Sends one message to each dead-letter queue. */
 export async function fillDeadLetters(service: LocalService): Promise<Partial<Observed>> {
   const sqs = sqsAt(service.outputs.SqsEndpoint);
   for (const QueueUrl of service.outputs.DeadLetterQueueUrls) {
     await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "{}" }));
   }
   return { queues: await depths(service) };
-}
-
-/** Computes the age of a delivery message that was sent 31 minutes earlier than one in a queue that no function reads. */
-export async function leaveMessage(service: LocalService, template: Template): Promise<Partial<Observed>> {
-  const sqs = sqsAt(service.outputs.SqsEndpoint);
-  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: "Unread" }));
-  await sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "{}" }));
-  const received = await sqs.send(
-    new ReceiveMessageCommand({ QueueUrl, MessageSystemAttributeNames: ["SentTimestamp"], VisibilityTimeout: 0 }),
-  );
-  const sentMs = Number(received.Messages?.[0]?.Attributes?.SentTimestamp);
-  const { id } =
-    template.all("AWS::SQS::Queue").find(({ id }) => service.outputs.DeliveryQueueUrl.endsWith(`/${id}`)) ?? {};
-  return { queues: { [id ?? ""]: { visible: 1, oldestSeconds: (Date.now() + 31 * 60_000 - sentMs) / 1_000 } } };
 }
 
 /** SQS refuses this large change as a poison record, so the publisher reports it as failed. The invocation succeeds. */

@@ -14,7 +14,7 @@ import { logQueries } from "../../../infra/stack/queries.ts";
 import { templatesInOrder } from "../../../infra/synth.ts";
 import { tableAt } from "../../harness/faulty-dynamodb.ts";
 import { at, type Fields, synthesized, type Template, target, withBackups } from "../template.ts";
-import { damageActivity, depths, failRecord, fillDeadLetters, leaveMessage, sendToDeliver } from "./alarm-faults.ts";
+import { damageActivity, depths, failRecord, fillDeadLetters, sendToDeliver } from "./alarm-faults.ts";
 import { failures, foreign, loggedBackupEvents, successes } from "./backup-events.ts";
 import { alarmsByName, isOn, matches, metricOf, type Observed, selected } from "./cloudwatch.ts";
 
@@ -116,7 +116,7 @@ async function observe(work: () => Promise<Partial<Observed>>): Promise<Observed
 /** A normal day: a change with its webhook, lists, an import, an export, a call of the sweeper, and the smoke test. */
 async function operate(): Promise<Partial<Observed>> {
   const from = lines.length;
-  const recordAges = await deliver();
+  await deliver();
   const { api, token } = await as("owner@acme.test");
   expect(await status("/api/prospects", { headers: { authorization: `Bearer ${token}` } })).toBe(200);
   expect(await status("/api/prospects")).toBe(401);
@@ -129,29 +129,18 @@ async function operate(): Promise<Partial<Observed>> {
   await service.invoke(canary.file, {});
   for (const file of ["jobs/export", "jobs/import", "index/flush"]) await until(() => ended(file, from));
   lines.push(...loggedBackupEvents(template, [...successes, ...foreign]));
-  return { recordAges, queues: await depths(service) };
+  return { queues: await depths(service) };
 }
 
-/** Milliseconds that are added to the normal age of stream records, to simulate a function that is late. */
-const LATE_MS = 10 * 60_000;
-
-/** Makes a change with a webhook. Returns the milliseconds until each function that reads the stream started. */
-async function deliver(): Promise<Observed["recordAges"]> {
+/** Makes a change with a webhook, and waits until the functions that read the stream have processed it. */
+async function deliver(): Promise<void> {
   const from = lines.length;
   const { api } = await as("owner@acme.test");
   const registrations = [{ event: "prospect.created" }];
   const body = { name: "Filters", url: server.endpoint, registrations };
   expect((await api.POST("/api/webhooks", { body })).response.status).toBe(201);
-  const changedMs = Date.now();
   expect((await api.POST("/api/prospects", { body: { name: "Filtered" } })).response.status).toBe(201);
   await until(() => written("events/deliver", "attempted") && ended("index/flush", from));
-  const ageAt = (file: string): number => {
-    const started = lines
-      .slice(from)
-      .find((line) => line.file === file && selected(line.text, "$.type") === "platform.start");
-    return Math.max(0, Date.parse(String(selected(started?.text ?? "", "$.time"))) - changedMs);
-  };
-  return { "events/publish": ageAt("events/publish"), "index/flush": ageAt("index/flush") };
 }
 
 async function loseDelivery(): Promise<Partial<Observed>> {
@@ -197,8 +186,17 @@ async function fail(file: string): Promise<Partial<Observed>> {
   return {};
 }
 
-/** The local service lets a call wait that Lambda would refuse, so this fault is only a number. */
+/** The local service lets a call wait that Lambda would refuse, so this fault and the next ones are only numbers. */
 const throttle = (file: string) => async (): Promise<Partial<Observed>> => ({ refused: { [file]: 1 } });
+
+const LATE_MS = 10 * 60_000;
+const late = (file: string) => async (): Promise<Partial<Observed>> => ({ recordAges: { [file]: LATE_MS } });
+
+async function leaveMessage(): Promise<Partial<Observed>> {
+  const queues = template.all("AWS::SQS::Queue");
+  const delivery = queues.find(({ id }) => service.outputs.DeliveryQueueUrl.endsWith(`/${id}`));
+  return { queues: { [delivery?.id ?? ""]: { visible: 1, oldestSeconds: 31 * 60 } } };
+}
 
 /** Creates a delivery that waits, changes its due time to the past, and runs the sweeper. */
 async function leaveDelivery(): Promise<Partial<Observed>> {
@@ -223,10 +221,6 @@ async function leaveDelivery(): Promise<Partial<Observed>> {
   await service.invoke("events/sweep", { assume: "messages-kept" });
   return {};
 }
-
-const late = (file: string) => async (): Promise<Partial<Observed>> => ({
-  recordAges: { [file]: (normal.recordAges[file] ?? 0) + LATE_MS },
-});
 
 /** Sends a message that the delivery function cannot read. The function reports the message as failed, and its invocation succeeds. */
 async function failMessage(): Promise<Partial<Observed>> {
@@ -264,7 +258,7 @@ const faults: Readonly<Record<string, () => Promise<Partial<Observed>>>> = {
   "failed-bulk-jobs": () => fillDeadLetters(service),
   "poison-records": () => fillDeadLetters(service),
   "unflushed-indexes": () => fillDeadLetters(service),
-  "delivery-queue-late": () => leaveMessage(service, template),
+  "delivery-queue-late": leaveMessage,
   "server-errors": damageIndex,
   "damaged-index": damageIndex,
   "damaged-activity": async () => {

@@ -3,14 +3,13 @@ import * as z from "zod/mini";
 import type { LogLine } from "../../../infra/local/options.ts";
 import { at, type Fields, isFields, listed, type Template, target } from "../template.ts";
 
-/** What happened in one period. */
 export interface Observed {
   readonly lines: readonly LogLine[];
   /** The statuses of the API's answers. */
   readonly statuses: readonly number[];
   /** For each function's file, the number of calls that Lambda would refuse, because they exceed the reserved concurrency. */
   readonly refused: Readonly<Record<string, number>>;
-  /** For each function's file, the milliseconds from a change until the function started with the stream record of the change. */
+  /** For each function's file, the age in milliseconds of the stream record with which the function started last. */
   readonly recordAges: Readonly<Record<string, number>>;
   /** For each queue's logical id, the number of visible messages, and the age in seconds of the oldest message. */
   readonly queues: Readonly<Record<string, { readonly visible: number; readonly oldestSeconds?: number }>>;
@@ -43,7 +42,6 @@ export function alarmsByName(alarms: readonly Fields[]): ReadonlyMap<string, Fie
   return byName;
 }
 
-/** Returns the value of the metric that the alarm watches, in the observed period. */
 export function metricOf(template: Template, alarm: Fields, observed: Observed): Value {
   const { Namespace, MetricName, Dimensions } = alarm;
   const dimension = target(at(listed(Dimensions)[0], "Value"));
