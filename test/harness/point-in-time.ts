@@ -169,34 +169,18 @@ export async function startPointInTime(engine: string): Promise<PointInTimeDynam
       for (const row of Items) rows.set(textOf(row), row);
     }
     const seen = new Set<string>();
-    for await (const { key, before, second } of records(source)) {
-      if (second < at || seen.has(textOf(key))) continue;
-      seen.add(textOf(key));
-      if (before === undefined) rows.delete(textOf(key));
-      else rows.set(textOf(key), before);
+    for await (const { record } of recordsOf(streams, source.LatestStreamArn)) {
+      const { Keys = {}, OldImage, ApproximateCreationDateTime } = record.dynamodb ?? {};
+      const key = textOf(Keys);
+      if ((ApproximateCreationDateTime?.getTime() ?? 0) / 1_000 < at || seen.has(key)) continue;
+      seen.add(key);
+      if (OldImage === undefined) rows.delete(key);
+      else rows.set(key, OldImage);
     }
     const all = [...rows.values()];
     for (let first = 0; first < all.length; first += 25) {
       const puts = all.slice(first, first + 25).map((Item) => ({ PutRequest: { Item } }));
       await client.send(new BatchWriteItemCommand({ RequestItems: { [target]: puts } }));
-    }
-  }
-
-  async function* records({ LatestStreamArn }: TableDescription) {
-    if (LatestStreamArn === undefined) throw new Error("the emulator needs the stream of the source");
-    const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn: LatestStreamArn }));
-    for (const { ShardId } of StreamDescription?.Shards ?? []) {
-      const start = { StreamArn: LatestStreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" } as const;
-      let { ShardIterator } = await streams.send(new GetShardIteratorCommand(start));
-      while (ShardIterator !== undefined) {
-        const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
-        for (const { dynamodb } of Records) {
-          const second = (dynamodb?.ApproximateCreationDateTime?.getTime() ?? 0) / 1_000;
-          yield { key: dynamodb?.Keys ?? {}, before: dynamodb?.OldImage, second };
-        }
-        // An open shard always has a next iterator, so reading ends at an empty page.
-        ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
-      }
     }
   }
 
@@ -303,4 +287,19 @@ export async function startPointInTime(engine: string): Promise<PointInTimeDynam
       stop();
     },
   };
+}
+
+/** Yields all records that the stream has at the moment, each with the id of its shard. */
+export async function* recordsOf(streams: DynamoDBStreamsClient, StreamArn: string | undefined) {
+  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
+  for (const { ShardId = "" } of StreamDescription?.Shards ?? []) {
+    const start = { StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" } as const;
+    let { ShardIterator } = await streams.send(new GetShardIteratorCommand(start));
+    while (ShardIterator !== undefined) {
+      const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
+      for (const record of Records) yield { record, shardId: ShardId };
+      // An open shard always has a next iterator, so reading ends at an empty page.
+      ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
+    }
+  }
 }

@@ -1,14 +1,7 @@
 /** Finds records in the stream of a table, for tests of the command that repeats failed stream records. */
-import {
-  type _Record,
-  DescribeStreamCommand,
-  type DynamoDBStreamsClient,
-  GetRecordsCommand,
-  GetShardIteratorCommand,
-  ListStreamsCommand,
-} from "@aws-sdk/client-dynamodb-streams";
+import { type _Record, type DynamoDBStreamsClient, ListStreamsCommand } from "@aws-sdk/client-dynamodb-streams";
 import { expect } from "vitest";
-import { present } from "../../harness/shapes.ts";
+import { recordsOf } from "../../harness/point-in-time.ts";
 
 /** Returns the first wanted record, and its position in the form in which Lambda names failed stream records in a message. */
 export async function recordInStream(
@@ -17,20 +10,10 @@ export async function recordInStream(
   isWanted: (record: _Record) => boolean,
 ) {
   const { Streams = [] } = await streams.send(new ListStreamsCommand({ TableName }));
-  const StreamArn = present(Streams[0]?.StreamArn);
-  const { StreamDescription } = await streams.send(new DescribeStreamCommand({ StreamArn }));
-  for (const { ShardId: shardId = "" } of StreamDescription?.Shards ?? []) {
-    const start = { StreamArn, ShardId: shardId, ShardIteratorType: "TRIM_HORIZON" } as const;
-    let { ShardIterator } = await streams.send(new GetShardIteratorCommand(start));
-    while (ShardIterator !== undefined) {
-      const { Records = [], NextShardIterator } = await streams.send(new GetRecordsCommand({ ShardIterator }));
-      const record = Records.find(isWanted);
-      if (record !== undefined) {
-        const number = present(record.dynamodb?.SequenceNumber);
-        return { record, position: { shardId, startSequenceNumber: number, endSequenceNumber: number } };
-      }
-      ShardIterator = Records.length === 0 ? undefined : NextShardIterator;
-    }
+  for await (const { record, shardId } of recordsOf(streams, Streams[0]?.StreamArn)) {
+    const number = record.dynamodb?.SequenceNumber ?? "";
+    const position = { shardId, startSequenceNumber: number, endSequenceNumber: number };
+    if (isWanted(record)) return { record, position };
   }
   return expect.fail("the stream does not hold the row");
 }
