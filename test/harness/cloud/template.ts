@@ -10,7 +10,7 @@ interface Reference {
 }
 
 /** Returns every reference within a value: `Ref` and `Fn::GetAtt`, and both of them inside `Fn::Sub`. */
-function references(value: unknown): Reference[] {
+export function references(value: unknown): Reference[] {
   if (Array.isArray(value)) return value.flatMap(references);
   if (!isFields(value)) return [];
   const [[name, argument] = ["", undefined], ...more] = Object.entries(value);

@@ -7,7 +7,8 @@ import { expect, test } from "vitest";
 import { capacityOf, PROVISIONED } from "../../../infra/settings/capacity.ts";
 import { createStacks } from "../../../infra/stack/stacks.ts";
 import { CloudFormationTemplate, createApp, functionFiles, templateIn } from "../../../infra/synth.ts";
-import { at, isFields, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
+import { references } from "../../harness/cloud/template.ts";
+import { at, listed, ownIdentity, synthesized, type Template, target } from "../template.ts";
 
 const template = await synthesized({ ...ownIdentity, rollout: "canary" });
 const direct = await synthesized();
@@ -18,14 +19,7 @@ const aliases = template.all("AWS::Lambda::Alias");
 const aliasOf = new Map(aliases.map(({ id, properties }) => [target(properties.FunctionName) ?? "", id]));
 
 /** Returns the logical ids of all resources to which a value refers. */
-function references(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(references);
-  if (!isFields(value)) return [];
-  const own = target(value);
-  const inText =
-    typeof value["Fn::Sub"] === "string" ? [...value["Fn::Sub"].matchAll(/\$\{(\w+)/g)].map((m) => m[1] ?? "") : [];
-  return [...(own === undefined ? [] : [own]), ...inText, ...Object.values(value).flatMap(references)];
-}
+const referred = (value: unknown): string[] => references(value).map(({ to }) => to);
 
 test("new code of one function changes only this function, its version and its alias", () => {
   const directory = mkdtempSync(join(tmpdir(), "canvassing-code-"));
@@ -124,14 +118,14 @@ test("CodeDeploy moves each alias to the new version: a tenth of the calls for f
 test("the API, its role and the event sources call the alias and never the function behind it", () => {
   const behind = new Set(aliasOf.keys());
   const [api] = template.all("AWS::ApiGateway::RestApi");
-  const called = new Set(references(api?.properties.Body));
+  const called = new Set(referred(api?.properties.Body));
   expect([...called].filter((id) => behind.has(id))).toEqual([]);
   const mapped = template
     .all("AWS::Lambda::EventSourceMapping")
-    .flatMap(({ properties }) => references(properties.FunctionName));
+    .flatMap(({ properties }) => referred(properties.FunctionName));
   expect(mapped.filter((id) => behind.has(id))).toEqual([]);
   const invokers = template.all("AWS::IAM::Role").filter(({ id }) => id.includes("Invoker"));
-  const allowed = new Set(invokers.flatMap(({ properties }) => references(properties.Policies)));
+  const allowed = new Set(invokers.flatMap(({ properties }) => referred(properties.Policies)));
   expect([...allowed].filter((id) => behind.has(id))).toEqual([]);
   for (const alias of aliasOf.values()) {
     expect(called.has(alias) || mapped.includes(alias), alias).toBe(true);
