@@ -20,6 +20,7 @@ import { startKms } from "../../infra/local/engines/kms.ts";
 import { keyArn } from "../../infra/local/template/names.ts";
 import { commanded } from "../harness/commanded.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
+import { keyedPost } from "../harness/proxy-event.ts";
 import { createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { deliveries, drain, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
@@ -133,17 +134,7 @@ test("a warm function calls the key service once an hour for each company", asyn
 
 describe("in the table", () => {
   const caller = (companyId: number): Caller => ({ companyId, userId: 1, role: "owner", permissions: [] });
-  const request = (path: string): Request => ({
-    requestId: "r",
-    method: "POST",
-    path,
-    resource: path,
-    prefix: "",
-    headers: new Map([["idempotency-key", ["1"]]]),
-    pathParameters: {},
-    queryParameters: new Map(),
-    body: "{}",
-  });
+  const request = (path: string): Request => ({ ...keyedPost("1", "{}"), path, resource: path });
 
   test("there is no plain secret, neither in the webhook's row nor in the stored answer of an idempotent request", async () => {
     const companyId = await newCompany();

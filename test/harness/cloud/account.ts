@@ -11,7 +11,6 @@ export interface Made {
   readonly type: string;
   /** The id or name of the resource. CloudFormation calls it the physical id. */
   readonly id: string;
-  /** The current settings of the resource. */
   properties: Fields;
   /** The id of the stack that manages the resource. Undefined if no stack manages it. */
   stackId: string | undefined;
@@ -103,7 +102,6 @@ function named(type: string, id: string, properties: Fields): Fields {
   return name !== undefined && more.length === 0 && name in known ? { [name]: id, ...properties } : properties;
 }
 
-/** Deletes a resource. Throws if it has deletion protection. */
 export function remove(account: Account, made: Made): void {
   const { DeletionProtectionEnabled, DeletionProtection } = made.properties;
   if (DeletionProtectionEnabled === true || DeletionProtection === "ACTIVE") {
@@ -125,6 +123,5 @@ export function attributeOf({ type, id, properties }: Made, attribute: string): 
   return arnTemplate.replace(/\$\{(\w+)\}/g, (_, name: string) => String(given[name] ?? id));
 }
 
-/** Returns the names of the settings that differ between `before` and `after`. */
 export const differences = (before: Fields, after: Fields): string[] =>
   Object.keys({ ...before, ...after }).filter((name) => !isDeepStrictEqual(before[name], after[name]));

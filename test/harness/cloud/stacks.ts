@@ -33,7 +33,6 @@ export interface Stack {
   outputs: readonly { readonly name: string; readonly value: string; readonly exportName: string | undefined }[];
   /** The names of the exports of other stacks that this stack uses. */
   imports: ReadonlySet<string>;
-  /** The events of the resources, in order. */
   readonly events: StackEvent[];
 }
 

@@ -61,7 +61,6 @@ function invokedWith(roleArn: unknown): string[] {
 
 const answerOf = (type: string) => at(definition, "x-amazon-apigateway-gateway-responses", type);
 const headerOf = (answer: unknown, name: string) => at(answer, "responseParameters", `gatewayresponse.header.${name}`);
-/** Returns a header of the answer to a preflight. */
 const preflightHeader = (integration: unknown, name: string) =>
   at(integration, "responses", "default", "responseParameters", `method.response.header.${name}`);
 

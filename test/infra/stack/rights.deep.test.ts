@@ -20,7 +20,6 @@ const parsed = (statement: unknown): Statement => ({
 });
 const statementsOf = (file: string): Statement[] => template.statementsOf(file).map(parsed);
 const roleOf = (file: string) => template.resources[target(template.functionOf(file).properties.Role) ?? ""];
-/** The statements of all roles, each with the id of its role. */
 const allStatements = template.all("AWS::IAM::Role").flatMap(({ id, properties }) =>
   listed(properties.Policies)
     .flatMap((policy) => listed(at(policy, "PolicyDocument", "Statement")))

@@ -7,9 +7,7 @@ import { functionFiles } from "../../../infra/synth.ts";
 import { at, closed, listed, ownIdentity, small, synthesized, type Template, target } from "../template.ts";
 
 const DAY_SECONDS = 86_400;
-/** Maximum memory of a function in a new AWS account, in megabytes. */
 const NEW_ACCOUNT_MB = 3_008;
-/** Maximum number of concurrent executions in a new AWS account, for all functions together. */
 const NEW_ACCOUNT_EXECUTIONS = 10;
 
 const template = await synthesized();
