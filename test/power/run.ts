@@ -1,16 +1,15 @@
 /** `npm run power -- conditions | draw` adds faults to a copy of the service, and shows which of them the tests notice. */
 import { parseArgs } from "node:util";
 import { conditions, missedConditions } from "./conditions.ts";
-import { missedFaults, proposedFaults, storedFaults } from "./drawn-faults.ts";
+import { missedFaults, storedFaults } from "./drawn-faults.ts";
 import { keptConditions } from "./kept-conditions.ts";
 
 const USAGE = `npm run power -- COMMAND [part of a name]
   conditions     drops each condition of a write in turn, except those that kept-conditions.ts lists
   draw           applies each fault of faults.json in turn
-  draw --seed N  proposes new faults, for a person who checks that each is a real fault
   --dry          only lists the faults, and says which entries of the two files no longer fit the code`;
 
-const options = { seed: { type: "string" }, dry: { type: "boolean", default: false } } as const;
+const options = { dry: { type: "boolean", default: false } } as const;
 const { positionals, values } = parseArgs({ options, allowPositionals: true });
 const [command, part = ""] = positionals;
 
@@ -31,8 +30,6 @@ if (command === "conditions") {
   for (const name of unknown) console.log(`Remove it from kept-conditions.ts: ${name}`);
   const dropped = all.filter(({ name }) => !(name in keptConditions));
   process.exitCode = (await run(dropped, missedConditions, () => 0)) || Math.min(unknown.length, 1);
-} else if (command === "draw" && values.seed !== undefined) {
-  console.log(JSON.stringify(proposedFaults(Number(values.seed), 80), null, 2));
 } else if (command === "draw") {
   const { faults, lost } = storedFaults();
   for (const { file, line } of lost)
