@@ -27,7 +27,7 @@ import {
 } from "../harness/verbs.ts";
 import { newCompany } from "../harness/warm-function.ts";
 import { createdProspect } from "../webhooks/delivery-pipeline.ts";
-import { type Group, holds, type Law, type Process, replacesNothing, START } from "./interleaved.ts";
+import { type Group, holds, type Law, type Process, replacesNothing, START, type Verb } from "./interleaved.ts";
 
 const URL = "http://127.0.0.1:1/";
 const SECRET = "0123456789abcdef";
@@ -63,7 +63,16 @@ async function stage(
 }
 
 /** Verbs that must come first: a delivery or registration that is created after them would belong to a deleted webhook or registration. */
-const first = ["deletion", "deleted registration", "deletion of the registration"];
+const first = ["deletion", "deleted registration"];
+
+/** Verbs that several groups use. */
+const common: Readonly<Record<string, Verb<Webhook>>> = {
+  attempt,
+  pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
+  deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
+  "deleted registration": (context, { companyId, webhookId, registrationId }) =>
+    deleteRegistration(context, companyId, webhookId, registrationId),
+};
 
 const settings: Group<Webhook> = {
   first,
@@ -91,20 +100,17 @@ const settings: Group<Webhook> = {
     "deleted registration": { deletion: "not_found", "deleted registration": "not_found" },
   },
   verbs: {
+    ...common,
     "new webhook": (context, { companyId }) => createWebhook(context, companyId, newWebhook),
     name: (context, { companyId, webhookId }) => updateWebhook(context, companyId, webhookId, { name: "z" }),
     rotation: (context, { companyId, webhookId }) =>
       rotateSecret(context, companyId, webhookId, { secretKey: `${context.clock.now()}${SECRET}` }),
-    pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
-    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
     "new registration": (context, { companyId, webhookId }) =>
       createRegistration(context, companyId, webhookId, automatic),
     "changed registration": (context, { companyId, webhookId, registrationId }) =>
       updateRegistration(context, companyId, webhookId, registrationId, { delayMinutes: 5 }),
     "filter of the registration": (context, { companyId, webhookId, registrationId }) =>
       updateRegistration(context, companyId, webhookId, registrationId, { filter: { name: "a" } }),
-    "deleted registration": (context, { companyId, webhookId, registrationId }) =>
-      deleteRegistration(context, companyId, webhookId, registrationId),
     // Replaces the registration by another one, so that the number of registrations stays the same.
     "other registration": async (context, { companyId, webhookId, registrationId }) => {
       await deleteRegistration(context, companyId, webhookId, registrationId);
@@ -162,25 +168,21 @@ const deliveries: Group<Webhook & { readonly deliveryId: string }> = {
     sweep: ["attempt", "redelivery", "sweep"],
   },
   refusals: {
-    redelivery: { deletion: "not_found", "deletion of the registration": "conflict" },
+    redelivery: { deletion: "not_found", "deleted registration": "conflict" },
   },
   verbs: {
-    attempt,
+    ...common,
     "failed attempt": (context, at) => attempt(answers(context, { status: 500 }), at),
     gone: (context, at) => attempt(answers(context, { status: 410 }), at),
     "unsent attempt": (context, at) => attempt(answers(context, { status: null, isUnsent: true }), at),
-    pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
     redelivery: (context, { companyId, webhookId, deliveryId }) =>
       redeliver(context, context.queue, companyId, webhookId, deliveryId),
-    "deletion of the registration": (context, { companyId, webhookId, registrationId }) =>
-      deleteRegistration(context, companyId, webhookId, registrationId),
-    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
     "publication again": (context, at) => change(context, at, 4_711, 1),
     sweep: (context) => sweep(context, { assume: "messages-kept" }),
   },
 };
 
-const redeliveries = { ...deliveries, first, pairs: { redelivery: ["deletion", "deletion of the registration"] } };
+const redeliveries = { ...deliveries, first, pairs: { redelivery: ["deletion", "deleted registration"] } };
 
 /** Two deliveries of a webhook that was paused and is active again. One is in the paused backlog, and the other one is exhausted. */
 const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
@@ -210,16 +212,12 @@ const backlogs: Group<Webhook & { readonly deliveryId: string }> = {
     replay: { deletion: "not_found", "replay of a part": "conflict" },
   },
   verbs: {
-    pause: (context, { companyId, webhookId }) => pauseWebhook(context, companyId, webhookId),
+    ...deliveries.verbs,
     resumption: (context, { companyId, webhookId }) => resumeWebhook(context, context.queue, companyId, webhookId),
     step: stepOf("paused"),
     replay: (context, { companyId, webhookId }) => startReplay(context, context.queue, companyId, webhookId, RANGE),
     "replay of a part": (context, { companyId, webhookId }) =>
       startReplay(context, context.queue, companyId, webhookId, { ...RANGE, to: iso(START + 30_000) }),
-    redelivery: (context, { companyId, webhookId, deliveryId }) =>
-      redeliver(context, context.queue, companyId, webhookId, deliveryId),
-    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
-    attempt,
   },
 };
 const RANGE = { from: iso(START), deliveries: "undelivered" as const };
@@ -261,12 +259,12 @@ const windows: Group<Webhook> = {
     "late event": ["attempt", "event in time", "another event in time"],
   },
   verbs: {
+    ...common,
     attempt: (context, at) => attempt({ ...context, clock: { now: () => START + 70_000 } }, at),
     "event in time": (context, at) => change(context, at, 4_711, 3),
     "another event in time": (context, at) => change(context, at, 4_711, 4),
     "the same event": (context, at) => change(context, at, 4_711, 2),
     "late event": (context, at) => change(context, at, 4_711, 100),
-    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
   },
 };
 
@@ -284,13 +282,11 @@ const manual: Group<Webhook> = {
     "test delivery": { deletion: "not_found" },
   },
   verbs: {
+    ...common,
     trigger: (context, { caller, prospectId, registrationId }) =>
       triggerAction(context, context, caller, prospectId, registrationId),
     "test delivery": (context, { caller, webhookId }) =>
       sendTestDelivery(context, context.queue, caller, webhookId, "webhook.test"),
-    "deleted registration": (context, { companyId, webhookId, registrationId }) =>
-      deleteRegistration(context, companyId, webhookId, registrationId),
-    deletion: (context, { companyId, webhookId }) => deleteWebhook(context, companyId, webhookId),
   },
 };
 
