@@ -42,17 +42,10 @@ export class Unanswered extends Error {
 }
 
 /**
- * Sends a request until it succeeds. Repeats it if a throttle refuses it. Also repeats a GET that gets no answer or a 5xx, because the
- * service may still be overloaded. Throws an error for any other failure, and after `TRIES` attempts. It is used before and after the load,
- * and never during it.
+ * Sends a request before or after the load. Repeats it if a throttle refuses it. Also repeats a GET that gets no answer or a 5xx, because
+ * the service may still be overloaded. Throws an error for any other failure, and after `TRIES` attempts.
  */
-export async function patientCall(
-  base: string,
-  token: string,
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<unknown> {
+export async function patientCall(...[base, token, method, path, body]: Parameters<typeof call>): Promise<unknown> {
   for (let tries = 1; ; tries++) {
     const answer = await call(base, token, method, path, body);
     if (answer.status >= 200 && answer.status < 300) return answer.body;

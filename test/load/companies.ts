@@ -11,8 +11,10 @@ import { shown } from "../../infra/cli/command/accepted.ts";
 import { WrongUsage } from "../../infra/cli/command/options.ts";
 import { localToken } from "../../infra/local/local-token.ts";
 import { tableAt } from "../harness/faulty-dynamodb.ts";
+import { outputsOf } from "../harness/local-outputs.ts";
 import { addRep } from "../harness/warm-function.ts";
 import { patientCall } from "./calls.ts";
+import type { Options } from "./options.ts";
 
 export interface Members {
   readonly admin: string;
@@ -27,7 +29,7 @@ export interface Company extends Members {
   readonly statusIds: readonly number[];
   readonly prospects: Prospect[];
   readonly webhookId: number;
-  /** The time at which the service created the webhook. The webhook gets an event for every change after this time. */
+  /** The time at which the webhook was created. It gets an event for every later change. */
   readonly since: string;
   readonly box: string;
 }
@@ -44,11 +46,7 @@ export interface Prospect {
 
 const Tokens = z.array(z.object({ admin: z.string(), reps: z.array(z.string()).check(z.minLength(1)) }));
 
-/**
- * Reads the access tokens for a deployed service. The first company is the one that the options call the large company.
- *
- * @throws WrongUsage if there are no tokens. Its message contains no token.
- */
+/** @throws WrongUsage if there are no tokens. Its message contains no token. */
 export function readTokens(file: string | undefined): readonly Members[] {
   const variable = process.env.LOAD_TOKENS;
   if (file === undefined && variable === undefined) {
@@ -66,29 +64,15 @@ export function readTokens(file: string | undefined): readonly Members[] {
   }
 }
 
-const Outputs = z.object({ TableName: z.string(), DynamoDbEndpoint: z.string() });
-
-export interface Sizes {
-  readonly companies: number;
-  readonly reps: number;
-  readonly largeReps: number;
-}
-
-/**
- * Creates users and companies in a local service, and gets their tokens. The first company is the one that the options call the large
- * company. It is the demo company Acme.
- */
-export async function localMembers(base: string, { companies, reps, largeReps }: Sizes): Promise<readonly Members[]> {
-  const outputs = Outputs.parse(await (await fetch(`${base}/local/outputs`)).json());
+/** Creates companies in a local service, and adds reps. The large company, which comes first, is the demo company Acme. */
+export async function localMembers(
+  base: string,
+  { companies, reps, "large-reps": largeReps }: Pick<Options, "companies" | "reps" | "large-reps">,
+): Promise<readonly Members[]> {
+  const outputs = await outputsOf(base);
   const context = contextOn(tableAt(outputs.DynamoDbEndpoint, outputs.TableName));
-  const acme = await context.table.get(keys.email("owner@acme.test"));
-  const large = await addReps(
-    context,
-    z.parse(z.object({ companyId: z.int() }), acme).companyId,
-    "acme.test",
-    largeReps,
-  );
-  const emails = [{ admin: "owner@acme.test", reps: large }];
+  const { companyId } = Acme.parse(await context.table.get(keys.email("owner@acme.test")));
+  const emails = [{ admin: "owner@acme.test", reps: await addReps(context, companyId, "acme.test", largeReps) }];
   for (let i = 1; i <= companies; i++) {
     const domain = `load${i}.test`;
     const admin = `owner@${domain}`;
@@ -104,9 +88,7 @@ export async function localMembers(base: string, { companies, reps, largeReps }:
   return members;
 }
 
-/**
- * Creates reps who may see all prospects of the company, so that their maps and lists contain all of them. Returns their e-mail addresses.
- */
+/** Creates reps whose maps and lists contain all prospects of the company. Returns their e-mail addresses. */
 async function addReps(context: ApiContext, companyId: number, domain: string, count: number): Promise<string[]> {
   const emails = Array.from({ length: count }, (_, i) => `load-rep${i + 1}@${domain}`);
   const rep = { firstName: "Ravi", lastName: "Rep", permissions: ["canViewAllProspects" as const] };
@@ -114,6 +96,7 @@ async function addReps(context: ApiContext, companyId: number, domain: string, c
   return emails;
 }
 
+const Acme = z.object({ companyId: z.int() });
 const Me = z.object({ company: z.object({ id: z.int() }) });
 const Statuses = z.array(z.object({ id: z.int(), isActive: z.boolean() }));
 const Listed = z.object({
@@ -128,7 +111,6 @@ const Webhook = z.object({ id: z.int(), createdAt: z.string() });
 const FIRST_PROSPECTS = 6;
 const PREPARED_AT_ONCE = 4;
 
-/** Registers a webhook for each company and reads or creates its first prospects. */
 export function prepare(
   base: string,
   members: readonly Members[],

@@ -6,7 +6,7 @@ import { patientCall } from "./calls.ts";
 import type { Company } from "./companies.ts";
 
 export const disturbances = {
-  /** A bulk job changes all prospects, and a receiver that never answers gets an event for each. */
+  /** A bulk job changes all prospects, and the receiver of its events never answers. */
   hanging: (base: string, company: Company) => bulkJob(base, company, false),
   /** The same bulk job, with a receiver that answers at once. */
   bulk: (base: string, company: Company) => bulkJob(base, company, true),

@@ -61,7 +61,7 @@ const Webhooks = z.array(z.unknown());
 test("ten times the load on a running service is refused with 429, and no write or event is lost", async () => {
   const service: StartedService = await startService(["--seed", "300"], { COMPANY_RATE: "4" });
   undo.push(service.stop);
-  const members = await localMembers(service.url, { companies: 3, reps: 2, largeReps: 60 });
+  const members = await localMembers(service.url, { companies: 3, reps: 2, "large-reps": 60 });
   const env = { LOAD_TOKENS: JSON.stringify(members) };
   const { holds, phases, settled } = await load(`--base ${service.url} --seconds 2 --times 10`, env);
   expect(phases.map(({ errors }) => errors)).toEqual(["", ""]);

@@ -2,7 +2,6 @@
  * `npm run load` simulates the canvassing of many small companies and of a large one on a service. It checks that no write and no event is
  * lost when the service refuses requests. It also measures whether too many requests of one company make the service slower for the others.
  */
-import { mapConcurrently } from "#shared/all-ended.ts";
 import { at } from "#shared/at.ts";
 import { exitCodes, runCommand } from "../../infra/cli/command/options.ts";
 import { startService } from "../bench/started-service.ts";
@@ -12,28 +11,21 @@ import { type Company, localMembers, prepare, readTokens } from "./companies.ts"
 import { type Disturbance, disturbances } from "./disturbances.ts";
 import { type Options, readOptions } from "./options.ts";
 import { openRecorder, type Recorder } from "./recorder.ts";
-import { errorStatuses, percentile, type Row, rowOf, rowsOf, show } from "./report.ts";
+import { errorStatuses, percentile, type Row, rowOf, rowsOf, type Summary, show, verdictOf } from "./report.ts";
 import { send } from "./traffic.ts";
-import { type Judged, verdictOf } from "./verdict.ts";
 
 /** Maximum number of requests of one load test, so that a typing error cannot flood a deployed service. */
 const MAX_REQUESTS = 200_000;
-/**
- * Seconds of load before the measured phases. Lambda environments start during this time, so that the measured phases do not contain the
- * starts.
- */
+/** Seconds of load before the measured phases, in which Lambda environments start. */
 const WARM_UP_SECONDS = 5;
-/** Maximum milliseconds to wait for missing events after the load. After an overload, events may be late, but they must arrive. */
+/** Maximum milliseconds to wait for missing events after the load, because events are late after an overload. */
 const EVENTS_WAIT_MS = 120_000;
 
-interface Phase extends Judged {
+interface Phase extends Summary {
   readonly title: string;
-  /** The summary of the large company's requests. It exists only with the option `--noisy`. */
+  /** The requests of the large company. Only with the options `--noisy` and `--beside`. */
   readonly large?: Row;
-  /**
-   * Percentiles of the delays of the events in milliseconds. With the options `--noisy` and `--beside`, only the events of the companies in
-   * `others` count.
-   */
+  /** Percentiles of the delays of the events in milliseconds. If `others` exists, only the events of its companies count. */
   readonly eventDelay: { readonly p50: number; readonly p99: number };
   readonly errors: string;
 }
@@ -47,25 +39,27 @@ interface Stage {
   readonly options: Options;
 }
 
-function planned({ companies, options }: Stage, seconds: number, factors: Factors, seed: number): Arrival[] {
-  const crowds = companies.map(({ reps }, at) => ({
-    reps: reps.length,
-    times: at === 0 ? factors.large : factors.small,
-  }));
+interface Plan {
+  readonly title: string;
+  /** The factors by which the small companies and the large company send more requests than usual. */
+  readonly small?: number;
+  readonly large?: number;
+  readonly seed: number;
+  /** What the large company does at the same time. */
+  readonly beside?: Disturbance;
+}
+
+function planned({ companies, options }: Stage, seconds: number, { small = 1, large = 1, seed }: Plan): Arrival[] {
+  const crowds = companies.map(({ reps }, at) => ({ reps: reps.length, times: at === 0 ? large : small }));
   const plan = arrivals(crowds, seconds, options.seed * 1_000 + seed);
   if (plan.length <= MAX_REQUESTS) return plan;
   throw new Error(`the plan has ${plan.length} requests; at most ${MAX_REQUESTS} are allowed`);
 }
 
-interface Factors {
-  readonly small: number;
-  readonly large: number;
-}
-
-/** @param beside what the large company does at the same time */
-async function play(stage: Stage, { title, factors, seed, beside }: Plan): Promise<Phase> {
+async function play(stage: Stage, phase: Plan): Promise<Phase> {
+  const { title, beside } = phase;
   const { companies, recorder, options } = stage;
-  const plan = planned(stage, options.seconds, factors, seed);
+  const plan = planned(stage, options.seconds, phase);
   progress(`${title}: ${plan.length} requests in ${options.seconds} s`);
   recorder.takeDelays();
   const [samples] = await Promise.all([send(stage, plan), beside?.begin()]);
@@ -93,31 +87,21 @@ async function play(stage: Stage, { title, factors, seed, beside }: Plan): Promi
   };
 }
 
-interface Plan {
-  readonly title: string;
-  readonly factors: Factors;
-  readonly seed: number;
-  readonly beside?: Disturbance;
-}
-
 /** Plays an ordinary phase, and then the phase that the options ask for. */
 async function playAll(stage: Stage): Promise<Phase[]> {
   const { times, noisy, beside } = stage.options;
-  const ordinary = { small: 1, large: 1 };
-  await send(stage, planned(stage, WARM_UP_SECONDS, ordinary, 1));
-  const phases = [await play(stage, { title: "as usual", factors: ordinary, seed: 2 })];
+  await send(stage, planned(stage, WARM_UP_SECONDS, { title: "warm-up", seed: 1 }));
+  const phases = [await play(stage, { title: "as usual", seed: 2 })];
   if (times !== undefined) {
-    const factors = { small: times, large: times };
-    phases.push(await play(stage, { title: `${times} times as many`, factors, seed: 3 }));
+    phases.push(await play(stage, { title: `${times} times as many`, small: times, large: times, seed: 3 }));
   }
   if (noisy !== undefined) {
-    const factors = { small: 1, large: noisy };
-    phases.push(await play(stage, { title: `the large company ${noisy} times`, factors, seed: 4 }));
+    phases.push(await play(stage, { title: `the large company ${noisy} times`, large: noisy, seed: 4 }));
   }
   if (beside !== undefined) {
     const disturbance = await disturbances[beside](stage.base, at(stage.companies, 0));
     const title = `beside ${beside} of the large company`;
-    phases.push(await play(stage, { title, factors: ordinary, seed: 5, beside: disturbance }));
+    phases.push(await play(stage, { title, seed: 5, beside: disturbance }));
     disturbance.close();
   }
   return phases;
@@ -126,34 +110,20 @@ async function playAll(stage: Stage): Promise<Phase[]> {
 async function run(base: string, options: Options): Promise<boolean> {
   const recorder = await openRecorder(options["receiver-port"]);
   try {
-    const members =
-      options.base === undefined
-        ? await localMembers(base, {
-            companies: options.companies,
-            reps: options.reps,
-            largeReps: options["large-reps"],
-          })
-        : readTokens(options.tokens);
+    const members = options.base === undefined ? await localMembers(base, options) : readTokens(options.tokens);
     progress(`${members.length} companies, ${members.reduce((sum, { reps }) => sum + reps.length, 0)} reps`);
     const companies = await prepare(base, members, options["receiver-url"] ?? recorder.url, progress);
     const stage: Stage = { base, companies, recorder, options };
     const phases = await playAll(stage);
     const settled = await recorder.settle(base, EVENTS_WAIT_MS);
-    if (options.base !== undefined) await cleanUp(base, companies);
+    // A service that this command has not started keeps no webhooks. It keeps the prospects, because other users may already use them.
+    for (const { admin, webhookId } of options.base === undefined ? [] : companies) {
+      await patientCall(base, admin, "DELETE", `/api/webhooks/${webhookId}`);
+    }
     return judge(phases, settled, options);
   } finally {
     recorder.close();
   }
-}
-
-/**
- * Deletes the webhooks that this command has created in a service that it did not start. The prospects remain, because other users may
- * already use them.
- */
-async function cleanUp(base: string, companies: readonly Company[]): Promise<void> {
-  await mapConcurrently(companies, 4, ({ admin, webhookId }) =>
-    patientCall(base, admin, "DELETE", `/api/webhooks/${webhookId}`),
-  );
 }
 
 function judge(
@@ -182,19 +152,15 @@ function judge(
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
+  const exitCodeOf = (holds: boolean): number => (holds ? exitCodes.done : exitCodes.failed);
   if (options.base !== undefined) return exitCodeOf(await run(options.base.replace(/\/$/, ""), options));
-  Object.assign(process.env, {
-    REQUEST_RATE: String(options["request-rate"]),
-    COMPANY_RATE: String(options["company-rate"]),
-  });
-  const service = await startService(["--seed", String(options["large-prospects"])]);
+  const rates = { REQUEST_RATE: String(options["request-rate"]), COMPANY_RATE: String(options["company-rate"]) };
+  const service = await startService(["--seed", String(options["large-prospects"])], rates);
   try {
     return exitCodeOf(await run(service.url, options));
   } finally {
     await service.stop();
   }
 }
-
-const exitCodeOf = (holds: boolean): number => (holds ? exitCodes.done : exitCodes.failed);
 
 await runCommand(main);

@@ -1,9 +1,8 @@
 /** Records the acknowledged writes and the received events of a load test. After the load, it compares them with the service's data. */
-import { once } from "node:events";
-import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import * as z from "zod/mini";
 import { mapConcurrently } from "#shared/all-ended.ts";
+import { serveOnLoopback } from "../../infra/local/servers/listener.ts";
 import { patientCall, Unanswered } from "./calls.ts";
 import type { Company } from "./companies.ts";
 
@@ -15,7 +14,7 @@ const Event = z.object({
 
 export interface Recorder {
   readonly url: string;
-  /** Records an acknowledged create (`created`) or an acknowledged status change (`changed`). */
+  /** `created` and `changed` record an acknowledged write. */
   created(company: Company, id: number): void;
   changed(company: Company, id: number, statusId: number): void;
   /** Returns the events that have arrived since `takeDelays` was last called, each with the milliseconds since the commit of its change. */
@@ -37,7 +36,7 @@ export interface Settled {
   /** Number of events that arrived with more than one delivery id. */
   readonly doubledEvents: number;
   /**
-   * Number of deliveries that arrived again with the same id. The service may repeat a delivery if it does not get the receiver's answer.
+   * Number of deliveries that arrived again with the same id. This is no fault: the service repeats a delivery whose answer it did not get.
    */
   readonly repeatedDeliveries: number;
 }
@@ -45,7 +44,7 @@ export interface Settled {
 interface Written {
   readonly company: Company;
   isNew: boolean;
-  /** The ids of the statuses that successful requests have given to the prospect, in the order of their responses. */
+  /** The statuses that acknowledged requests have set, in the order of their answers. */
   readonly statusIds: number[];
 }
 
@@ -62,7 +61,7 @@ export async function openRecorder(port: number): Promise<Recorder> {
   const events = new Map<string, number>();
   let repeated = 0;
   let delays: { companyId: number; ms: number }[] = [];
-  const server = createServer(async (request, response) => {
+  const { endpoint: url, stop: close } = await serveOnLoopback(async (request, response) => {
     const body = await text(request);
     response.end();
     const delivery = String(request.headers["x-service-delivery"]);
@@ -76,11 +75,7 @@ export async function openRecorder(port: number): Promise<Recorder> {
     events.set(key, (events.get(key) ?? 0) + 1);
     const companyId = Number(request.url?.slice(1));
     delays.push({ companyId, ms: Date.now() - Date.parse(createdAt) });
-  });
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the receiver has no address");
+  }, port);
 
   const entryOf = (company: Company, id: number): Written => {
     const entry = written.get(id) ?? { company, isNew: false, statusIds: [] };
@@ -89,7 +84,8 @@ export async function openRecorder(port: number): Promise<Recorder> {
   };
 
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url,
+    close,
     created: (company, id) => {
       entryOf(company, id).isNew = true;
     },
@@ -135,17 +131,10 @@ export async function openRecorder(port: number): Promise<Recorder> {
         repeatedDeliveries: repeated,
       };
     },
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
   };
 }
 
-/**
- * Returns undefined if the service answers that a prospect does not exist, which is a lost write. Throws any other error again, because it
- * does not show whether the write is lost.
- */
+/** A prospect that the service does not find is a lost write. Any other error does not show whether the write is lost. */
 function missingOnly(error: unknown): undefined {
   if (error instanceof Unanswered && error.status === 404) return undefined;
   throw error;

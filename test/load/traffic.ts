@@ -11,7 +11,7 @@ import type { Recorder } from "./recorder.ts";
 export interface Sample {
   readonly company: number;
   readonly operation: Operation;
-  /** Milliseconds from the planned time of the request to its answer. If the generator or the service is late, this delay is included. */
+  /** Milliseconds from the planned time of the request to its answer, also if the generator was late. */
   readonly ms: number;
   /** The HTTP status, or 0 if there was no answer. */
   readonly status: number;
@@ -19,8 +19,8 @@ export interface Sample {
 }
 
 /**
- * Maximum number of open requests, to limit the memory of the generator. While this many requests wait for their answers, further ones are
- * not sent. They count as requests without an answer.
+ * While this many requests wait for their answers, further ones are not sent, so that the generator needs a limited amount of memory. They
+ * count as requests without an answer.
  */
 const MAX_OPEN = 2_000;
 
@@ -101,8 +101,7 @@ async function change(
   any: <T>(list: readonly T[]) => T,
 ): Promise<Answer> {
   const idle = company.prospects.filter(({ isChanging }) => !isChanging);
-  // If all prospects of the company are being changed, this request only reads a prospect. This happens only in a small company at a high
-  // rate.
+  // In a small company at a high rate, all prospects may be being changed.
   if (idle.length === 0) return call(base, token, "GET", `/api/prospects/${at(company.prospects, 0).id}`);
   const prospect = any(idle);
   const statusId = any(company.statusIds.filter((id) => id !== prospect.statusId));
