@@ -1,7 +1,4 @@
-/**
- * Measures budget 14 of docs/benchmarks.md: a list of prospects with many notes, past statuses and appointments must not cost more read
- * units than the same list without them. Also limits the cost of reading one prospect with many long notes.
- */
+/** Measures budget 14 of docs/benchmarks.md: what notes, past statuses and appointments add to the cost of a list and of a detail. */
 import { iso } from "#shared/clock.ts";
 import * as attachedKeys from "#shared/db/attached-keys.ts";
 import type { Item } from "#shared/db/expression.ts";
@@ -13,14 +10,11 @@ import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
 import type { Stage } from "./stage.ts";
 
-/**
- * Number of notes that each prospect of the list gets in `npm run bench`. The test of the budgets uses fewer notes, because writing them
- * takes most of its time.
- */
+/** Notes of each prospect of the list. The test of the budgets uses fewer, because writing them takes most of its time. */
 export const NOTES = 1_000;
 const STATUSES = 20;
 const APPOINTMENTS = 20;
-/** Number of notes that the prospect with many long notes gets. Each note has the maximum size (10 KB). */
+/** Notes of the maximum size (10 KB) of the prospect whose detail is read. */
 const LONG_NOTES = 300;
 
 export async function attachedBudgets(stage: Stage, notes: number): Promise<Budget[]> {

@@ -3,20 +3,13 @@
 export interface Budget {
   readonly number: number;
   readonly text: string;
-  /**
-   * The number of prospects of the measured company, for example `100 k`, or of two compared companies, for example `100 k / 10 k`. The
-   * text is empty if the measurement needs no company.
-   */
+  /** The number of prospects, for example `100 k`, or `100 k / 10 k` for two companies. Empty if the measurement needs no company. */
   readonly size: string;
-  /**
-   * Null if the report only shows the measured value. A time in milliseconds has no limit, because it depends on the machine and its load;
-   * limits are for counts, bytes and ratios within one run.
-   */
+  /** Null if the report only shows the measured value, for example a time, which depends on the machine and its load. */
   readonly limit: number | null;
   readonly measured: number;
 }
 
-/** Returns a function that makes one budget in each call, always with this `size`. */
 export const budgetsOf =
   (size: string) =>
   (number: number, text: string, limit: number | null, measured: number): Budget => ({
@@ -28,8 +21,7 @@ export const budgetsOf =
   });
 
 /**
- * Returns true if the measured value does not exceed the limit. It compares the value that the report shows, which is rounded to two
- * decimals. Otherwise the report could show a value that equals its limit as a failure.
+ * Compares the value that the report shows, with two decimals. Otherwise the report could show a value that equals its limit as a failure.
  */
 export const isHeld = ({ limit, measured }: Budget): boolean => limit === null || Number(inDigits(measured)) <= limit;
 

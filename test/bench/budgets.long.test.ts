@@ -1,6 +1,6 @@
 /**
- * Asserts the budgets of docs/benchmarks.md that limit read units, write units, round trips to the table or bytes. It measures companies of
- * 10 000 and 100 000 prospects. The measured counts are the same in every run, so the limits need no tolerance.
+ * Asserts the budgets of docs/benchmarks.md that limit units of the table, rounds or bytes. The measured counts are the same in every run,
+ * so the limits need no tolerance.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sized } from "../harness/tier.ts";
@@ -20,16 +20,10 @@ beforeAll(async () => {
 afterAll(() => table.stop());
 
 const CREATES = 1_024;
-/**
- * Number of notes of each listed prospect. A hundred are enough for the test: if a list read the notes of its prospects, even a hundred
- * notes of each would exceed the limits of the list.
- */
+/** If a list read the notes of its prospects, a hundred notes of each would already exceed the limits of the list. */
 const NOTES = sized({ short: 100, wide: 1_000 });
 
-/**
- * Rows of the CSV file whose import is measured. An import writes batches of at most 2 048 rows. With 3 000 rows, the measurement includes
- * a second, partly filled batch.
- */
+/** Rows of the imported CSV file. An import writes batches of at most 2 048 rows, so the second batch is only partly filled. */
 const CSV_ROWS = 3_000;
 
 const broken = (budgets: readonly Budget[]): Budget[] => budgets.filter((budget) => !isHeld(budget));

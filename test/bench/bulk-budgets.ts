@@ -1,7 +1,4 @@
-/**
- * Measures the budgets of bulk jobs in docs/benchmarks.md: the units of a job, divided by those of single requests that change the same
- * number of prospects, and the time of a job, divided by the time of a plain loop that sends the same transactions.
- */
+/** Measures the budgets of bulk jobs: their units beside those of single requests, and their time beside that of a plain loop. */
 import { TransactWriteCommand, type TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
 import { mapConcurrently } from "#shared/all-ended.ts";
 import { dynamoClient } from "#shared/aws/dynamodb.ts";
@@ -20,10 +17,9 @@ import { newProspectAt } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 import { plainSdk } from "./table.ts";
 
-/** Number of transactions that the plain loop sends concurrently. A bulk job sends the same number concurrently. */
+/** Transactions that the plain loop sends concurrently, as many as a bulk job. */
 const LANES = 12;
 
-/** Creates prospects, and returns their ids. */
 const made = ({ company, caller, context }: Stage, count: number): Promise<number[]> =>
   mapConcurrently(
     Array.from({ length: count }, (_, i) => newProspectAt(company, i)),
@@ -31,7 +27,6 @@ const made = ({ company, caller, context }: Stage, count: number): Promise<numbe
     async (prospect) => (await createProspect(context, caller, prospect)).id,
   );
 
-/** The change that the measured jobs make. */
 const setIn = ({ company }: Stage) => ({
   currentStatusId: company.statuses[1]?.id,
   assignedToUserId: company.repIds[0],
@@ -43,7 +38,6 @@ const jobContextOn = (context: ApiContext): JobContext => ({
   jobs: { send: async () => undefined, returnIn: async () => undefined },
 });
 
-/** Creates a bulk job, and returns a function that executes it. */
 async function newJob(stage: Stage, context: JobContext, ids: number[]): Promise<() => Promise<unknown>> {
   const job = await createBulk(context, context, stage.caller, { ids, action: { set: setIn(stage) } });
   if (!("id" in job)) throw new Error("a dry run is no job");
@@ -92,8 +86,7 @@ export async function bulkSpeed(stage: Stage, endpoint: string): Promise<Budget[
     const run = await newJob(stage, job, ids);
     sent.length = 0;
     const bulk = await taken(run);
-    // The first `count` transactions change the prospects. The later ones only store the state of the job, so the plain loop leaves them
-    // out.
+    // The transactions after the first `count` ones only store the state of the job.
     const own = sent.slice(0, count);
     await context.table.batchPut(before);
     const bare = await taken(() => mapConcurrently(own, LANES, (input) => plain.send(new TransactWriteCommand(input))));
@@ -104,7 +97,7 @@ export async function bulkSpeed(stage: Stage, endpoint: string): Promise<Budget[
   return [budgetsOf(sizeOf(company.count))(6, text, 2, median(ratios))];
 }
 
-/** Returns a table whose client appends each transaction that it sends to `sent`. */
+/** Returns a table that appends each sent transaction to `sent`. */
 function recording(endpoint: string, sent: TransactWriteCommandInput[]): Table {
   const client = dynamoClient({ endpoint, ...LOCAL, ...patient });
   client.middlewareStack.add(

@@ -1,12 +1,9 @@
-/**
- * Measures wall time and processor time. Each result is the median of several repetitions, because other processes on the machine disturb
- * single measurements.
- */
+/** Measures wall time and processor time. Medians of several runs are used, because other processes disturb single measurements. */
 import { Writable } from "node:stream";
 
 export interface Taken {
   readonly wallMs: number;
-  /** Milliseconds of processor time of all threads of this process, in user mode and in the kernel. */
+  /** Processor time of all threads of this process, in user mode and in the kernel. */
   readonly cpuMs: number;
 }
 

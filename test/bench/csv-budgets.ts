@@ -14,13 +14,11 @@ import type { BenchTable } from "./table.ts";
 const SCRIPT = "csv-process.ts";
 const IMPORT_HEAP_MB = 256;
 const EXPORT_HEAP_MB = 64;
-/**
- * Maximum megabytes of V8's young generation, which holds new objects. V8's default value is too large for the small heaps of this bench.
- */
+/** Maximum megabytes of V8's young generation, which holds new objects. The default is too large for the small heaps of this bench. */
 const YOUNG_MB = 4;
 const MB = 2 ** 20;
 
-/** A range of numbers of table partitions, including `from` and `to`. Each partition contains a block of 128 consecutive prospect ids. */
+/** Numbers of partitions of the table, including `from` and `to`. A partition contains 128 consecutive prospect ids. */
 const Blocks = z.object({ from: z.int(), to: z.int() });
 export type Blocks = z.infer<typeof Blocks>;
 
@@ -42,7 +40,7 @@ const Exported = z.object({
 });
 export type Exported = z.infer<typeof Exported>;
 
-/** Milliseconds of the service's imports and exports, and milliseconds of plain ("bare") SDK calls that write and read the same rows. */
+/** Milliseconds of the service, and of plain ("bare") SDK calls that write and read the same rows. */
 const Ratios = z.object({
   importMs: z.number(),
   bareWriteMs: z.number(),
@@ -51,13 +49,10 @@ const Ratios = z.object({
 });
 export type Ratios = z.infer<typeof Ratios>;
 
-/** Returns options for a process, which fails if its heap exceeds this number of megabytes. */
+/** The process fails if its heap exceeds this number of megabytes. */
 const heapOf = (mb: number) => ({ flags: [`--max-heap-size=${mb}`, `--max-semi-space-size=${YOUNG_MB}`] });
 
-/**
- * Measures one import and one export of a company. The units are equal in each run. The rows per second and the memory depend on the load
- * of the machine.
- */
+/** Measures one import and one export. The rows per second and the memory depend on the load of the machine. */
 export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, `csv-${count}`, count, async (job, notes) => {
     const imported = Imported.parse(await inOwnProcess(SCRIPT, { ...job, work: "import" }, heapOf(IMPORT_HEAP_MB)));
@@ -79,7 +74,6 @@ export const csvBudgets = (table: BenchTable, count: number): Promise<Budget[]> 
     ];
   });
 
-/** Measures an import and an export, and divides their times by the times of plain SDK calls that write and read the same rows. */
 export const csvRatios = (table: BenchTable, count: number): Promise<Budget[]> =>
   withCompany(table, "csv-ratios", count, async (job) => {
     const sums = Ratios.parse(await inOwnProcess(SCRIPT, { ...job, work: "ratios" }));

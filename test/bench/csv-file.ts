@@ -7,7 +7,7 @@ import { csvText, decimal } from "#shared/prospects/csv/write.ts";
 import { type Dictionary, loadDictionary } from "#shared/reference/dictionary.ts";
 import { type BenchCompany, type Made, makeProspect } from "./prospects.ts";
 
-/** Number of rows that are written at a time, so that only these rows are in memory. */
+/** Rows that are in memory at a time. */
 const PORTION = 4_000;
 
 const columns = "name,phone,email,lat,lng,address1,address2,city,state,zip,status,assignedToEmail,tags,notes".split(

@@ -1,7 +1,6 @@
 /**
- * Runs as a separate process with a limited heap. The process imports or exports the prospects of a company, and prints the time, the read
- * or write units and the peak memory. With the work `ratios`, it measures the service's import and export, and plain SDK calls that write
- * and read the same rows. The service and the plain calls are then measured in turn, so that other load of the machine affects both.
+ * Runs as a separate process with a limited heap. It imports or exports the prospects of a company, and prints the time, the units and the
+ * peak memory. With the work `ratios`, it measures the service and plain SDK calls in turn, so that other load of the machine affects both.
  */
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -110,7 +109,7 @@ async function exportAll(): Promise<Exported> {
 }
 
 const ROUNDS = 3;
-/** Number of batches that the plain SDK calls write concurrently. An import writes the same number of batches concurrently. */
+/** Batches that the plain SDK calls write concurrently, as many as an import. */
 const LANES = 12;
 const BATCH = 25;
 const client = plainSdk(endpoint);
@@ -142,7 +141,7 @@ async function ratios(): Promise<Ratios> {
     const { ms, result } = await timed(() => runImport(id));
     sums.importMs += ms;
     written.push(result.blocks);
-    // The copies of the rows have other partition keys, so that the plain SDK calls do not overwrite the rows of the service.
+    // With other partition keys, the copies do not overwrite the rows of the service.
     const items = (await plainRead(result.blocks)).map((item) => ({ ...item, pk: `elsewhere-${round}#${item.pk}` }));
     sums.bareWriteMs += (await taken(() => plainWrite(items))).wallMs;
   }

@@ -1,7 +1,4 @@
-/**
- * Measures the processor time of a list of prospects, compared with a plain read of the same rows. Also measures how many lists per second
- * the local service answers.
- */
+/** Measures the processor time of a list beside that of a plain read, and how many lists per second the local service answers. */
 import { Agent, get } from "node:http";
 import { QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { mapConcurrently } from "#shared/all-ended.ts";
@@ -22,25 +19,23 @@ import { plainSdk } from "./table.ts";
 const PAGE_SIZE = 50;
 const WARM_UP = 1_000;
 const REPETITIONS = 15;
-/** Number of lists in each repetition. The clock for processor time is too coarse to measure a single list. */
+/** Lists in each repetition. The clock for processor time is too coarse for a single list. */
 const LISTS = 20;
 
 /**
- * Milliseconds of processor time of the plain Query of `listBesideBareReads` on the machine for which the budget was set. The number was
- * not measured. It is computed from an older version of the list, which took 6.2 ms on that machine and 1.32 times as long as the Query:
- * 6.2 / 1.32 is 4.7.
+ * Milliseconds of the plain Query on the machine for which the budget was set. An older version of the list took 6.2 ms there, 1.32 times
+ * as long as the Query: 6.2 / 1.32 is 4.7.
  */
 const PLAIN_MS = 4.7;
 /** Maximum milliseconds of a list in a warm function, on the machine on which the plain Query takes `PLAIN_MS`. */
 const LIST_CPU_MS = 3;
 
-/** The plain rows are stored under an id that no company has: the sum of the measured company's id and this number. */
+/** The plain rows are stored under the id of the measured company plus this number, which no company has. */
 const NO_COMPANY = 500_000;
 
 /**
- * Measures the processor time of a list in a warm function, and of a plain Query. The Query reads the same prospects from rows that have
- * one attribute for each field. The list and the Query write their results as JSON. Milliseconds depend on the machine and its other load.
- * The budget therefore limits a converted value: the milliseconds of the list on a machine where the Query takes `PLAIN_MS`.
+ * Measures a list in a warm function, and a plain Query that reads the same prospects from rows with one attribute for each field. Both
+ * write JSON. Milliseconds depend on the machine, so the budget limits those of the list on a machine where the Query takes `PLAIN_MS`.
  */
 export async function listBesideBareReads(stage: Stage, endpoint: string): Promise<Budget[]> {
   const { context, caller, company } = stage;
@@ -109,42 +104,29 @@ async function repeat(times: number, work: () => Promise<unknown>): Promise<void
 }
 
 /**
- * Numbers of concurrent clients. The local service runs at most four environments of a function. With eight clients, a request is already
- * waiting when an environment becomes free, so the environments never wait for a client. With four clients, each environment waits until
- * its client sends the next request.
+ * Numbers of concurrent clients. The local service runs at most four environments of a function: with four clients, each environment waits
+ * for the next request of its client, and with eight clients, a request is already waiting.
  */
 const CLIENTS = [4, 8] as const;
 const MOST_CLIENTS = 8;
 const REQUESTS = 600;
-/**
- * Number of lists before the measurement. Node.js compiles hot code during the first lists in each thread, and the rate grows until about
- * this number.
- */
+/** Lists before the measurement. Node.js compiles hot code in each thread, and the rate grows until about this number. */
 const WARM_UP_REQUESTS = 3_000;
 const RATES = 5;
 
-/**
- * Settings of the local service. These rate limits are higher than any rate that the bench reaches, so that no throttle affects the
- * measurement.
- */
+/** No throttle affects the measurement. */
 const UNTHROTTLED = { REQUEST_RATE: "100000", COMPANY_RATE: "100000" };
 
 /**
- * Number of different pages that the clients list in turn. Together, the pages have more prospects than a function keeps in memory. When
- * the clients list a page again, its rows have already been evicted, so all rows are read from the table.
+ * Pages that the clients list in turn. Together, they have more prospects than a function keeps in memory, so all rows are read from the
+ * table.
  */
 const PAGES = 25;
 
-/**
- * Maximum milliseconds per list: the elapsed time, divided by the number of lists of all concurrent clients. This is 150 lists a second, on
- * a machine with two processors.
- */
+/** Elapsed time divided by the lists of all clients: 150 lists a second on a machine with two processors. */
 const LIST_MS = 6.67;
 
-/**
- * Measures lists of 50 prospects through the whole local service: gateway, authorizer, function and table. The service and the clients
- * share one machine. The clients first list one page again and again, and then many pages in turn.
- */
+/** Measures lists through the whole local service (gateway, authorizer, function and table), which shares the machine with the clients. */
 export async function listRate(): Promise<Budget[]> {
   const service = await startService(["--seed", "10000"], UNTHROTTLED);
   const agent = new Agent({ keepAlive: true, maxSockets: MOST_CLIENTS });
@@ -183,7 +165,6 @@ export async function listRate(): Promise<Budget[]> {
 const concurrently = (clients: number, requests: number, work: () => Promise<void>) =>
   mapConcurrently(Array.from({ length: requests }), clients, work);
 
-/** Reads the whole answer and discards it. Rejects if the status is not 200. */
 const drained = (url: string, options: { agent: Agent; headers: Record<string, string> }): Promise<void> =>
   new Promise((resolve, reject) => {
     get(url, options, (answer) => {

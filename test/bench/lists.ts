@@ -9,12 +9,9 @@ import { type BenchCompany, RARE_NAME } from "./prospects.ts";
 const parameters = (company: BenchCompany) => {
   const [, rep] = company.repIds;
   return {
-    /**
-     * The list without a filter. The prospects of its page have consecutive ids and are stored next to each other, so one Query reads many
-     * of them. A full page of this list needs the fewest read units.
-     */
+    /** The prospects of this page are stored next to each other, so one Query reads many of them. */
     everything: {},
-    /** The prospects of one rep among forty. They are scattered over the table, so the service reads each row of this page separately. */
+    /** The prospects of one rep among forty are scattered over the table, so the service reads each row separately. */
     "one rep": { assignedToUserId: String(rep) },
     "one status": { status: "Interested" },
     "map window": { bbox: cityBbox },
@@ -49,7 +46,7 @@ export const listNames = [
 export const listQuery = (company: BenchCompany, name: ListName, page = 1): ListQuery =>
   ListQuery.parse({ ...parameters(company)[name], page: String(page) });
 
-/** Returns the answer with all map pins of a company in pieces, and the number of its pins. */
+/** Returns all map pins of a company as pieces of JSON, and their number. */
 export async function pinTexts(context: ApiContext, caller: Caller): Promise<{ texts: Buffer[]; pins: number }> {
   const texts = Array.from(await mapPins(context, caller, {}), (piece) => Buffer.from(piece));
   return { texts, pins: texts.reduce((sum, text) => sum + text.toString().split('"id"').length - 1, 0) };

@@ -1,7 +1,4 @@
-/**
- * Measures budget 15 of docs/benchmarks.md, the map in a warm function: tiles, clusters, and the list of the prospects in a territory.
- * Units and bytes are the same in each run. Times depend on the machine.
- */
+/** Measures budget 15 of docs/benchmarks.md, the map in a warm function: tiles, clusters, and the list of the prospects in a territory. */
 import { buffer } from "node:stream/consumers";
 import type { ApiContext } from "#shared/context.ts";
 import { metered } from "#shared/db/meter.ts";
@@ -21,10 +18,7 @@ import { cities, cityBbox } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
 const RUNS = 15;
-/**
- * Zoom of the measured tile. At this zoom, the tile with the most prospects contains nearly all of the largest city, which has 17 % of the
- * prospects.
- */
+/** At this zoom, one tile contains nearly all of the largest city, which has 17 % of the prospects. */
 const DENSE_ZOOM = 8;
 const TILE_BYTES_MAX = 60_000;
 const RING_POINTS = 5_000;
@@ -39,7 +33,7 @@ export const largestCityTile = (zoom: number): Tile => tileOf(largest, zoom);
 const denseTile = largestCityTile(DENSE_ZOOM);
 const country = ClusterQuery.parse({ bbox: "-125,24,-66,50", zoom: "4" });
 
-/** Returns a ring of 5 000 points along the edge of the box `bbox`. A territory with this ring contains the same prospects as the box. */
+/** A territory with this ring contains the same prospects as the box. */
 function ringAround(bbox: string): [number, number][] {
   const [west = 0, south = 0, east = 0, north = 0] = bbox.split(",").map(Number);
   const side = RING_POINTS / 4;
@@ -54,10 +48,7 @@ function ringAround(bbox: string): [number, number][] {
 
 const cityRing = ringAround(cityBbox);
 
-/**
- * Creates a territory whose polygon is `cityBbox`, the box of the measured lists. This adds an entry to the search index, so later reads of
- * the index are a little larger.
- */
+/** The new territory adds an entry to the search index, so later reads of the index are a little larger. */
 async function newTerritory({ context, caller }: Stage): Promise<number> {
   const input = { name: "T", polygon: cityRing, totalProperties: 0, assignedToUserId: null };
   return (await createTerritory(context, caller, input)).id;
@@ -68,7 +59,6 @@ export async function mapUnits(stage: Stage): Promise<Budget[]> {
   const line = budgetsOf(sizeOf(company.count));
   const territoryId = await newTerritory(stage);
   const list = ListQuery.parse({ territoryId: String(territoryId) });
-  // The list of the territory returns the prospects in `cityBbox`. `fill` writes their rows to the table.
   await stage.fill(ListQuery.parse({ bbox: cityBbox }));
   const works = {
     tile: () => prospectTile(context, caller, denseTile, {}),

@@ -1,7 +1,4 @@
-/**
- * Measures the memory of a warm function that has loaded a company's whole search index, including the searchable texts. The function runs
- * in a separate process.
- */
+/** Measures the memory of a warm function that has loaded a company's whole search index, including the searchable texts. */
 import * as z from "zod/mini";
 import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { listQuery } from "./lists.ts";
@@ -9,7 +6,7 @@ import { inOwnProcess } from "./own-process.ts";
 import type { Stage } from "./stage.ts";
 
 const ReaderMemory = z.object({
-  /** Bytes of resident memory after the reads and a garbage collection. */
+  /** Resident memory after the reads and a garbage collection. */
   restingBytes: z.number(),
   peakBytes: z.number(),
   /** Bytes of a loaded search index: the growth of the process's live memory. */
@@ -20,7 +17,7 @@ const ReaderMemory = z.object({
 export type ReaderMemory = z.infer<typeof ReaderMemory>;
 const MB = 2 ** 20;
 
-/** Maximum size of V8's heap for old objects in megabytes: three quarters of a Lambda function's memory of 1 024 MB. */
+/** Three quarters of the memory of a function with 1 024 MB. */
 const HEAP_MB = 768;
 
 export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Budget[]> {
@@ -31,7 +28,7 @@ export async function memoryBudgets(stage: Stage, endpoint: string): Promise<Bud
   const { restingBytes, peakBytes, indexBytes, estimatedBytes } = ReaderMemory.parse(
     await inOwnProcess("reader.ts", job, { flags }),
   );
-  // Companies with less than 100 000 prospects have no limit, because other objects of the process are a large part of the growth.
+  // In smaller companies, other objects of the process are a large part of the growth.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const line = budgetsOf(sizeOf(company.count));
   return [

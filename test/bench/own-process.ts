@@ -9,7 +9,7 @@ export interface ProcessOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Passes the job as JSON to the script, a file of this folder. Returns what the script prints as JSON in its last line. */
+/** @param script a file of this folder. It gets the job as JSON, and prints its result as JSON in its last line. */
 export async function inOwnProcess(
   script: string,
   job: object,

@@ -31,13 +31,10 @@ export const cities: readonly City[] = [
   { name: "Wichita", state: "KS", zip: "672", lat: 37.687, lng: -97.33, share: 0.02 },
 ];
 
-/** Standard deviation of the latitudes and of the longitudes of a city's houses, in degrees (0.11 degrees of latitude are about 12 km). */
+/** Standard deviation of the coordinates of a city's houses, in degrees (0.11 degrees of latitude are about 12 km). */
 const SPREAD = 0.11;
 
-/**
- * Returns the city for a number from 0 (included) to 1 (excluded). If the numbers are random and uniformly distributed, the probability of
- * each city is its `share`.
- */
+/** @param part a random number from 0 (included) to 1 (excluded), so that the probability of each city is its `share` */
 export function cityAt(part: number): City {
   let rest = part;
   for (const city of cities) {
@@ -47,7 +44,7 @@ export function cityAt(part: number): City {
   return at(cities, 0);
 }
 
-/** Returns a random location in the city, in degrees with six decimals (about 10 cm), as phones report locations. */
+/** The location has six decimals (about 10 cm), as those of phones. */
 export function houseIn({ lat, lng }: City, random: () => number): { lat: number; lng: number } {
   // The Box-Muller transform turns two uniform random numbers into a normally distributed point around the centre.
   const radius = SPREAD * Math.sqrt(-2 * Math.log(1 - random()));
@@ -55,11 +52,10 @@ export function houseIn({ lat, lng }: City, random: () => number): { lat: number
   return { lat: rounded(lat + radius * Math.sin(angle)), lng: rounded(lng + radius * Math.cos(angle)) };
 }
 
-/** Returns a bounding box (bbox) of 0.2 degrees around a city's centre. */
 export const bboxOf = ({ lat, lng }: Pick<City, "lat" | "lng">): string =>
   [lng - 0.1, lat - 0.1, lng + 0.1, lat + 0.1].map((degrees) => degrees.toFixed(3)).join();
 
-/** Returns a bounding box (bbox) of 0.2 degrees at the eastern edge of the city, where there are few prospects. */
+/** The eastern edge of a city has few prospects. */
 export const outskirtsOf = ({ lat, lng }: City): string => bboxOf({ lat, lng: lng + 0.25 });
 
 export const cityBbox = "-105.09,39.639,-104.89,39.839";

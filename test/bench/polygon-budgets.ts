@@ -1,7 +1,4 @@
-/**
- * Measures budget 17 of docs/benchmarks.md: the processor time in which a warm function chooses the prospects of one request, for the worst
- * polygons of 5 000 points. The number of comparisons is the same in each run. Times depend on the machine.
- */
+/** Measures budget 17 of docs/benchmarks.md: the processor time of a warm function for the worst polygons of 5 000 points. */
 import { RingArea } from "#shared/geometry/ring.ts";
 import { shapeOf, tileOfShapes } from "#shared/map/territory-tile.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
@@ -40,7 +37,7 @@ const rings = {
   }),
 };
 
-/** Maximum number of edges that the service compares with each prospect. A plain test compares all 5 000 edges. */
+/** A plain test compares all 5 000 edges with each prospect. */
 const MOST_COMPARISONS = 500;
 
 export async function polygonBudgets(stage: Stage): Promise<Budget[]> {

@@ -78,7 +78,7 @@ function client(psql: string, connection: readonly string[]): Pick<Postgres, "ru
   };
 }
 
-/** Returns the path of a Postgres program. The newest version that a Debian package has installed is preferred to the program in PATH. */
+/** Prefers the newest version that a Debian package has installed to the program in PATH. */
 function binary(name: string): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
@@ -89,7 +89,7 @@ function binary(name: string): string | undefined {
   return places.map((place) => join(place, name)).find((file) => existsSync(file));
 }
 
-/** Returns the ids of a user without privileges if this process runs as root, because Postgres refuses to run as root. */
+/** Postgres refuses to run as root. */
 function unprivileged(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   for (const user of ["postgres", "nobody"]) {

@@ -1,7 +1,4 @@
-/**
- * Compares the times of this service with the times of a Postgres database that has the same rows and suitable indexes. For each query, the
- * service and Postgres return the exact number of matches and one page of ids. In addition, they write all map pins as text.
- */
+/** Compares the times of this service with those of a Postgres database that has the same rows and suitable indexes. */
 import { deepEqual } from "node:assert/strict";
 import type { Criteria } from "#shared/company-index/criteria.ts";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -65,7 +62,7 @@ async function load(postgres: Postgres, company: BenchCompany): Promise<void> {
   await postgres.run(INDEXES);
 }
 
-/** Yields the rows as strings of up to 500 lines each. One string with all rows would need too much memory. */
+/** One string with all rows would need too much memory. */
 function* lines(company: BenchCompany): Generator<string> {
   let piece = "";
   for (let at = 0; at < company.count; at++) {
@@ -76,10 +73,7 @@ function* lines(company: BenchCompany): Generator<string> {
   }
 }
 
-/**
- * Returns a prospect as one line for Postgres's COPY command. One column contains all searchable texts, including the note, so that a
- * search needs no join.
- */
+/** Returns a line for COPY. One column contains all searchable texts, including the note, so that a search needs no join. */
 function lineOf(company: BenchCompany, at: number): string {
   const { prospect, note } = makeProspect(company, at);
   const { id, createdAt, statusId, assignedToUserId, tagIds, city, lat, lng, text, phoneDigits } = indexRow(prospect);
@@ -122,7 +116,7 @@ async function comparePins(postgres: Postgres, { context, caller, company }: Sta
 async function timeOf(postgres: Postgres, sql: string): Promise<number> {
   const printed = await postgres.run(`${sql}\n`.repeat(RUNS + 1), true);
   const times = printed.flatMap((line) => /^Time: ([0-9.]+) ms/.exec(line)?.[1] ?? []).map(Number);
-  // The first time is not used, because Postgres loads the pages of its tables into memory during the first run.
+  // During the first run, Postgres loads the pages of its tables into memory.
   return median(times.slice(1));
 }
 

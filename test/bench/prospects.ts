@@ -1,6 +1,5 @@
 /**
- * Generates the synthetic prospects of the benches. The values of a prospect depend only on its number and on its company, so every run
- * of a bench measures the same data.
+ * Generates the synthetic prospects of the benches. Their values depend only on number and company, so every run measures the same data.
  */
 import { iso } from "#shared/clock.ts";
 import type { NewProspect } from "#shared/prospects/input.ts";
@@ -26,12 +25,10 @@ export interface Made {
   readonly note: StoredNote | undefined;
 }
 
-/**
- * Creation time of the first prospect, and end of the period in which prospects are created. The benches simulate the day after this end.
- */
+/** The period in which the prospects are created. The benches simulate the day after it. */
 const FIRST_CREATED = Date.UTC(2023, 4, 1);
 const LAST_CREATED = Date.UTC(2026, 4, 1);
-/** The import id of all prospects. Imported prospects cause no webhook events. A bench that measures events removes this id. */
+/** Imported prospects cause no webhook events. A bench that measures events removes this id. */
 const IMPORT_ID = "bench";
 const RARE_ONE_IN = 5_000;
 export const RARE_NAME = "Zdanowicz";
@@ -40,8 +37,8 @@ export const RARE_NAME = "Zdanowicz";
 const bases = { address: 10_000_000, change: 20_000_000, note: 30_000_000 } as const;
 
 /**
- * Returns the prospect with the number `at`, counted from 0. A higher number means a later creation time. The seed of its random values is
- * its distance from the newest prospect, so the newest prospects of small and large companies have the same random values.
+ * Returns the prospect with the number `at`, counted from 0, the oldest first. The seed of its random values is its distance from the
+ * newest prospect, so the newest prospects of small and large companies have the same random values.
  */
 export function makeProspect(company: BenchCompany, at: number): Made {
   const random = randomSequence(company.count - at);
@@ -75,7 +72,7 @@ export function makeProspect(company: BenchCompany, at: number): Made {
   return { prospect, note };
 }
 
-/** Returns the input of a request that creates a prospect in front of a house: with a location, but without an address. */
+/** A prospect that is created in front of a house has a location, but no address. */
 export function newProspectAt(company: BenchCompany, at: number): NewProspect {
   const { name, phoneNumber, emailAddress, lat, lng } = makeProspect(company, at % company.count).prospect;
   return { name, phoneNumber, emailAddress, lat, lng };

@@ -1,6 +1,6 @@
 /**
  * Measures budget 17 of docs/benchmarks.md: the read units and rounds of `GET /api/changes`, and the write units that the change log adds
- * to a created prospect. A round is a set of concurrent requests to the table. The function is warm but has no rows in memory.
+ * to a created prospect. The function is warm, but has no rows in memory.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { flush } from "#shared/company-index/write/flush.ts";
@@ -18,23 +18,19 @@ import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import { newProspectAt } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Number of prospects in one page of a snapshot, with which a client without a cursor begins. */
+/** Prospects in one page of a snapshot. */
 const PAGE = 500;
-/** Number of prospects that are created for the write units of the change log, and again for a request that must read unflushed entries. */
 const CREATIONS = 63;
 const CHANGED = 60;
 /**
- * Difference between the ids of two successive prospects in `apart`. A partition contains 128 consecutive ids, so these prospects are
- * spread over more partitions than the same number of `neighbours`.
+ * Difference between successive ids in `apart`. A partition contains 128 consecutive ids, so these prospects are spread over more
+ * partitions than the same number of `neighbours`.
  */
 const APART = 7;
 
 const all = { least: 1, settleMs: 0 };
 
-/**
- * Replaces the encryption of cursors with plain text. A warm function has the company's data key in memory, so the real encryption would
- * need no read or write units either.
- */
+/** A warm function has the company's data key in memory, so the real encryption of cursors would need no units either. */
 const secrets: ApiContext["secrets"] = {
   seal: async (_, __, text) => Buffer.from(text),
   open: async (_, __, sealed) => Buffer.from(sealed).toString(),
@@ -50,7 +46,7 @@ export async function pullBudgets(stage: Stage): Promise<Budget[]> {
     line(17, `${text}, rounds`, rounds, usage.rounds),
   ];
   let cursor: string | undefined;
-  /** A sales user without permissions, who sees only the prospects that this bench assigns to the user. */
+  /** Sees only the prospects that this bench assigns to the user. */
   const rep: Caller = { ...caller, role: "sales", permissions: [] };
   const pull = async (reader = rep, types: ChangeType[] = ["prospects"]): Promise<Usage & { items: number }> => {
     forgetRows(table, caller.companyId);
@@ -133,7 +129,10 @@ interface AttachedPull {
 
 /**
  * Measures the requests of a rep who reads all types, after changes of notes and appointments, and after prospects without notes and
- * appointments have moved to another user. The prospects must be far apart and visible to the rep. `pull` requests one page.
+ * appointments have moved to another user.
+ *
+ * @param ids prospects that are far apart and visible to the rep
+ * @param pull requests one page
  */
 async function attachedPulls(
   context: ApiContext,
@@ -187,7 +186,7 @@ async function attachedPulls(
   return found;
 }
 
-/** Reads the rows of prospects with consecutive ids, with one Query for each partition. */
+/** Reads prospects with consecutive ids, with one Query for each partition. */
 async function readBlocks(table: Table, companyId: number, first: number, count: number): Promise<void> {
   for (let from = first; from < first + count; from = (blockOf(from) + 1) * IDS_PER_PARTITION) {
     const span = keys.prospectSpan(companyId, from, first + count - 1);
@@ -196,9 +195,8 @@ async function readBlocks(table: Table, companyId: number, first: number, count:
 }
 
 /**
- * Flushes the entries. Returns the write units that the change log adds to the flush, divided by the number of entries. Each transaction of
- * the flush writes a chunk of the change log together with the head. One unit of each transaction is not counted, because a flush without a
- * change log would need it for the head.
+ * Flushes the entries. Returns the write units of an entry in the change log. Each transaction of the flush writes a chunk of the change
+ * log together with the head. A flush without a change log would need one unit for the head, which is not counted.
  */
 async function chunkShare(context: ApiContext, companyId: number, entries: number): Promise<number> {
   let units = 0;

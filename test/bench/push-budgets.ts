@@ -1,8 +1,4 @@
-/**
- * Measures budget 16 of docs/benchmarks.md: how many write units an operation of `POST /api/sync/operations` costs more than a separate
- * request with the same write. Each operation also writes a receipt, the row by which a repeated operation is recognized. The receipt costs
- * two write units, because DynamoDB charges two for each row of a transaction.
- */
+/** Measures budget 16 of docs/benchmarks.md: how many write units an operation of a device costs more than a single request. */
 import { randomUUID } from "node:crypto";
 import type { Caller } from "#shared/auth/caller.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -19,19 +15,16 @@ import {
 import { type Budget, budgetsOf, sizeOf } from "./budget.ts";
 import type { Stage } from "./stage.ts";
 
-/** Number of measured operations of each kind. The result is the mean of their costs. */
+/** Operations of each kind. The result is the mean of their costs. */
 const OPERATIONS = 50;
-/**
- * Maximum write units that an operation may cost more than a single request: two for its receipt, and a small share of the writes that
- * reserve ids for the batch.
- */
+/** Two for the receipt, because DynamoDB charges two for each row of a transaction, and a small share of the writes that reserve ids. */
 const WRITE_UNITS = 2.1;
 
 interface Kind {
   readonly text: string;
   readonly type: string;
   readonly fields: object;
-  /** True if the operation names its prospect by the `clientRecordId` of the prospect instead of its id. */
+  /** True if the operation names its prospect by `clientRecordId` instead of the id. */
   readonly byClientRecord?: true;
   readonly single: (id: number) => Promise<unknown>;
 }

@@ -1,7 +1,6 @@
 /**
- * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, which limit reads. It counts requests to the table, read units and bytes, which are
- * equal in every run. A cold function has empty caches. A warm function has the company's search index in memory. Unless a comment or the
- * text of a budget says otherwise, a warm function has no prospect rows in memory.
+ * Measures budgets 1 to 5 and 8 of docs/benchmarks.md, which limit reads. Unless the text of a budget says otherwise, a warm function has
+ * the company's search index in memory, but no rows of prospects.
  */
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
@@ -25,34 +24,27 @@ import { type ListName, listNames, listQuery, pinTexts } from "./lists.ts";
 import { bboxOf, cities, outskirtsOf } from "./places.ts";
 import type { Stage } from "./stage.ts";
 
-/** The requests to the table and the read units of a warm function. */
 export interface WarmUsage {
   readonly lists: ReadonlyMap<ListName, Usage>;
   /**
-   * The usage of each page of the list without a filter. The prospects of such a page are stored next to each other, usually in two
-   * partitions. The read units depend on how many of them are in each of the two.
+   * Pages of the list without a filter, whose prospects are stored next to each other, usually in two partitions. The read units depend on
+   * how many of them are in each of the two.
    */
   readonly neighbours: readonly Usage[];
-  /** The usage of a list whose rows are in memory, because the previous list has read them. */
+  /** A list whose rows are in memory, because the previous list has read them. */
   readonly again: Usage;
   readonly pins: Usage;
 }
 
 const NEIGHBOUR_PAGES = 16;
 
-/**
- * Writes the rows of the pages that the measured lists return. The other prospects exist only in the company's search index, because it
- * would take long to write all rows.
- */
+/** Writes the rows of the pages that the measured lists return. */
 export async function fillLists(stage: Stage): Promise<void> {
   for (const name of listNames) await stage.fill(listQuery(stage.company, name));
   for (let page = 2; page <= NEIGHBOUR_PAGES; page++) await stage.fill(listQuery(stage.company, "everything", page));
 }
 
-/**
- * Measures the cost of the lists and of the map pins in a warm function. Call `fillLists` before, because the lists read the rows that it
- * writes.
- */
+/** Call `fillLists` before, because the lists read the rows that it writes. */
 export async function warmUsage({ context, caller, company }: Stage): Promise<WarmUsage> {
   const askAgain = async (query: ListQuery) => (await metered(() => listProspects(context, caller, query))).usage;
   const ask = (query: ListQuery) => {
@@ -91,10 +83,7 @@ export function warmBudgets({ company }: Stage, { lists, neighbours, again, pins
   ];
 }
 
-/**
- * Measures budget 2: the read units of a large company, divided by the read units of a smaller company (with a tenth or a hundredth of the
- * prospects).
- */
+/** Measures budget 2: the read units of a large company, divided by those of a smaller one. */
 export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: WarmUsage): Budget[] {
   const line = budgetsOf(`${sizeOf(large.company.count)} / ${sizeOf(small.company.count)}`);
   const growth = (of: (usage: WarmUsage) => number | undefined): number =>
@@ -117,10 +106,7 @@ export function growthBudgets(small: Stage, large: Stage, few: WarmUsage, many: 
   ];
 }
 
-/**
- * Returns budgets 3 and 4 for a list in a cold function. Budget 3 limits the rounds. A round is one request to the table, or several
- * concurrent ones. Budget 4 limits the read units.
- */
+/** Measures budgets 3 and 4 for a list in a cold function. */
 export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const { company, caller } = stage;
   const line = budgetsOf(sizeOf(company.count));
@@ -129,8 +115,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   const plain = await ask("one rep");
   const search = await ask("common word");
   const thousands = company.count / 1_000;
-  // Companies with less than 100 000 prospects have no limit, because most of their read units are for the rows of the page and not for the
-  // search index.
+  // In smaller companies, most read units are for the rows of the page and not for the search index.
   const most = (limit: number): number | null => (company.count < 100_000 ? null : limit);
   const per = "read units per 1 000 prospects";
   return [
@@ -140,11 +125,7 @@ export async function coldBudgets(stage: Stage): Promise<Budget[]> {
   ];
 }
 
-/**
- * Measures budget 5 for map windows (bbox) in a cold function. It limits two numbers: the percentage of the index segments that the
- * function loads, and the number of index rows that it compares for each row that it returns. The last result has no limit: the number of
- * rows in the loaded segments for each row that the function returns.
- */
+/** Measures budget 5 for map windows in a cold function. */
 export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const { company, context } = stage;
   const { head } = await readUnflushed(context.table, company.id);
@@ -162,8 +143,7 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
   const name = "map window of 0.2 degrees";
   const dearest = (reads: readonly BboxRead[]): number => Math.max(...reads.map(({ looked }) => looked));
   return [
-    // Companies with less than a million prospects have no limit, because they have few segments, and one or two of them contain a whole
-    // city.
+    // Smaller companies have few segments, of which one or two contain a whole city.
     line(
       5,
       `${name}, cold, maximum of 32, % of segments read`,
@@ -189,8 +169,9 @@ export async function bboxBudgets(stage: Stage): Promise<Budget[]> {
 interface BboxRead {
   /** The loaded segments, as a percentage of all segments. */
   readonly part: number;
-  /** Number of prospects of the index that a list compares with the box, for each prospect that it returns. */
+  /** Rows of the index that the list compares with the box, for each returned prospect. */
   readonly looked: number;
+  /** Rows of the loaded segments, for each returned prospect. */
   readonly loaded: number;
 }
 
@@ -214,24 +195,19 @@ async function readBbox(stage: Stage, bbox: string, all: readonly SegmentEntry[]
   return { part: (100 * loaded.size) / all.length, looked: looked / total, loaded: rows / total };
 }
 
-/** Measures budget 8, which limits the compressed bytes that a phone downloads for one pin. */
+/** Measures budget 8: the bytes that a phone downloads for one pin. */
 export async function pinBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const { texts, pins } = await pinTexts(context, caller);
   const zipped = await buffer(Readable.from(gzipped(texts)));
   return [budgetsOf(sizeOf(company.count))(8, "bytes of a pin, gzipped", 16, zipped.length / pins)];
 }
 
-/** Measures budget 3 for one prospect's detail. It limits the rounds. A round is a set of concurrent requests to the table. */
 export async function detailBudgets({ company, caller, context }: Stage, id: number): Promise<Budget[]> {
   const { usage } = await metered(() => readProspect(context, caller, id));
   return [budgetsOf(sizeOf(company.count))(3, "get, rounds", 1, usage.rounds)];
 }
 
-/**
- * Measures budget 3 of docs/benchmarks.md, which limits rounds, for the first requests of a cold function. A round is one request to the
- * table, or several concurrent ones. The look-up of the caller is a separate result, because another function, the authorizer, does it. The
- * gateway caches the authorizer's result for a minute.
- */
+/** Measures budget 3 for the first request of a cold function. The authorizer, another function, looks up the caller. */
 export async function coldStartBudgets(stage: Stage, id: number): Promise<Budget[]> {
   const { company, caller, sub } = stage;
   const rounds = async (work: (context: ApiContext) => Promise<unknown>): Promise<number> => {

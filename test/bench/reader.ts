@@ -1,7 +1,4 @@
-/**
- * Runs as a separate process that reads lists and map pins as a warm function does. It prints the memory that the process needs, the memory
- * of a loaded search index, and the memory that the cache estimates for this index.
- */
+/** Runs as a separate process that reads lists and map pins as a warm function does, and prints the memory that it needs. */
 import { existsSync, readFileSync } from "node:fs";
 import * as z from "zod/mini";
 import { companyIndex } from "#shared/company-index/read/company-index.ts";
@@ -23,7 +20,7 @@ async function read(reader: ReturnType<typeof newReader>): Promise<void> {
   }
 }
 
-/** Returns the bytes of live memory: V8's heap and the typed arrays outside the heap. */
+/** V8's heap, and the typed arrays outside the heap. */
 function liveBytes(): number {
   for (let i = 0; i < 4; i++) globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
@@ -31,9 +28,8 @@ function liveBytes(): number {
 }
 
 /**
- * Returns the maximum resident memory of this process. On Linux, `maxRSS` is no use: a new process begins as a copy of its parent, and
- * `maxRSS` includes the memory of this copy, which may be that of the whole bench. `VmHWM` in the kernel's file contains the maximum of
- * this program alone.
+ * Returns the maximum resident memory. On Linux, a new process begins as a copy of its parent, and `maxRSS` includes this copy, which may
+ * be that of the whole bench. `VmHWM` is the maximum of this program alone.
  */
 function peakKilobytes(): number {
   const status = "/proc/self/status";
@@ -45,8 +41,8 @@ const first = newReader();
 await read(first);
 const before = liveBytes();
 const [restingBytes, peakBytes] = [process.memoryUsage.rss(), peakKilobytes() * 1_024];
-// The first reader has also loaded code and data that belong to no index, so the index of a second reader is measured. An index builds its
-// sort orders and word indexes only when it is read again, so the second reader reads several times.
+// The first reader has also loaded code and data that belong to no index. An index builds its sort orders and word indexes only when it is
+// read again, so the second reader reads several times.
 const second = newReader();
 for (let i = 0; i < 4; i++) await read(second);
 const indexBytes = liveBytes() - before;

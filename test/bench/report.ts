@@ -80,7 +80,7 @@ const budgetTable = (budgets: readonly Budget[]): string =>
       .map((one) => [one.number === 0 ? "" : String(one.number), one.text, one.size, ...figuresOf(one)]),
   );
 
-/** Returns the table of the budgets that have no number and concern no company. */
+/** The table of budgets that have no number and concern no company. */
 const plainBudgetTable = (budgets: readonly Budget[]): string =>
   table(
     ["budget", "limit", "measured", ""],
@@ -90,15 +90,8 @@ const plainBudgetTable = (budgets: readonly Budget[]): string =>
 const deliveryTable = (times: readonly DeliveryTimes[]): string =>
   table(
     [
-      "sent a second",
-      "events",
-      "p50",
-      "p99",
-      "arrived a second",
-      "loop p50",
-      "loop p99",
-      "loop, arrived a second",
-      "ratio",
+      ...["sent a second", "events", "p50", "p99", "arrived a second"],
+      ...["loop p50", "loop p99", "loop, arrived a second", "ratio"],
     ],
     times.map(({ perSecond, events, ours, bare }) => [
       String(perSecond),

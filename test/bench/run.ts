@@ -1,8 +1,4 @@
-/**
- * `npm run bench` measures the budgets of docs/benchmarks.md at 10 k and 100 k prospects. `--large` adds 1 M prospects, `--postgres` adds a
- * comparison with Postgres, and `--write` writes the tables into docs/benchmarks.md. With `--index`, `--csv` or `--webhooks`, it runs only
- * the benches with these names. The exit code is 1 if a measurement exceeds its budget.
- */
+/** `npm run bench` measures the budgets of docs/benchmarks.md. */
 import { optionsOrExit } from "../../infra/cli/command/options.ts";
 import { authorizerBudgets } from "./authorizer.ts";
 import { type Budget, inDigits, isHeld, sizeOf } from "./budget.ts";
@@ -47,24 +43,22 @@ const sizes = [10_000, 100_000, ...(options.large === true ? [1_000_000] : [])];
 const progress = (text: string): void => console.error(`${new Date().toISOString().slice(11, 19)} ${text}`);
 
 /**
- * Number of prospects that are created to measure the background work on the search index. With `--large`, the company of 100 000 prospects
- * gets more new prospects than it has. Only then does the measurement include a merge of the largest part of the index.
+ * Prospects that are created to measure the background work on the search index. With `--large`, the company of 100 000 prospects gets more
+ * prospects than it has, so that the largest part of the index is merged too.
  */
 const createsAt = (count: number): number => (options.large === true && count === 100_000 ? 131_072 : 4_096);
 
 /** Numbers of prospects for which the worst polygons and searches are measured. */
 const WORST_SIZES = [10_000, 200_000] as const;
 
-/** Number of rows in each import that is compared with plain SDK calls. */
+/** Rows of each import that is compared with plain SDK calls. */
 const TURN_ROWS = 10_000;
 
 async function measureAll(table: BenchTable, postgres: Postgres | undefined): Promise<Measured> {
-  const budgets: Budget[] = [];
-  const times: ListTimes[] = [];
-  const comparisons: Comparison[] = [];
   if (parts.webhooks) progress("webhooks");
   const webhooks = parts.webhooks ? await measureWebhooks() : undefined;
-  if (parts.index) await measureIndex(table, postgres, { budgets, times, comparisons });
+  const index = parts.index ? await measureIndex(table, postgres) : { budgets: [], times: [], comparisons: [] };
+  const { budgets, times, comparisons } = index;
   if (parts.csv) {
     progress("CSV beside bare calls");
     budgets.push(...(await csvRatios(table, TURN_ROWS)));
@@ -83,17 +77,10 @@ async function measureAll(table: BenchTable, postgres: Postgres | undefined): Pr
   };
 }
 
-interface IndexFigures {
-  readonly budgets: Budget[];
-  readonly times: ListTimes[];
-  readonly comparisons: Comparison[];
-}
-
-async function measureIndex(
-  table: BenchTable,
-  postgres: Postgres | undefined,
-  { budgets, times, comparisons }: IndexFigures,
-): Promise<void> {
+async function measureIndex(table: BenchTable, postgres: Postgres | undefined) {
+  const budgets: Budget[] = [];
+  const times: ListTimes[] = [];
+  const comparisons: Comparison[] = [];
   progress("starts");
   budgets.push(...(await startBudgets()));
   progress("authorizer");
@@ -128,6 +115,7 @@ async function measureIndex(
   progress(`${sizeOf(WORST_SIZES[1])}: polygons and searches`);
   const stage = await setStage(table, WORST_SIZES[1]);
   budgets.push(...(await polygonBudgets(stage)), ...(await searchBudgets(stage)));
+  return { budgets, times, comparisons };
 }
 
 const postgres = options.postgres === true ? await startPostgres() : undefined;

@@ -1,7 +1,4 @@
-/**
- * Measures budget 17 of docs/benchmarks.md for searches: the processor time in which a warm function finds the prospects of the worst
- * words. Times depend on the machine.
- */
+/** Measures budget 17 of docs/benchmarks.md for searches: the processor time of a warm function for the worst words. */
 import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { ProspectFilter } from "#shared/prospects/filter.ts";
 import { findFiltered } from "#shared/prospects/find.ts";
@@ -12,18 +9,18 @@ import { makeProspect } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
 const RUNS = 3;
-/** Number of searches before the measurement. They are enough to build the word indexes of all segments. */
+/** After this number of searches, the word indexes of all segments exist. */
 const WARMING = 8;
 /**
- * Number of prospects that are changed before the second measurement. Nearly every segment then has an outdated row, so each search tests
- * all rows for each word.
+ * Prospects that are changed before the second measurement. Nearly every segment then has an outdated row, so each search tests all rows
+ * for each word.
  */
 const CHANGED = 60;
 
 const remark = "Rents; the landlord lives two streets down. Has solar panels already, asks about a battery.";
 const parts = (text: string, length: number): string[] =>
   Array.from(text, (_, i) => text.slice(i, i + length)).filter((part) => part.length === length && !part.includes(" "));
-/** Returns a query with as many of these words as fit into its maximum length. Each word occurs once. */
+/** As many of these words as fit into the maximum length, each word once. */
 const queryOf = (words: readonly string[]): string => [...new Set(words)].join(" ").slice(0, 200);
 
 const queries = {

@@ -1,6 +1,5 @@
 /**
- * Measures all budgets that limit read units, write units, round trips to the table or bytes, for one company. run.ts prints the results,
- * and budgets.long.test.ts asserts them.
+ * Measures all budgets of a company that limit units, rounds or bytes. run.ts prints the results, and budgets.long.test.ts asserts them.
  */
 import { attachedBudgets, NOTES } from "./attached-budgets.ts";
 import type { Budget } from "./budget.ts";
@@ -23,7 +22,10 @@ import {
 import type { Stage } from "./stage.ts";
 import { backgroundBudgets, writeBudgets } from "./write-budgets.ts";
 
-/** Maximum number of prospects of a company for which the costs of bulk jobs, pushed operations and the feed of changes are measured. */
+/**
+ * Maximum number of prospects for which bulk jobs, pushed operations and the feed of changes are measured, because their costs do not
+ * depend on the company's size.
+ */
 const PUSHED_PROSPECTS = 10_000;
 
 export interface Counted {
@@ -33,8 +35,7 @@ export interface Counted {
 }
 
 /**
- * Measures the budgets of reads. Call it before `countWrites`: until a flush, new writes are not part of the stored search index, and make
- * reads more expensive. `notes` is the number of notes that each prospect of a list gets.
+ * Call it before `countWrites`, because unflushed writes make reads more expensive. `notes` is the number of notes of a listed prospect.
  */
 export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES): Promise<Counted> {
   await fillLists(stage);
@@ -48,19 +49,14 @@ export async function countReads(stage: Stage, smaller?: Counted, notes = NOTES)
     ...(await pinBudgets(stage)),
     ...(await detailBudgets(stage, firstId + count - 1)),
     ...(await coldStartBudgets(stage, firstId + count - 1)),
-    // The map is measured after the reads above, because its territory adds an index entry, which would make them more expensive.
+    // The map comes after the reads above, because its territory adds an index entry, which would make them more expensive.
     ...(await mapUnits(stage)),
-    // Budget 14 does not depend on the number of prospects. It is therefore measured only for the first company, where `smaller` is
-    // undefined.
+    // Budget 14 does not depend on the number of prospects, so it is measured only for the first company.
     ...(smaller === undefined ? await attachedBudgets(stage, notes) : []),
   ];
   return { stage, warm, budgets };
 }
 
-/**
- * Measures the budgets of writes and of the feed of changes. The costs of bulk jobs, pushed operations and the feed do not depend on the
- * company's size. They are therefore measured only for companies of at most `PUSHED_PROSPECTS` prospects.
- */
 export async function countWrites(stage: Stage, creates: number): Promise<Budget[]> {
   const few = stage.company.count <= PUSHED_PROSPECTS;
   const many = few ? [...(await bulkUnits(stage)), ...(await pushBudgets(stage)), ...(await pullBudgets(stage))] : [];

@@ -1,6 +1,6 @@
 /**
- * Creates a company with any number of prospects for the benches. The search index contains all prospects, but the table contains only the
- * rows that a bench reads, because it would take long to write all rows.
+ * Creates a company with any number of prospects. The search index contains all of them, but the table only the rows that a bench reads,
+ * because it would take long to write all rows.
  */
 import type { Caller } from "#shared/auth/caller.ts";
 import { type Clock, iso } from "#shared/clock.ts";
@@ -30,7 +30,7 @@ import type { BenchTable } from "./table.ts";
 
 const REPS = 40;
 const TAGS = ["Hail Damage", "Referral", "Insurance", "Solar", "Battery"] as const;
-/** Number of rows in one import. All rows of an import are in memory at the same time, so this number limits the memory. */
+/** Rows of one import, all of which are in memory at the same time. */
 const IMPORT_ROWS = 100_000;
 
 export interface Stage {
@@ -39,18 +39,17 @@ export interface Stage {
   readonly sub: string;
   readonly context: ApiContext;
   readonly clock: Clock & { ms: number };
-  /** Returns the context of a newly started function. Its caches are empty. */
+  /** The context of a newly started function, whose caches are empty. */
   cold(): ApiContext;
   /**
-   * Writes the rows of the page that this query returns. The service may read a range of a partition (128 consecutive ids) instead of
-   * single rows. The rows of the prospects between the page's prospects are therefore written too.
+   * Writes the rows of the page that this query returns, and the rows between them in the same partition, because the service may read a
+   * range of a partition instead of single rows.
    */
   fill(query: ListQuery): Promise<void>;
-  /** Writes the rows of the prospects with the lowest ids. */
+  /** Writes the prospects with the lowest ids. */
   fillFirst(count: number): Promise<void>;
 }
 
-/** Creates a company with `count` prospects. */
 export async function setStage(table: BenchTable, count: number): Promise<Stage> {
   const clock = { ms: Date.UTC(2026, 4, 2), now: () => clock.ms };
   const context = contextOn(table.open(), clock);
@@ -90,8 +89,8 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
     await context.table.transact(newValueWrites(company.id, tag));
   }
   const { statuses, tags, users } = await loadDictionary(context.table, company.id);
-  // No prospect gets the first `spare` ids, so that the last prospect always has the last id of its partition (128 ids). In companies of
-  // any size, the newest prospects then have the same positions in their partitions.
+  // The last prospect always has the last id of its partition, so the newest prospects of small and large companies have the same positions
+  // in their partitions.
   const spare = (IDS_PER_PARTITION - (count % IDS_PER_PARTITION)) % IDS_PER_PARTITION;
   const [firstId = 0] = await context.ids.takeProspects(company.id, spare + count);
   return {
@@ -105,9 +104,7 @@ export async function foundCompany(context: ApiContext, count: number, at = `ben
   };
 }
 
-/**
- * Imports the prospects into the company's search index in several portions. A flush then merges the parts that the imports have created.
- */
+/** Imports the prospects into the company's search index. A flush then merges the parts of the imports. */
 async function fillIndex(context: ApiContext, company: BenchCompany): Promise<void> {
   for (let from = 0; from < company.count; from += IMPORT_ROWS) {
     const count = Math.min(IMPORT_ROWS, company.count - from);
@@ -120,7 +117,7 @@ async function fillIndex(context: ApiContext, company: BenchCompany): Promise<vo
   await flush(context, company.id, { least: 0, settleMs: 0 });
 }
 
-/** Loads the company's search index into memory. Each call of `find` then searches this index without reading the table. */
+/** Each call of `find` searches the index in memory, without reading the table. */
 export async function searchInMemory(
   { context, caller, company }: Stage,
   filter: ProspectFilter,
@@ -132,7 +129,6 @@ export async function searchInMemory(
   return { criteria, find };
 }
 
-/** Returns the ids of the prospects of a page, and of the prospects between them in the same partition. */
 async function idsOfPage(
   context: ApiContext,
   caller: Caller,

@@ -1,7 +1,4 @@
-/**
- * Starts the local service in a separate process, so that a bench can measure the whole path of a request. The service keeps its data in
- * memory.
- */
+/** Starts the local service in a separate process. It keeps its data in memory. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

@@ -1,7 +1,4 @@
-/**
- * Measures budget 11 of docs/benchmarks.md. It limits the sizes of the function bundles, and the start times of functions as multiples of
- * the start time of an empty handler.
- */
+/** Measures budget 11 of docs/benchmarks.md: the sizes of the bundles, and start times as multiples of that of an empty handler. */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +9,7 @@ import { functionFiles } from "../../infra/synth.ts";
 import { type Budget, budgetsOf } from "./budget.ts";
 import { interleaved } from "./clock.ts";
 
-/** Functions whose start times are measured. These functions run during a user's daily work. */
+/** Functions that run during a user's daily work. */
 const STARTED = [
   "authorize",
   "prospects/list",
@@ -22,10 +19,7 @@ const STARTED = [
   "events/deliver",
   "prospects/import",
 ] as const;
-/**
- * Maximum start times, as multiples of the start time of an empty handler. `table` is for bundles whose only AWS client is the DynamoDB
- * client, and `others` is for all other bundles.
- */
+/** Maximum multiples. `table` is for bundles whose only AWS client is that of DynamoDB. */
 const START_BUDGET = { table: 3.2, others: 3.8 } as const;
 const RUNS = 21;
 
@@ -40,10 +34,9 @@ export async function startBudgets(): Promise<Budget[]> {
     const empty = join(directory, "empty", "index.mjs");
     mkdirSync(join(directory, "empty"));
     writeFileSync(empty, "export const handler = async () => undefined;\n");
-    const files = STARTED;
     const times = await interleaved(RUNS, {
       empty: () => start(empty),
-      ...Object.fromEntries(files.map((file) => [file, () => start(join(directory, file, "index.mjs"))])),
+      ...Object.fromEntries(STARTED.map((file) => [file, () => start(join(directory, file, "index.mjs"))])),
     });
     const emptyMs = times.get("empty")?.wallMs ?? Number.NaN;
     const ratio = (file: string): number => (times.get(file)?.wallMs ?? Number.NaN) / emptyMs;
@@ -58,7 +51,7 @@ export async function startBudgets(): Promise<Budget[]> {
           largest(sizes) / 1_024,
         );
       }),
-      ...files.map((file) => {
+      ...STARTED.map((file) => {
         const made = bundles.get(file);
         const limit = made === undefined ? Number.NaN : START_BUDGET[budgetGroup(made)];
         return line(11, `start of ${file} / start of an empty handler`, limit, ratio(file));

@@ -8,14 +8,12 @@ import { createTable, LOCAL, tableAt } from "../harness/faulty-dynamodb.ts";
 
 export interface BenchTable {
   readonly endpoint: string;
-  /** Returns a new table object. Each table object has separate caches, so the caches of the new one are empty. */
+  /** Returns a new table object, whose caches are empty. */
   open(): Table;
   stop(): Promise<void>;
 }
 
-/**
- * Number of blocks of 128 ids that count as already used. All prospect ids are then above one million and have the same number of digits.
- */
+/** Blocks of 128 ids that count as used, so that all prospect ids are above one million and have the same number of digits. */
 const BLOCKS_IN_USE = 8_000;
 
 export async function startBenchTable(): Promise<BenchTable> {
@@ -26,7 +24,7 @@ export async function startBenchTable(): Promise<BenchTable> {
   return { endpoint: server.endpoint, open: () => tableAt(server.endpoint), stop: server.stop };
 }
 
-/** Returns a client of the SDK without the settings of the service, for calls that are compared with the service. */
+/** A client of the SDK without the settings of the service, for calls that are compared with the service. */
 export const plainSdk = (endpoint: string): DynamoDBDocumentClient =>
   DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint, ...LOCAL }), {
     marshallOptions: { removeUndefinedValues: true },

@@ -1,7 +1,4 @@
-/**
- * Measures the times of lists and map pins. "Cold" is a newly started function without caches, and "warm" is one that has the company's
- * search index in memory. Times depend on the machine, so compare only ratios of times from the same run.
- */
+/** Measures the times of lists and map pins. They depend on the machine, so compare only ratios of times from the same run. */
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { pageOf } from "#shared/company-index/search/page.ts";
@@ -17,13 +14,9 @@ export interface ListTimes {
   readonly name: string;
   readonly size: string;
   readonly total: number;
-  /** Time of the list in a newly started function, which loads everything from the table. */
   readonly cold: Taken;
   readonly warm: Taken;
-  /**
-   * Time to find the total and the ids of the page in the index in memory, without reading the rows. The report compares this time with the
-   * time of Postgres.
-   */
+  /** Finds the total and the ids of the page in the index in memory, without reading the rows. */
   readonly index: Taken;
 }
 
@@ -36,7 +29,7 @@ export async function listTimes(stage: Stage): Promise<ListTimes[]> {
   return times;
 }
 
-/** Measures a page deep in the list: for example, page 10 000 of a company with a million prospects. */
+/** Measures page 10 000 of a company with a million prospects. */
 export async function deepPageTimes(stage: Stage): Promise<ListTimes> {
   const page = Math.max(1, stage.company.count / 100);
   const query = listQuery(stage.company, "everything", page);
@@ -55,10 +48,7 @@ async function timesOf(stage: Stage, name: string, query: ListQuery): Promise<Li
   return { name, size: sizeOf(company.count), total, cold, warm, index };
 }
 
-/**
- * Measures budget 8, which limits the processor time of a pin. The result also contains the separate times for the text and for gzip, which
- * have no limit.
- */
+/** Measures the processor time of a pin, and separately the times for its text and for gzip. */
 export async function pinTimes({ context, caller, company }: Stage): Promise<Budget[]> {
   const pinsOf = () => mapPins(context, caller, {});
   const { texts, pins } = await pinTexts(context, caller);

@@ -1,8 +1,4 @@
-/**
- * Measures the processor time in which the service finds the webhook registrations that match an event, for several numbers of
- * registrations.
- */
-
+/** Measures the processor time in which the service finds the registrations that match an event. */
 import * as limits from "#shared/limits.ts";
 import type { DomainEvent } from "#shared/webhooks/catalogue.ts";
 import { matchingSubscriptions, subscriptionsOf } from "#shared/webhooks/events/matching.ts";
@@ -13,14 +9,11 @@ import { medianOf } from "./clock.ts";
 
 const EVENTS = 100;
 const RUNS = 9;
-/** Numbers of registrations. The last one is the maximum of a company: 40 webhooks with 50 registrations each. */
+/** Numbers of registrations. The last one is the maximum of a company. */
 const COUNTS = [1, 100, 1_000, limits.webhooksPerCompany * limits.registrationsPerWebhook] as const;
 const AT = "2026-05-02T00:00:00.000Z";
 
-/**
- * Returns webhooks with `count` registrations together. Each registration has a filter with two criteria. One registration in ten matches
- * the event.
- */
+/** Returns webhooks with `count` registrations together. One registration in ten matches the event. */
 function company(count: number): WebhookRows[] {
   const webhooks = Array.from({ length: Math.ceil(count / limits.registrationsPerWebhook) }, (_, i): WebhookRows => {
     const id = i + 1;
@@ -43,18 +36,11 @@ function company(count: number): WebhookRows[] {
 }
 
 const event = (data: Record<string, unknown>): DomainEvent => {
-  const created = {
-    id: "x",
-    event: "prospect.status_changed" as const,
-    createdAt: AT,
-    companyId: 1,
-    recordId: 1,
-    version: 1,
-  };
-  return { ...created, data };
+  const created = { id: "x", event: "prospect.status_changed" as const, createdAt: AT };
+  return { ...created, companyId: 1, recordId: 1, version: 1, data };
 };
 
-/** Measures the events of one batch of stream records. The registrations are prepared once for the whole batch, as in the service. */
+/** The registrations are prepared once for a batch of events, as in the service. */
 export async function matchingCosts(): Promise<Budget[]> {
   const costs: Budget[] = [];
   for (const count of COUNTS) {

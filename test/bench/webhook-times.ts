@@ -1,7 +1,4 @@
-/**
- * Measures the time from an event's commit to its arrival at the receiver, through the whole local service. For comparison, it also
- * measures plain HTTP posts to the same receiver, which are sent one after the other.
- */
+/** Measures the time from an event's commit to its arrival at the receiver, beside plain HTTP posts that are sent one after the other. */
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
@@ -43,13 +40,11 @@ const RATES = [
 ] as const;
 const PATIENCE_MS = 300_000;
 
-/**
- * Number and rate of the events that are sent before the measurement. After them, all functions are started and V8 has compiled the code.
- */
+/** After these events, all functions are started and V8 has compiled the code. */
 const WARM_UP = { events: 4_000, perSecond: 400 };
 /**
- * Milliseconds between two commits. Each commit writes all events of these milliseconds with one request to the table. One request for each
- * event would take processor time from the service, which shares the machine with this process.
+ * Milliseconds between two commits, each of which writes all their events. A request for each event would take processor time from the
+ * service, which shares the machine with this process.
  */
 const COMMITS_EVERY_MS = 10;
 
@@ -74,7 +69,7 @@ export async function deliveryTimes(): Promise<DeliveryTimes[]> {
 
 interface Receiver {
   readonly url: string;
-  /** Returns the first webhook body that arrived. The plain HTTP posts send this body too. */
+  /** The first webhook body that arrived. The plain posts send it too. */
   sample(): string;
   arrival(id: number): Promise<number>;
   close(): void;
@@ -107,7 +102,7 @@ const Outputs = z.object({
   KmsEndpoint: z.string(),
 });
 
-/** Causes the events with these ids, either by commits to the table or by plain HTTP posts. Returns the start time of each event. */
+/** Causes the events with these ids, by commits to the table or by plain posts. Returns the start time of each event. */
 type Act = (ids: readonly number[]) => Promise<readonly number[]>;
 
 async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act; post: Act }> {
@@ -119,8 +114,7 @@ async function setScene(url: string, receiver: Receiver): Promise<{ commit: Act;
   const { company } = await createCompany(context, { name: "Bench", owner });
   const registration = { event: "prospect.created", filter: null, delayMinutes: 0, manualTriggerButtonText: null };
   const registrations = [{ ...registration, triggerMode: "automatic" as const }];
-  // `createWebhook` runs in this process, and the receiver is on this machine. The URL policy of this process must therefore allow local
-  // URLs.
+  // `createWebhook` runs in this process, and checks the URL of the receiver on this machine.
   process.env.WEBHOOK_URL_POLICY = "local";
   await createWebhook(context, company.id, { name: "Bench", url: receiver.url, registrations });
   return { commit: (ids) => commitProspects(context, company.id, ids), post: (ids) => postBare(receiver, ids) };
@@ -135,7 +129,7 @@ async function commitProspects({ table }: ApiContext, companyId: number, ids: re
 }
 
 let lastPost: Promise<unknown> = Promise.resolve();
-/** The connections stay open between the posts, as in the service, so that the comparison is fair. */
+/** The connections stay open between the posts, as in the service. */
 const agent = new Agent({ keepAlive: true });
 
 const postBare = (receiver: Receiver, ids: readonly number[]): Promise<number[]> =>
@@ -159,10 +153,7 @@ async function postOne({ url, sample }: Receiver, id: number): Promise<number> {
 
 let nextId = 1_000_000;
 
-/**
- * Causes `events` events at a fixed rate, and waits until all have arrived. Throws an error if some events are missing after `PATIENCE_MS`.
- * If the service cannot keep up with the rate, the latencies grow during the run.
- */
+/** Causes events at a fixed rate, and waits until all have arrived. Throws an error if some are missing after `PATIENCE_MS`. */
 async function paced(events: number, perSecond: number, act: Act, receiver: Receiver): Promise<Arrivals> {
   const start = performance.now();
   const latencies: Promise<{ arrival: number; latency: number }>[] = [];

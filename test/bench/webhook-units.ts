@@ -1,8 +1,4 @@
-/**
- * Measures the read and write units of one delivered webhook event. It counts from the commit of the row that causes the event to the write
- * of the delivery's result. The receiver accepts the first attempt.
- */
-
+/** Measures the units of a delivered event, from the commit of its row to the write of the delivery's result. */
 import { metered } from "#shared/db/meter.ts";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import { loadDictionary } from "#shared/reference/dictionary.ts";
@@ -11,10 +7,9 @@ import { drain, newPipeline, type Pipeline, publish } from "../webhooks/delivery
 import { type Budget, budgetsOf } from "./budget.ts";
 import { type BenchCompany, makeProspect } from "./prospects.ts";
 
-/** Number of measured events. The result is the mean of their costs, because the events' bodies differ in length. */
+/** The result is the mean of the events, because their bodies differ in length. */
 const EVENTS = 50;
 
-/** Returns the company of the simulated webhook pipeline in the form that `makeProspect` needs. */
 async function benchCompany({ db, companyId }: Pipeline): Promise<BenchCompany> {
   const { statuses, users } = await loadDictionary(db.direct, companyId);
   const [ownerId = 0] = [...users.keys()];

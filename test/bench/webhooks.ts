@@ -12,7 +12,7 @@ export interface WebhookFigures {
 }
 
 export async function measureWebhooks(): Promise<WebhookFigures> {
-  // The service writes log lines for every event. The log level suppresses them, so that the terminal shows the results.
+  // Without log lines of the events, the terminal shows the results.
   process.env.LOG_LEVEL ??= "error";
   process.env.WEBHOOK_URL_POLICY = "local";
   await useTestKms();

@@ -1,8 +1,4 @@
-/**
- * Measures budgets 1, 3 and 6 of docs/benchmarks.md for writes. A write adds an entry for the company's search index to the table. The
- * background work (flush) later moves the entries into the stored index. The budgets limit the costs of a write, of a list that must read
- * unflushed entries, and of the flush.
- */
+/** Measures budgets 1, 3 and 6 of docs/benchmarks.md: the costs of writes, of a list that must read unflushed entries, and of flushes. */
 import { prospectDelta } from "#shared/company-index/write/entries.ts";
 import { FLUSH_ENTRIES, flush } from "#shared/company-index/write/flush.ts";
 import { RETIRED_MS } from "#shared/company-index/write/garbage-collection.ts";
@@ -17,7 +13,6 @@ import { listQuery } from "./lists.ts";
 import { type BenchCompany, makeProspect, newProspectAt } from "./prospects.ts";
 import type { Stage } from "./stage.ts";
 
-/** Returns the prospect that a rep typically creates in front of a house: with a status and a location, but without an address. */
 const atTheDoor = (company: BenchCompany, at: number): NewProspect => ({
   ...newProspectAt(company, at),
   currentStatusId: company.statuses[0]?.id,
@@ -25,13 +20,9 @@ const atTheDoor = (company: BenchCompany, at: number): NewProspect => ({
 
 const ADDRESS = { address1: "1234 Camelback Rd", address2: null, city: "Phoenix", state: "AZ", zip: "85018" };
 
-/** Number of created prospects whose index entries are not flushed when the list is measured. The list must read these entries. */
+/** Created prospects whose index entries are not flushed when the list is measured. */
 const UNFLUSHED = 56;
 
-/**
- * Measures writes. Measure reads before you call this function: it does not flush the writes into the search index, and unflushed writes
- * make reads more expensive.
- */
 export async function writeBudgets({ company, caller, context }: Stage): Promise<Budget[]> {
   const list = async () => {
     forgetRows(context.table, caller.companyId);
@@ -72,21 +63,19 @@ export async function writeBudgets({ company, caller, context }: Stage): Promise
 }
 
 /**
- * Measures budget 6 for background work. It limits the mean write units that flushes and merges of the search index need for one created
- * prospect. The clock advances between the flushes, so that the units include the deletion of replaced index parts.
+ * Measures budget 6 for background work: the mean write units of flushes, of merges, and of deletions of replaced parts, for one create.
  */
 export async function backgroundBudgets(stage: Stage, creates: number): Promise<Budget[]> {
   const { ids } = stage.context;
   const { id } = stage.company;
-  // The import that filled the index has left replaced parts, which the next flushes delete. These two flushes delete them before the
-  // measurement.
+  // These flushes delete the replaced parts of the import that has filled the index.
   for (let i = 0; i < 2; i++) await flushCreates(stage, await ids.takeProspects(id, FLUSH_ENTRIES));
   const created = await ids.takeProspects(id, creates);
   let writeUnits = 0;
   for (let done = 0; done < creates; done += FLUSH_ENTRIES) {
     writeUnits += (await flushCreates(stage, created.slice(done, done + FLUSH_ENTRIES))).writeUnits;
   }
-  // A merge of the largest part of the index happens only after a large number of creates. The limit is then higher.
+  // The largest part of the index is merged only after many creates.
   const limit = creates > 10_000 ? 1.6 : 1.4;
   const text = `create, write units in the background, mean of ${creates}`;
   return [budgetsOf(sizeOf(stage.company.count))(6, text, limit, writeUnits / creates)];
@@ -94,9 +83,8 @@ export async function backgroundBudgets(stage: Stage, creates: number): Promise<
 
 async function flushCreates({ company, context, clock }: Stage, ids: readonly number[]): Promise<Usage> {
   const entries = ids.flatMap((id) =>
-    // Each entry also says on which day its prospect was created, because activity reports count this (a fact). The service flushes entries
-    // soon after their creation, so the facts of one flush belong to one or two days. Facts of many days would cost more. `createdAt` is
-    // therefore the time of the flush, and not the time of the synthetic prospect.
+    // Entries are flushed soon after their creation, so the facts of one flush belong to one or two days. Facts of many days would cost
+    // more. `createdAt` is therefore the time of the flush, and not that of the synthetic prospect.
     prospectDelta(
       company.id,
       { ...indexRow(makeProspect(company, id % company.count).prospect), id, createdAt: clock.ms },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 const docs = join(import.meta.dirname, "../../docs");
 
-/** Replaces the tables in a page of docs, such as `cost.md`. `command` is the command that makes these tables. */
+/** @param command the command that makes these tables */
 export function writePage(name: string, command: string, tables: string): void {
   writeFileSync(join(docs, name), withTables(readPage(name), command, tables));
 }
