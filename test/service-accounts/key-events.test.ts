@@ -22,8 +22,7 @@ import * as verbs from "../harness/verbs.ts";
 import { createUser, updateUser } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
 import { publish } from "../webhooks/debounce-stage.ts";
-import { drain, newPipeline } from "../webhooks/delivery-pipeline.ts";
-import { expectReconciled } from "../webhooks/reconciled.ts";
+import { drain, expectReconciled, newPipeline } from "../webhooks/delivery-pipeline.ts";
 
 const db = faultyDynamoDb("test");
 const DAY_MS = 24 * 3_600_000;

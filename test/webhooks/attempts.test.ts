@@ -17,6 +17,7 @@ import {
   createdProspect,
   deliveries,
   drain,
+  expectReconciled,
   newPipeline,
   type Pipeline,
   pause,
@@ -25,7 +26,6 @@ import {
   statesOf,
   sweepOwn,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const only = async (at: Pipeline) => present((await deliveries(at))[0]);

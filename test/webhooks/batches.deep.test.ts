@@ -29,9 +29,9 @@ import {
   type Pipeline,
   publishIds,
   putLimiter,
+  reconcileNow,
   settleFor,
 } from "./delivery-pipeline.ts";
-import { reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const IDS = [1, 2, 3, 4];

@@ -19,6 +19,7 @@ import {
   bulkChange,
   deliveries,
   drain,
+  expectReconciled,
   killedAtEach,
   newPipeline,
   type Pipeline,
@@ -27,7 +28,6 @@ import {
 } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
 import { counted, expandAll } from "./fan-out-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb("test");
 const SECOND = 1_000;

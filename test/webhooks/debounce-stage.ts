@@ -8,8 +8,7 @@ import * as z from "zod/mini";
 import { prospectItem } from "#shared/prospects/stored.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import { untilDone } from "../harness/killable.ts";
-import { createdProspect, type Pipeline, publishIn, START } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
+import { createdProspect, expectReconciled, type Pipeline, publishIn, START } from "./delivery-pipeline.ts";
 
 export const MINUTE = 60_000;
 export const DELAY = 10;

@@ -13,6 +13,7 @@ import { Body, bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, pu
 import {
   deliveries,
   drain,
+  expectReconciled,
   killedAtEach,
   newPipeline,
   type Pipeline,
@@ -20,7 +21,6 @@ import {
   START,
   statesOf,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);

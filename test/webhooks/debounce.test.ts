@@ -8,8 +8,16 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { sized } from "../harness/tier.ts";
 import { deleteRegistration, pauseWebhook, resumeWebhook, updateRegistration } from "../harness/verbs.ts";
 import { bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish } from "./debounce-stage.ts";
-import { deliveries, drain, newPipeline, type Pipeline, publishIn, START, statesOf } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
+import {
+  deliveries,
+  drain,
+  expectReconciled,
+  newPipeline,
+  type Pipeline,
+  publishIn,
+  START,
+  statesOf,
+} from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 const pipeline = (delayMinutes = DELAY): Promise<Pipeline> => newPipeline(db, "prospect.updated", delayMinutes);

@@ -21,6 +21,7 @@ import {
   consume,
   deliveries,
   drain,
+  expectReconciled,
   newPipeline,
   type Pipeline,
   pause,
@@ -31,7 +32,6 @@ import {
   settleFor,
   statesOf,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const MINUTE = 60_000;

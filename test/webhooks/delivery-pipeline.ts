@@ -1,6 +1,6 @@
 /**
- * Simulates the delivery of webhook events in one process: publisher, sender and sweeper run on a real table. The queue, the receiver and
- * the clock are simulated. A test can kill the process at any of its calls to them or to the table.
+ * Runs publisher, sender and sweeper in one process on a real table, with a simulated queue, receiver and clock. A test can kill the
+ * process at any of its calls to them or to the table.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { expect } from "vitest";
@@ -22,6 +22,7 @@ import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { batchReads, publishChanges } from "#shared/webhooks/events/publish.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
 import type { QueueMessage } from "#shared/webhooks/messages.ts";
+import { type Reconciliation, reconcile } from "#shared/webhooks/reconcile/reconcile.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy, Killed, killable, unlessKilled, untilDone } from "../harness/killable.ts";
@@ -29,57 +30,45 @@ import { killPointsOf } from "../harness/kills.ts";
 import { prospectRow } from "../harness/prospect-row.ts";
 import { createRegistration, createWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { quietContext } from "./quiet-context.ts";
 
 export { Killed };
 
 export const START = Date.UTC(2026, 5, 1);
-/** Milliseconds until SQS makes a failed message visible again: six times the time-out of the deliver function. */
+/** SQS makes a failed message visible again after six times the time-out of the deliverer. */
 const VISIBILITY_MS = 90_000;
 
-/**
- * A kill of the process. It happens at call number `at` to the table, the queue or the receiver, either before or after the call takes
- * effect.
- */
+/** A kill at call number `at` to the table, the queue or the receiver, before or after the call takes effect. */
 export interface Kill {
   readonly at: number;
   readonly when: "before" | "after";
-  /** If true, the queue loses all its messages when the process is killed. */
+  /** The queue loses all its messages at the kill. */
   readonly withQueue?: true;
 }
 
 export interface Pipeline {
   readonly db: FaultyDynamoDb;
-  /** The owner of the company. */
   readonly caller: Caller;
   readonly companyId: number;
   readonly webhookId: number;
   readonly registrationId: number;
   readonly change: RowChange;
   readonly context: EventContext;
-  /** The context of API requests at the time of the pipeline. The kills that the test plans do not affect it. */
+  /** The context of API requests, which are never killed. */
   readonly api: ApiContext;
-  /** The waiting messages. `at` is the time at which a message becomes visible. `isRepeat` is true if the message was received before. */
+  /** The waiting messages. `at` is the time at which a message becomes visible. */
   readonly queue: { message: QueueMessage; at: number; isRepeat: boolean }[];
   readonly posts: Post[];
-  /** Names of the calls so far. A test can kill the process at each of these calls. */
+  /** Names of the calls so far. */
   readonly calls: string[];
   clock: number;
   kill: Kill | undefined;
-  /**
-   * Number of posts that had begun when the process was killed. The results of these posts may not be recorded, so the service may repeat
-   * only these posts.
-   */
+  /** Posts that had begun at the kill. The service may repeat only these, because their results may not be recorded. */
   postsWhenKilled: number;
-  /**
-   * Work of another process during the test, for example a request. `work` runs once, just before call number `at` to the table, the queue
-   * or the receiver.
-   */
+  /** Work of another process, which runs just before call number `at`. */
   meanwhile: { readonly at: number; readonly work: () => Promise<unknown> } | undefined;
   answers: (post: Post, number: number) => Partial<Exchange>;
 }
 
-/** Returns the request for an automatic registration without a filter. */
 export const automatic = (event: string, delayMinutes = 0) => ({
   event,
   filter: null,
@@ -88,19 +77,30 @@ export const automatic = (event: string, delayMinutes = 0) => ({
   manualTriggerButtonText: null,
 });
 
-/** Returns the request for a registration without a filter that a user triggers. */
 export const manual = (event: string, delayMinutes = 0) => ({
   ...automatic(event, delayMinutes),
   triggerMode: "manual" as const,
   manualTriggerButtonText: "Send",
 });
 
-/** Allows webhook URLs with loopback addresses, because the receivers of these tests have such addresses. */
+/** Allows webhook URLs with loopback addresses. */
 export function allowLoopback(): void {
   process.env.WEBHOOK_URL_POLICY = "local";
 }
 
-/** Creates a company with a webhook and one registration. Also creates a change of a prospect that matches this registration. */
+const never = () => Promise.reject(new Error("the tested function must not call this"));
+
+/** The context of a function that only uses the table and sends queue messages. */
+export const quietContext = (
+  table: EventContext["table"],
+  clock: EventContext["clock"],
+  send: EventContext["queue"]["send"],
+): EventContext => ({
+  ...{ table, clock, timeScale: 1, senders: 10, secrets: { open: never }, wait: never },
+  ...{ queue: { returnIn: never, send }, post: never, savePoisonRecord: never },
+});
+
+/** Creates a company with a webhook, one registration, and a change of a prospect that matches it. */
 export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created", delayMinutes = 0): Promise<Pipeline> {
   const time = { now: () => made.clock };
   const plain = contextOn(db.direct, { now: () => START });
@@ -117,7 +117,7 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
     ...quietContext(table, time, (entries: readonly Queued<QueueMessage>[]) =>
       runOrKill("send", async () => enqueue(entries)),
     ),
-    // Calls to the key service are not counted, so no kill happens at them. secrets.test.ts tests kills at these calls.
+    // No kill happens at calls to the key service. secrets.test.ts tests these kills.
     secrets: secretsOn(db.direct),
     wait: () => turn(),
     post: (post) =>
@@ -177,18 +177,16 @@ export async function newPipeline(db: FaultyDynamoDb, event = "prospect.created"
 export const createdProspect = (companyId: number, id: number): StoredProspect =>
   prospectRow({ companyId, id, name: "Ada", source: "api", createdAt: iso(START), updatedAt: iso(START) });
 
-/** The stored row of a new prospect. */
 export const createdItem = (companyId: number, id: number): Item => prospectItem(createdProspect(companyId, id));
 
-/** Returns the change that creates a prospect at this time. */
 export function creation(companyId: number, id: number, atMs = START): RowChange {
   const dated = { createdAt: iso(atMs), updatedAt: iso(atMs) };
   return { before: undefined, after: prospectItem({ ...createdProspect(companyId, id), ...dated }) };
 }
 
 /**
- * Returns the change that a bulk job makes to a prospect: a new name. The job also stores in the row which version of the row it has
- * written (`marked`). If `marked` differs from `version`, somebody has changed the row again after the job.
+ * Returns the change of a prospect's name by a bulk job. `marked` is the version of the row that the job has written. If it differs from
+ * `version`, somebody has changed the row again after the job.
  */
 export function bulkChange(
   companyId: number,
@@ -210,10 +208,8 @@ export function bulkChange(
 export const publishIn = (context: EventContext, ...changes: RowChange[]): Promise<void> =>
   publishChanges(context, batchReads(context), changes);
 
-/** Publishes the change of the pipeline. */
 export const publish = (at: Pipeline): Promise<void> => publishIn(killable(at.context), at.change);
 
-/** Publishes the creations of prospects with these ids. */
 export const publishIds = (at: Pipeline, ids: readonly number[]): Promise<void> =>
   publishIn(killable(at.context), ...ids.map((id) => creation(at.companyId, id)));
 
@@ -221,31 +217,31 @@ interface KilledWork<At extends Pipeline> {
   readonly when: Kill["when"];
   /** Chooses the calls, as in `killPointsOf`. */
   readonly turn: number;
+  readonly withQueue?: Kill["withQueue"];
   readonly stage: () => Promise<At>;
   readonly run: (at: At) => Promise<unknown>;
 }
 
 /**
- * Runs the work on one pipeline without a kill, and on one pipeline for each chosen call with a kill at this call. Checks each killed
- * pipeline. The messages of failed tests contain `place`, the call of the kill. `number` is its number in `calls`, the calls without a
- * kill. Returns the pipeline without a kill.
+ * Runs the work on a pipeline without a kill, and again for each chosen call with a kill at this call, and checks each killed pipeline.
+ * `place` names the call in the messages of failed tests, and `number` is its number in `calls`, the calls without a kill. Returns the
+ * pipeline without a kill.
  */
 export async function killedAtEach<At extends Pipeline>(
-  { when, turn, stage, run }: KilledWork<At>,
+  { when, turn, stage, run, withQueue }: KilledWork<At>,
   check: (at: At, place: string, number: number, calls: readonly string[]) => Promise<unknown>,
 ): Promise<At> {
   const calm = await stage();
   await run(calm);
   for (const number of killPointsOf(calm.calls.length, turn)) {
     const at = await stage();
-    at.kill = { at: number, when };
+    at.kill = { at: number, when, ...(withQueue && { withQueue }) };
     await run(at);
     await check(at, `${when} ${calm.calls[number - 1]} (${number})`, number, calm.calls);
   }
   return calm;
 }
 
-/** Pauses the webhook of the pipeline. */
 export const pause = (at: Pipeline) => pauseWebhook(at.api, at.companyId, at.webhookId);
 export const resume = (at: Pipeline) => resumeWebhook(at.api, at.context.queue, at.companyId, at.webhookId);
 
@@ -257,10 +253,7 @@ export async function consume(at: Pick<Pipeline, "context">, message: QueueMessa
   if (end?.status === "rejected") throw end.reason;
 }
 
-/**
- * Processes the messages one after the other until the queue is empty. The clock advances to the time at which each message becomes
- * visible.
- */
+/** Processes the messages one after the other until the queue is empty. The clock advances to the time of each message. */
 export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -278,7 +271,7 @@ export async function drain(at: Pipeline, maxSteps = 1_000): Promise<void> {
   }
 }
 
-/** Processes all visible messages concurrently, until the queue is empty. If a sender is killed, its message returns to the queue. */
+/** Processes all visible messages concurrently, until the queue is empty. */
 export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > maxSteps) throw new Error("the queue does not come to rest");
@@ -295,7 +288,7 @@ export async function drainTogether(at: Pipeline, maxSteps = 1_000): Promise<voi
   }
 }
 
-/** Runs the sweeper. It sees only the due rows of this company, because the tests of a file share one table. */
+/** Runs the sweeper on the due rows of this company, because the tests of a file share one table. */
 export function sweepOwn({ context, companyId }: Pick<Pipeline, "context" | "companyId">): Promise<number> {
   const { table } = context;
   const own: Table = {
@@ -310,8 +303,8 @@ export function sweepOwn({ context, companyId }: Pick<Pipeline, "context" | "com
 }
 
 /**
- * Lets `minutes` minutes pass. In each minute it processes the queue and runs the sweeper once. Without a kill, no message is lost, so the
- * sweeper must send no message for a delivery. Such a message would hide that the service has failed to send one itself.
+ * Processes the queue and runs the sweeper in each of the next minutes. Without a kill, the sweeper must find no delivery without a
+ * message, because the service must have sent the message itself.
  */
 export async function settleFor(at: Pipeline, minutes: number, empty = drain): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
@@ -323,13 +316,11 @@ export async function settleFor(at: Pipeline, minutes: number, empty = drain): P
   await empty(at);
 }
 
-/** Returns the ids of the deliveries in the queue. */
 const sweptIn = ({ queue }: Pipeline): string[] =>
   queue.flatMap(({ message }) => ("deliveryId" in message ? [message.deliveryId] : []));
 
 type OfWebhook = Pick<Pipeline, "companyId" | "webhookId">;
 
-/** Writes the row of the webhook's limiter, which bounds the concurrent requests to a receiver by slots. */
 export const putLimiter = (db: FaultyDynamoDb, { companyId, webhookId }: OfWebhook, fields: object = {}) =>
   db.direct.batchPut([
     { ...limiterKeys.limiter(companyId, webhookId), type: "limiter", companyId, webhookId, ...fields },
@@ -349,4 +340,19 @@ export async function deliveriesOf(db: FaultyDynamoDb, { companyId, webhookId }:
     }
   }
   return found;
+}
+
+type Kept = Pick<Pipeline, "db" | "companyId" | "clock">;
+
+/** Runs reconciliation without its repeated checks, because nothing writes concurrently. */
+export const reconcileNow = ({ db, companyId, clock }: Kept): Promise<Reconciliation> =>
+  reconcile({ table: db.direct, clock: { now: () => clock } }, companyId, { again: 0, wait: () => Promise.resolve() });
+
+/** Expects that reconciliation finds no fault, and returns the counts. The message of a failed test contains `place`. */
+export async function expectReconciled(at: Kept, place?: string): Promise<Omit<Reconciliation, "faults">> {
+  const { faults, ...counts } = await reconcileNow(at);
+  expect(faults, place).toEqual([]);
+  const { matched, delivered, waiting, exhausted, cancelled } = counts;
+  expect(matched, place).toBe(delivered + waiting + exhausted + cancelled);
+  return counts;
 }

@@ -16,8 +16,15 @@ import type { FaultyDynamoDb } from "../harness/faulty-dynamodb.ts";
 import { calledBy } from "../harness/killable.ts";
 import { createRegistration, createWebhook } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { allowLoopback, automatic, bulkChange, consume, createdProspect, START } from "./delivery-pipeline.ts";
-import { quietContext } from "./quiet-context.ts";
+import {
+  allowLoopback,
+  automatic,
+  bulkChange,
+  consume,
+  createdProspect,
+  quietContext,
+  START,
+} from "./delivery-pipeline.ts";
 
 /** The answer of a receiver. `ms` is its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };

@@ -20,8 +20,7 @@ import {
   updateProspect,
 } from "../harness/verbs.ts";
 import { newOwner } from "../harness/warm-function.ts";
-import { allowLoopback, automatic, deliveriesOf, START } from "./delivery-pipeline.ts";
-import { quietContext } from "./quiet-context.ts";
+import { allowLoopback, automatic, deliveriesOf, quietContext, START } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 

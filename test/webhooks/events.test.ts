@@ -14,6 +14,7 @@ import {
   consume,
   deliveries,
   drain,
+  expectReconciled,
   killedAtEach,
   newPipeline,
   type Pipeline,
@@ -22,7 +23,6 @@ import {
   resume,
   START,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const pipeline = (event?: string, delayMinutes?: number) => newPipeline(db, event, delayMinutes);

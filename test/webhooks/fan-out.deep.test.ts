@@ -14,7 +14,7 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration } from "../harness/verbs.ts";
-import { automatic, consume, drain, publishIn } from "./delivery-pipeline.ts";
+import { automatic, consume, drain, expectReconciled, publishIn, reconcileNow } from "./delivery-pipeline.ts";
 import {
   allDeliveries,
   expandAll,
@@ -22,7 +22,6 @@ import {
   newFanOutPipeline,
   territoryChange,
 } from "./fan-out-pipeline.ts";
-import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 

@@ -13,7 +13,7 @@ import { StoredEventData } from "#shared/webhooks/event-data.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { present } from "../harness/shapes.ts";
 import { createRegistration, deleteWebhook } from "../harness/verbs.ts";
-import { automatic, consume, drain, publishIn, sweepOwn } from "./delivery-pipeline.ts";
+import { automatic, consume, drain, expectReconciled, publishIn, sweepOwn } from "./delivery-pipeline.ts";
 import {
   allDeliveries,
   counted,
@@ -22,7 +22,6 @@ import {
   newFanOutPipeline,
   territoryChange,
 } from "./fan-out-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 

@@ -11,6 +11,7 @@ import { sized } from "../harness/tier.ts";
 import {
   drain,
   drainTogether,
+  expectReconciled,
   type Kill,
   Killed,
   limiterRowOf,
@@ -22,7 +23,6 @@ import {
   settleFor,
   statesOf,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 /** Number of deliveries. */

@@ -14,6 +14,7 @@ import {
   createdProspect,
   deliveries,
   drain,
+  expectReconciled,
   killedAtEach,
   manual,
   newPipeline,
@@ -23,7 +24,6 @@ import {
   START,
   settleFor,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const PROSPECT = 4_711;

@@ -13,6 +13,7 @@ import {
   creation,
   deliveries,
   drain,
+  expectReconciled,
   killedAtEach,
   newPipeline,
   type Pipeline,
@@ -24,7 +25,6 @@ import {
   settleFor,
   statesOf,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const webhookRow = async ({ companyId, webhookId }: Pipeline) =>

@@ -17,6 +17,7 @@ import {
   createdProspect,
   deliveries,
   drain,
+  expectReconciled,
   manual,
   newPipeline,
   type Pipeline,
@@ -24,10 +25,10 @@ import {
   publish,
   publishIn,
   putLimiter,
+  reconcileNow,
   resume,
   START,
 } from "./delivery-pipeline.ts";
-import { expectReconciled, reconcileNow } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const MINUTE = 60_000;

@@ -16,6 +16,7 @@ import {
   creation,
   deliveries,
   drain,
+  expectReconciled,
   killedAtEach,
   newPipeline,
   type Pipeline,
@@ -26,7 +27,6 @@ import {
   settleFor,
   statesOf,
 } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 const db = faultyDynamoDb();
 const HOUR = 3_600_000;

@@ -9,8 +9,7 @@ import { OPENAPI_FILE } from "../../infra/build/bundle.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { createWebhook, pauseWebhook, resumeWebhook, sendTestDelivery } from "../harness/verbs.ts";
 import { at, listed } from "../infra/template.ts";
-import { automatic, deliveries, drain, newPipeline, type Pipeline } from "./delivery-pipeline.ts";
-import { expectReconciled } from "./reconciled.ts";
+import { automatic, deliveries, drain, expectReconciled, newPipeline, type Pipeline } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 const document: unknown = JSON.parse(readFileSync(OPENAPI_FILE, "utf8"));

@@ -23,8 +23,15 @@ import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { calledBy, Killed, unlessKilled, untilDone } from "../harness/killable.ts";
 import { sized } from "../harness/tier.ts";
 import { createRegistration, triggerAction } from "../harness/verbs.ts";
-import { automatic, createdProspect, deliveries, newPipeline, type Pipeline, START } from "./delivery-pipeline.ts";
-import { reconcileNow } from "./reconciled.ts";
+import {
+  automatic,
+  createdProspect,
+  deliveries,
+  newPipeline,
+  type Pipeline,
+  reconcileNow,
+  START,
+} from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
 const PROSPECTS = 100;

@@ -5,9 +5,8 @@ import type { Table } from "#shared/db/table.ts";
 import { ConditionFailed } from "#shared/errors.ts";
 import { sweep } from "#shared/webhooks/reconcile/sweep.ts";
 import { tableAt } from "../harness/faulty-dynamodb.ts";
-import { START } from "./delivery-pipeline.ts";
+import { quietContext, START } from "./delivery-pipeline.ts";
 import { withOverdue } from "./endless-due-index.ts";
-import { quietContext } from "./quiet-context.ts";
 
 const { endpoint, companyId, other, count } = z.parse(
   z.object({ endpoint: z.string(), companyId: z.int(), other: z.int(), count: z.int() }),

@@ -21,6 +21,7 @@ import { startNameServer } from "../outbound/name-server.ts";
 import {
   deliveries,
   deliveriesOf,
+  expectReconciled,
   killedAtEach,
   limiterRowOf,
   newPipeline,
@@ -31,7 +32,6 @@ import {
   settleFor,
 } from "./delivery-pipeline.ts";
 import { DeliverySimulation } from "./delivery-simulation.ts";
-import { expectReconciled } from "./reconciled.ts";
 
 closeAfterEach();
 const db = faultyDynamoDb();
