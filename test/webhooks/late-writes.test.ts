@@ -1,7 +1,4 @@
-/**
- * Tests late writes to rows of webhooks. A process reads a row, and another process changes the row. The first process must then not undo
- * this change.
- */
+/** Tests that a process does not undo a change that another process has made since it read the row. */
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
@@ -11,7 +8,7 @@ import { limiterKeys } from "#shared/db/webhook-keys.ts";
 import { addToThrottledBacklog } from "#shared/webhooks/deliver/backlogs.ts";
 import { drain } from "#shared/webhooks/deliver/drain.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
-import { limiterOf } from "#shared/webhooks/limiter/limiter.ts";
+import { BREAKER_FAILURES, limiterOf, releaseSlot, releaseUnsent } from "#shared/webhooks/limiter/limiter.ts";
 import { drainMessage, messageFor } from "#shared/webhooks/messages.ts";
 import { settled, updateIf, whilePending } from "#shared/webhooks/settle.ts";
 import { getRegistration } from "#shared/webhooks/subscriptions/registrations.ts";
@@ -21,7 +18,7 @@ import { deleteWebhook, redeliver } from "../harness/verbs.ts";
 import { consume, deliveries, newPipeline, publish, sweepOwn } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
-/** Creates a waiting delivery. The queue contains no message for the delivery. */
+/** Creates a waiting delivery without a message. */
 async function stage() {
   const at = await newPipeline(db);
   await publish(at);
@@ -68,6 +65,27 @@ test("a backlog that a delivery joins just before its end stays open", async () 
   expect(await row("limiter")).toMatchObject({ dueShard: "DUE#0", lookUntil: iso(at.clock) });
   expect(at.queue).toMatchObject([{ message: drainMessage(ids, "throttled"), at: at.clock }]);
 });
+
+const failed = { isSuccess: false, latencyMs: 1 };
+const openUntil = iso(Date.UTC(2030, 0, 1));
+test.each<[string, object, Change, (...args: Parameters<typeof releaseSlot>) => Promise<unknown>]>([
+  ["a failure", { fails: BREAKER_FAILURES - 1 }, { set: { openUntil, openings: 7 } }, releaseSlot],
+  ["unsent requests", {}, { set: { openUntil } }, releaseUnsent],
+  [
+    "the end of a wait after unsent requests",
+    { unsent: 1, openUntil: iso(0) },
+    { set: { openUntil }, remove: ["unsent"] },
+    releaseSlot,
+  ],
+])(
+  "%s does not change a circuit breaker that another sender has opened meanwhile",
+  async (_, fields, change, release) => {
+    const { delivery, changing, set, row, ids } = await stage();
+    await set("limiter", { type: "limiter", ...ids, [delivery.id]: "own", used: 1, ...fields });
+    await release(changing("limiter", change, 2), { ...ids, ids: [delivery.id] }, "own", [failed]);
+    expect(await row("limiter")).toMatchObject(change.set ?? {});
+  },
+);
 
 test("a sender does not settle an attempt that is later than its own attempt", async () => {
   const { at, delivery, set } = await stage();

@@ -1,23 +1,9 @@
-/**
- * Tests when the limiter of a webhook grants a slot (the right to send one request). Also tests that a late write to the row of the limiter
- * does not replace a newer state.
- */
+/** Tests when the limiter of a webhook grants a slot. Late writes to its row are in late-writes.test.ts. */
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { EventContext } from "#shared/context.ts";
-import type { Change } from "#shared/db/expression.ts";
-import { limiterKeys } from "#shared/db/webhook-keys.ts";
-import {
-  acquireSlot,
-  BREAKER_FAILURES,
-  freeSlot,
-  releaseSlot,
-  releaseUnsent,
-  type SlotClaim,
-  slotLimit,
-} from "#shared/webhooks/limiter/limiter.ts";
+import { acquireSlot, freeSlot, type SlotClaim, slotLimit } from "#shared/webhooks/limiter/limiter.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { calledBy } from "../harness/killable.ts";
 import { limiterRowOf, newPipeline, putLimiter } from "./delivery-pipeline.ts";
 
 const db = faultyDynamoDb();
@@ -26,7 +12,6 @@ const [LATER, EARLIER] = [iso(NOW + 60_000), iso(NOW - 1)];
 const SENDERS = 10;
 const [SLOW, QUICK] = [slotLimit(SENDERS, true), slotLimit(SENDERS, false)];
 const ID = "dlv_a";
-const failed = { isSuccess: false, latencyMs: 1 };
 
 async function limiter(fields: object = {}) {
   const { context, companyId, webhookId } = await newPipeline(db);
@@ -34,8 +19,7 @@ async function limiter(fields: object = {}) {
   await putLimiter(db, hook, fields);
   const own: EventContext = { ...context, table: db.direct, clock: { now: () => NOW }, senders: SENDERS };
   const claim = (...ids: string[]): SlotClaim => ({ ...hook, ids });
-  const key = limiterKeys.limiter(companyId, webhookId);
-  return { key, context: own, claim, row: () => limiterRowOf(db, hook) };
+  return { context: own, claim, row: () => limiterRowOf(db, hook) };
 }
 
 const quick = { slow: false, fails: 0, used: 0 };
@@ -66,38 +50,4 @@ test("a sender whose slot has expired does not free the slot of the next sender"
   const before = await row();
   expect(await freeSlot(context, claim(ID), `${EARLIER} expired`, {})).toBeUndefined();
   expect([taken.kind, await row()]).toEqual(["acquired", before]);
-});
-
-/**
- * Returns a context in which another sender makes the change `meanwhile` just before the second write of the tested function. The
- * function's first write releases the slot.
- */
-function interrupted({ key, context }: Awaited<ReturnType<typeof limiter>>, meanwhile: Change): EventContext {
-  let writes = 0;
-  const table = calledBy(async (work, name) => {
-    if (name === "write" && ++writes === 2) await db.direct.write({ update: key, change: meanwhile });
-    return work();
-  }, context.table);
-  return { ...context, table };
-}
-
-test("a circuit breaker that another sender opens meanwhile stays open until the time that this sender has set", async () => {
-  const at = await limiter({ [ID]: "own", used: 1, fails: BREAKER_FAILURES - 1 });
-  const set = { openUntil: LATER, openings: 7 };
-  await releaseSlot(interrupted(at, { set }), at.claim(ID), "own", [failed]);
-  expect(await at.row()).toMatchObject(set);
-});
-
-test("a wait after unsent requests does not shorten the open time of a circuit breaker that another sender has opened meanwhile", async () => {
-  const at = await limiter({ [ID]: "own", used: 1 });
-  const set = { openUntil: LATER };
-  await releaseUnsent(interrupted(at, { set }), at.claim(ID), "own");
-  expect(await at.row()).toMatchObject(set);
-});
-
-test("the end of a wait after unsent requests does not close a circuit breaker that another sender has opened meanwhile", async () => {
-  const at = await limiter({ [ID]: "own", used: 1, unsent: 1, openUntil: EARLIER });
-  const change = { set: { openUntil: LATER }, remove: ["unsent"] };
-  await releaseSlot(interrupted(at, change), at.claim(ID), "own", [failed]);
-  expect(await at.row()).toMatchObject({ openUntil: LATER });
 });
