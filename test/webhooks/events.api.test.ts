@@ -1,11 +1,8 @@
-/**
- * Tests over HTTP that changes of prospects are sent to the subscribed receivers, and to no other receiver. Signatures are in
- * libraries.deep.test.ts.
- */
+/** Tests over HTTP that changes of prospects are sent to the subscribed receivers, and to no other receiver. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
-import { dataOf, present, uniqueName } from "../harness/shapes.ts";
+import { bodyOf, dataOf, Identified, present, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
 import { newReceiver, subscribe } from "./subscribed.ts";
 
@@ -29,12 +26,8 @@ describe("events", () => {
     );
     const [first, second] = await twoStatuses();
     const made = dataOf(await as.rep.POST("/api/prospects", { body: { name: "Ada", currentStatusId: first } }), 201);
-    const changed = dataOf(
-      await as.rep.PATCH("/api/prospects/{id}", {
-        ...at(made.id),
-        body: { currentStatusId: second, phoneNumber: "5" },
-      }),
-    );
+    const patch = { ...at(made.id), body: { currentStatusId: second, phoneNumber: "5" } };
+    dataOf(await as.rep.PATCH("/api/prospects/{id}", patch));
     dataOf(await as.rep.PATCH("/api/prospects/{id}", { ...at(made.id), body: {} }));
     const { statusHistory } = dataOf(await as.rep.GET("/api/prospects/{id}", at(made.id)));
     await as.rep.DELETE("/api/prospects/{id}", at(made.id));
@@ -42,19 +35,13 @@ describe("events", () => {
 
     const byName = Object.fromEntries(receiver.receipts.map(({ event }) => [event.event, event]));
     expect(Object.keys(byName).toSorted()).toEqual(names.toSorted());
-    expect(byName["prospect.created"]?.data).toEqual({ prospect: made });
-    expect(byName["prospect.updated"]?.data).toMatchObject({
-      prospect: changed,
-      changedFields: ["phoneNumber", "currentStatus"],
-    });
+    expect(byName["prospect.updated"]?.data).toMatchObject({ changedFields: ["phoneNumber", "currentStatus"] });
     expect(byName["prospect.status_changed"]?.data).toMatchObject({
-      prospect: changed,
       previousStatus: { id: first },
       newStatus: { id: second },
       statusHistoryId: statusHistory[0]?.id,
       changedBy: { email: as.rep.email },
     });
-    expect(byName["prospect.deleted"]?.data).toMatchObject({ prospect: { id: made.id } });
 
     for (const { headers, event } of receiver.receipts) {
       expect(event).toMatchObject({ companyId: webhook.companyId, webhookId: webhook.id, eventCount: 1 });
@@ -121,4 +108,36 @@ describe("events", () => {
     await receiver.until(3);
     expect(receiver.receipts[2]?.event).toMatchObject({ eventCount: 1, data: { prospect: { name: "4" } } });
   });
+});
+
+const Shown = z.looseObject({ id: z.number(), appointments: z.array(z.looseObject({ title: z.string() })) });
+const Listed = z.object({ items: z.tuple([Shown]) });
+const inHours = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
+
+test("every event of a prospect contains the prospect as the list shows it", async () => {
+  const name = uniqueName();
+  const events = ["created", "updated", "status_changed", "assigned", "deleted"].map((verb) => `prospect.${verb}`);
+  const registrations = events.map((event) => ({ event, filter: { "prospect.sourceId": name } }));
+  const { receiver } = await subscribe(as.owner, registrations);
+  const list = async () => bodyOf(await as.owner("GET", `/api/prospects?search=${name}`), 200, Listed).items[0];
+  const { id } = bodyOf(await as.owner("POST", "/api/prospects", { name, sourceId: name }), 201, Identified);
+  await receiver.until(1);
+  const path = `/api/prospects/${id}`;
+  const shown: Record<string, unknown> = { "prospect.created": await list() };
+  for (const [title, hours] of [["later", 5] as const, ["sooner", 3] as const, ["past", -3] as const]) {
+    const body = { title, startAt: inHours(hours) };
+    bodyOf(await as.owner("POST", `${path}/appointments`, body), 201, Identified);
+  }
+  const [status] = bodyOf(await as.owner("GET", "/api/statuses"), 200, z.array(Identified));
+  const { user } = bodyOf(await as.rep("GET", "/api/me"), 200, z.object({ user: Identified }));
+  const patch = { currentStatusId: status?.id, assignedToUserId: user.id };
+  bodyOf(await as.owner("PATCH", path, patch), 200, Shown);
+  await receiver.until(4);
+  const changed = await list();
+  expect(changed.appointments).toMatchObject([{ title: "sooner" }]);
+  for (const verb of ["updated", "status_changed", "assigned"]) shown[`prospect.${verb}`] = changed;
+  bodyOf(await as.owner("DELETE", path), 200, Identified);
+  await receiver.until(5);
+  shown["prospect.deleted"] = { ...changed, updatedAt: expect.any(String) };
+  expect(Object.fromEntries(receiver.receipts.map(({ event }) => [event.event, event.data.prospect]))).toEqual(shown);
 });
