@@ -1,13 +1,11 @@
 /**
- * Extends the simulated webhook pipeline (delivery-pipeline.ts) with webhooks that have many registrations, and with changes of territories
- * of any size.
+ * Extends the simulated pipeline (delivery-pipeline.ts) with webhooks that have many registrations, and with changes of large territories.
  */
 import { iso } from "#shared/clock.ts";
-import { contextOn, type EventContext } from "#shared/context.ts";
-import type { Item, Write } from "#shared/db/expression.ts";
+import { contextOn } from "#shared/context.ts";
+import type { Item } from "#shared/db/expression.ts";
 import type { Key } from "#shared/db/keys.ts";
 import * as keys from "#shared/db/keys.ts";
-import type { Table } from "#shared/db/table.ts";
 import { packed, type StoredTerritory } from "#shared/territories/territories.ts";
 import type { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import type { RowChange } from "#shared/webhooks/events/row-events.ts";
@@ -22,7 +20,7 @@ export interface Subscribers {
   readonly webhooks: number;
   readonly each: number;
   readonly delayMinutes?: number;
-  /** The JSON text of the filter that all registrations have. */
+  /** The JSON text of a filter. */
   readonly filter?: string;
 }
 
@@ -32,10 +30,7 @@ export interface FanOutPipeline extends Pipeline {
 
 let nextId = 5_000_000;
 
-/**
- * Creates webhooks with many registrations for `territory.updated`. The registration that `newPipeline` creates is for another event,
- * which no test publishes.
- */
+/** Creates webhooks with many registrations for `territory.updated`. */
 export async function newFanOutPipeline(
   db: FaultyDynamoDb,
   { webhooks, each, delayMinutes = 0, filter }: Subscribers,
@@ -49,7 +44,7 @@ export async function newFanOutPipeline(
   for (let i = 0; i < webhooks; i++) {
     const webhookId = nextId++;
     webhookIds.push(webhookId);
-    // A secret is encrypted for one row, so each webhook needs a separate secret.
+    // A secret is encrypted for one row.
     const secret = await sealedSecret(context.secrets, { companyId, id: webhookId }, `secret of ${webhookId}`);
     const hook = { ...webhook, ...secret, id: webhookId, url: `http://127.0.0.1:1/${webhookId}` };
     rows.push({ ...keys.webhook(companyId, webhookId), ...hook });
@@ -76,7 +71,7 @@ function registrationRow(companyId: number, webhookId: number, delayMinutes: num
   return { ...keys.registration(companyId, webhookId, id), ...row };
 }
 
-/** Returns the change of a territory to this version, `seconds` seconds after the start of the test. The polygon has `points` points. */
+/** Returns the change of a territory to this version, `seconds` seconds after the start of the test. */
 export function territoryChange(companyId: number, version: number, points = 3, seconds = 0): RowChange {
   const polygon = Array.from({ length: points }, (_, i): [number, number] => [-104 - noise(i), 39 + noise(i + 0.5)]);
   const row = (v: number): StoredTerritory & Item => ({
@@ -96,12 +91,12 @@ export function territoryChange(companyId: number, version: number, points = 3, 
   return { before: row(version - 1), after: row(version) };
 }
 
-/** Returns a pseudo-random fraction. Its digits compress as badly as real coordinates, so that polygons have a realistic size. */
+/** A pseudo-random fraction, whose digits compress as badly as real coordinates. */
 const noise = (i: number): number => Math.abs(Math.sin(i * 12.9898 + 78.233) * 43_758.5453) % 1;
 
 /**
- * Processes the messages of fan-outs until the queue is empty. A fan-out is an event with many matches; each of its messages creates some
- * of the deliveries. Returns the ids of the deliveries that were queued.
+ * Processes the messages of fan-outs until the queue is empty. Each of them creates some of the deliveries of an event with many matches.
+ * Returns the ids of the deliveries that were queued.
  */
 export async function expandAll(at: Pipeline): Promise<string[]> {
   const queued: string[] = [];
@@ -125,54 +120,6 @@ export async function expandAll(at: Pipeline): Promise<string[]> {
   return queued;
 }
 
-export interface Written {
-  rows: number;
-  bytes: number;
-  /** The largest number of bytes that one call has written. */
-  mostBytes: number;
-}
-
-export function counted(context: EventContext): { context: EventContext; written: Written } {
-  const written: Written = { rows: 0, bytes: 0, mostBytes: 0 };
-  const count = (items: readonly object[]): void => {
-    const bytes = items.reduce((sum, item) => sum + sizeOf(item), 0);
-    written.rows += items.length;
-    written.bytes += bytes;
-    written.mostBytes = Math.max(written.mostBytes, bytes);
-  };
-  const { table } = context;
-  const seen: Table = {
-    ...table,
-    insert: (items) => {
-      count(items);
-      return table.insert(items);
-    },
-    batchPut: (items) => {
-      count(items);
-      return table.batchPut(items);
-    },
-    write: (entry) => {
-      count([contentOf(entry)]);
-      return table.write(entry);
-    },
-    transact: (writes) => {
-      count(writes.map(contentOf));
-      return table.transact(writes);
-    },
-  };
-  return { context: { ...context, table: seen }, written };
-}
-
-const contentOf = (write: Write): object =>
-  "put" in write ? write.put : "update" in write ? { ...write.change.set, ...write.change.add } : {};
-
-const sizeOf = (item: object): number =>
-  Object.values(item).reduce((sum: number, value) => {
-    if (value instanceof Uint8Array) return sum + value.length;
-    return sum + (value instanceof Set ? JSON.stringify([...value]) : (JSON.stringify(value) ?? "")).length;
-  }, 0);
-
-/** Returns the deliveries of all webhooks of the pipeline. */
 export async function allDeliveries({ db, companyId, webhookIds }: FanOutPipeline): Promise<StoredDelivery[]> {
   const found = await Promise.all(webhookIds.map((webhookId) => deliveriesOf(db, { companyId, webhookId })));
   return found.flat();

@@ -1,7 +1,4 @@
-/**
- * Tests that each match of an event with many matches (a fan-out) gets one delivery with the same bytes as without a fan-out, also if
- * messages and rows are lost or repeated.
- */
+/** Tests that each match of a fan-out (an event with many matches) gets one delivery, with the same bytes as without a fan-out. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { contextOn } from "#shared/context.ts";
@@ -32,7 +29,7 @@ const Body = z.object({ registrationId: z.int(), data: z.unknown() });
 
 test("each match makes one delivery, with the same bytes as without a fan-out in every attempt and in the log", async () => {
   const at = await newFanOutPipeline(db, { webhooks: 3, each: 40 });
-  // The receiver refuses the first attempt of some deliveries. The last digit of their id decides which ones these are.
+  // The receiver refuses the first attempt of a fifth of the deliveries.
   at.answers = ({ headers }) => ({
     status: headers["X-Service-Attempt"] === "1" && /[07]$/.test(headers["X-Service-Delivery"] ?? "") ? 503 : 200,
   });
@@ -73,7 +70,7 @@ describe("repeats and concurrent changes", () => {
     const change = territoryChange(at.companyId, 2);
     await publishIn(at.context, change);
     const before = at.queue.splice(0).length;
-    // The event had 100 matches, one too few for a fan-out. With one more registration, the repeated event becomes a fan-out.
+    // With one more registration, the repeated event becomes a fan-out.
     await addRegistration(at);
     await publishIn(at.context, change);
     await expandAll(at);
@@ -109,8 +106,7 @@ describe("a message of a fan-out", () => {
       const work = async (): Promise<void> => {
         const plain = { ...again.context, table: db.direct };
         await publishIn(plain, territoryChange(again.companyId, 3));
-        // The message of the new event is processed immediately. A lease lets only one function at a time create deliveries of the company.
-        // While the function of the previous message still holds the lease, the new message has no effect.
+        // While the function of the previous message holds the lease of the company, the message of the new event has no effect.
         const own = again.queue.splice(
           again.queue.findLastIndex(({ message }) => "fanOut" in message),
           1,

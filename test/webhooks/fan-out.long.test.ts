@@ -1,12 +1,9 @@
-/**
- * Tests that an event with many matching registrations (a fan-out) makes one delivery for each match, even if the publisher or the sender
- * is killed at any of its calls. Also tests that the publisher's work and memory, and the size of bodies, are bounded for the largest
- * events.
- */
+/** Tests fan-outs (events with many matches) at their limits: kills at each call, the largest events, and a small heap. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import { metered } from "#shared/db/meter.ts";
 import * as limits from "#shared/limits.ts";
 import { BYTES_PER_MESSAGE } from "#shared/webhooks/events/fan-out.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
@@ -17,7 +14,6 @@ import { sized } from "../harness/tier.ts";
 import { consume, drain, expectReconciled, killedAtEach, publishIn, sweepOwn } from "./delivery-pipeline.ts";
 import {
   allDeliveries,
-  counted,
   expandAll,
   type FanOutPipeline,
   newFanOutPipeline,
@@ -27,10 +23,7 @@ import {
 // Each test gets an empty table, because the sweeper reads the waiting deliveries of all companies.
 const db = faultyDynamoDb("test");
 const WEBHOOKS = 3;
-/**
- * Number of registrations of each webhook. The three webhooks together have 102 matches. Only an event with more than 100 matches becomes a
- * fan-out.
- */
+/** The webhooks together have 102 matches. Only an event with more than 100 matches becomes a fan-out. */
 const EACH = 34;
 const MATCHES = WEBHOOKS * EACH;
 
@@ -48,7 +41,7 @@ async function publish(at: FanOutPipeline, ...versions: number[]): Promise<void>
 
 const idsOf = async (at: FanOutPipeline) => (await allDeliveries(at)).map(({ id }) => id);
 
-/** Expects that each match of the event has one delivery, and that each delivery has a queue message. */
+/** Expects that each match has one delivery, and each delivery a message. */
 async function expectAll(at: FanOutPipeline, queued: readonly string[], label: string): Promise<void> {
   const ids = await idsOf(at);
   expect(ids, label).toHaveLength(MATCHES);
@@ -78,7 +71,7 @@ describe("a kill at each call", () => {
       const calm = await pipeline(10);
       await publish(calm, 2, 3);
       await expandAll(calm);
-      // The larger test (`wide`) uses only every fifth kill point, because the same calls repeat for each registration.
+      // The same calls repeat for each registration.
       const every = sized({ short: 1, wide: 5 });
       const kills = killPointsOf(calm.calls.length, when === "before" ? 1 : 4).filter((_, i) => i % every === 0);
       expect(kills.length).toBeGreaterThan(sized({ short: 2, wide: 5 }));
@@ -99,7 +92,7 @@ describe("a kill at each call", () => {
       for (let minute = 0; minute < 13; minute++) {
         queued.push(...(await expandOnce(at)));
         at.clock += 60_000;
-        await sweepOwn({ ...at, context: { ...at.context, table: db.direct } });
+        await sweepOwn({ ...at, context: { ...at.context, table: db.direct } }).catch(unlessKilled);
       }
     };
     const work = { when: "after", turn: 2, stage: pipeline, run } as const;
@@ -107,10 +100,7 @@ describe("a kill at each call", () => {
   });
 });
 
-/**
- * Processes the messages of fan-outs, which create the deliveries of events with many matches. After a kill, the queue loses its messages.
- * Only the sweeper, which replaces lost messages, can then continue the work. Returns the ids of the deliveries that were queued.
- */
+/** Processes the messages of fan-outs. At a kill, the queue loses its messages. Returns the ids of the deliveries that were queued. */
 async function expandOnce(at: FanOutPipeline): Promise<string[]> {
   const queued: string[] = [];
   for (let next = at.queue.shift(); next !== undefined; next = at.queue.shift()) {
@@ -148,15 +138,14 @@ test("a function that continues after its lease expired, concurrently with the n
 });
 
 describe("the publisher", () => {
-  test("writes two rows and 300 KB for the largest event with 2 000 matches, and sends one message", async () => {
+  test("needs less than 100 write units for the largest event with 2 000 matches, and sends one message", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 40, each: 50 });
-    const { context, written } = counted(at.context);
-    await publishIn(context, territoryChange(at.companyId, 2, limits.polygonPointsMax));
-    expect(written.rows).toBe(2);
-    expect(written.bytes).toBeLessThan(300_000);
+    const change = territoryChange(at.companyId, 2, limits.polygonPointsMax);
+    const { usage } = await metered(() => publishIn(at.context, change));
+    expect(usage.writeUnits).toBeLessThan(100);
     expect(at.queue.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2_000 });
-    // One message creates only some of the deliveries. Their number depends on their size.
+    // The number of deliveries that one message creates depends on their size.
     const first = present(at.queue.splice(0)[0]);
     await consume(at, first.message, false);
     const made = at.queue.filter(({ message }) => "deliveryId" in message).length;
@@ -165,14 +154,12 @@ describe("the publisher", () => {
     expect(await expectReconciled(at)).toMatchObject({ matched: made, waiting: made, expanding: 2_000 - made });
   });
 
-  test("writes at most two rows for each of thirty such events, and publishes another company's event immediately", async () => {
+  test("needs no more for each of thirty such events, and publishes another company's event immediately", async () => {
     const at = await newFanOutPipeline(db, { webhooks: 10, each: 20 });
     const other = await newFanOutPipeline(db, { webhooks: 1, each: 1 });
-    const { context, written } = counted(at.context);
     const changes = Array.from({ length: 30 }, (_, i) => territoryChange(at.companyId, i + 2, limits.polygonPointsMax));
-    await publishIn(context, ...changes, territoryChange(other.companyId, 2));
-    expect(written.rows).toBeLessThanOrEqual(2 * 30 + 2);
-    expect(written.mostBytes).toBeLessThan(200_000);
+    const { usage } = await metered(() => publishIn(at.context, ...changes, territoryChange(other.companyId, 2)));
+    expect(usage.writeUnits).toBeLessThan(30 * 100);
     const own = at.queue.filter(({ message }) => message.companyId === at.companyId);
     expect(own.map(({ message }) => message)).toEqual([{ v: 1, fanOut: true, companyId: at.companyId }]);
     expect(at.queue.filter(({ message }) => message.companyId === other.companyId)).toHaveLength(1);
@@ -236,10 +223,9 @@ test("a heap of 256 MB suffices to publish full batches of the largest event for
   const [published] = await once(worker, "message");
   const { messages, failed, bytes } = Published.parse(published);
   expect(failed).toBe(0);
-  // Lambda passes at most 6 MB of records in one batch, so this batch is nearly as large as possible.
+  // Lambda passes at most 6 MB of records in one batch.
   expect(bytes).toBeGreaterThan(5_500_000);
-  // The publisher publishes at most 25 events together, and sends one message for them. Each of the two batches has 41 records and
-  // therefore causes two messages.
+  // The publisher sends one message for at most 25 events, so each batch of 41 records causes two messages.
   expect(messages).toBe(2 * 2);
   expect(await expectReconciled(at)).toMatchObject({ matched: 0, expanding: 2 * 41 * 2_000 });
 });
