@@ -1,18 +1,12 @@
-/**
- * Tests that deleting a webhook or one of its registrations cancels each waiting delivery once, and that the delivery log shows the
- * cancellation immediately.
- */
-
+/** Tests that deleting a webhook or a registration cancels each waiting delivery once, and that the delivery log shows this immediately. */
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
 import { ApiError } from "#shared/errors.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
-import { readWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { untilDone } from "../harness/killable.ts";
-import { killPointsOf } from "../harness/kills.ts";
 import { present } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 import { createRegistration, deleteRegistration, deleteWebhook } from "../harness/verbs.ts";
@@ -22,6 +16,7 @@ import {
   deliveries,
   drain,
   expectReconciled,
+  killedAtEach,
   newPipeline,
   type Pipeline,
   pause,
@@ -37,12 +32,9 @@ const db = faultyDynamoDb();
 const MINUTE = 60_000;
 /** Number of deliveries of each webhook. */
 const COUNT = 2;
-const idsOf = async (at: Pipeline): Promise<number[]> =>
-  (await readWebhook(at.api, at.companyId, at.webhookId)).registrations.map(({ id }) => id).toSorted((a, b) => a - b);
-
 const publish = (at: Pipeline) => publishIds(at, [1, 2]);
 
-/** Each function creates waiting deliveries. Its name says what the deliveries wait for. */
+/** Create deliveries that wait for what the name says. */
 const waits = {
   "their first attempt": async () => {
     const at = await newPipeline(db);
@@ -82,43 +74,21 @@ const waits = {
 } satisfies Record<string, () => Promise<Pipeline>>;
 const kinds = Object.entries(waits);
 
-interface Deletion {
-  readonly at: Pipeline;
-  /**
-   * Repeats the request until it is answered. If a killed request has already deleted the record, the repetition is answered with
-   * not_found.
-   */
-  readonly remove: () => Promise<unknown>;
-}
-
-async function setUp(wait: () => Promise<Pipeline>, what: "webhook" | "registration"): Promise<Deletion> {
-  const at = await wait();
-  const { companyId, webhookId } = at;
-  const [registration = 0] = await idsOf(at);
+async function run(at: Pipeline, what: "webhook" | "registration", isPaused: boolean): Promise<void> {
+  const { companyId, webhookId, registrationId } = at;
   const context = contextOn(at.context.table, { now: () => at.clock });
-  const ask = () =>
+  const remove = () =>
     what === "webhook"
       ? deleteWebhook(context, companyId, webhookId)
-      : deleteRegistration(context, companyId, webhookId, registration);
-  const remove = () =>
-    untilDone(() =>
-      ask().catch((error: unknown) => {
-        if (!(error instanceof ApiError && error.code === "not_found")) throw error;
-      }),
-    );
-  at.posts.length = 0;
-  at.calls.length = 0;
-  return { at, remove };
-}
-
-/**
- * Deletes the webhook or the registration, and processes the queue. `isKept` says that the deliveries are in the backlog of a paused
- * webhook. A paused webhook cancels these deliveries only when it is resumed, so the function resumes it. If the webhook itself was
- * deleted, it cannot be resumed, and the function ignores this error.
- */
-async function run({ at, remove }: Deletion, isKept: boolean): Promise<void> {
-  await remove();
-  if (isKept) await resume(at).catch(() => undefined);
+      : deleteRegistration(context, companyId, webhookId, registrationId);
+  await untilDone(() =>
+    remove().catch((error: unknown) => {
+      // A killed request may have deleted the record before this repetition.
+      if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+    }),
+  );
+  // A paused webhook cancels its backlog only when it is resumed. A deleted webhook cannot be resumed.
+  if (isPaused) await resume(at).catch(() => undefined);
   await settleFor(at, sized({ short: 2, wide: 3 }));
 }
 
@@ -143,19 +113,19 @@ describe.each(["webhook", "registration"] as const)("deleting a %s cancels deliv
     "%s, killed at each call before and after it takes effect",
     { tags: "sized" },
     async (kind, wait) => {
-      const isKept = kind === "the end of a pause";
-      const calm = await setUp(wait, what);
-      await run(calm, isKept);
-      const count = calm.at.calls.length;
-      await expectCancelled(calm.at, "undisturbed");
+      const stage = async () => {
+        const at = await wait();
+        at.posts.length = 0;
+        at.calls.length = 0;
+        return at;
+      };
       for (const [turn, when] of (["before", "after"] as const).entries()) {
-        for (const number of killPointsOf(count, 2 * turn)) {
-          const killed = await setUp(wait, what);
-          killed.at.kill = { at: number, when };
-          await run(killed, isKept);
-          killed.at.kill = undefined;
-          await expectCancelled(killed.at, `${when} ${killed.at.calls[number - 1]} (${number})`);
-        }
+        const work = (at: Pipeline) => run(at, what, kind === "the end of a pause");
+        const calm = await killedAtEach({ when, turn: 2 * turn, stage, run: work }, async (at, place) => {
+          at.kill = undefined;
+          await expectCancelled(at, place);
+        });
+        await expectCancelled(calm, "undisturbed");
       }
     },
   );
@@ -170,10 +140,7 @@ async function callOfPost(): Promise<number> {
 }
 
 describe("a deleted registration", () => {
-  const removed = async (at: Pipeline): Promise<void> => {
-    const [registration = 0] = await idsOf(at);
-    await deleteRegistration(at.api, at.companyId, at.webhookId, registration);
-  };
+  const removed = (at: Pipeline) => deleteRegistration(at.api, at.companyId, at.webhookId, at.registrationId);
   const shown = async (at: Pipeline, status?: "waiting" | "cancelled") =>
     (await listDeliveries(at.api, at.companyId, at.webhookId, { limit: 100, status })).items;
 
