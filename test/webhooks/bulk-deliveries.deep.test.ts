@@ -1,4 +1,4 @@
-/** Tests over HTTP which webhook events a bulk job causes: one event at its end, one event for each change, or no event. */
+/** Tests over HTTP which webhook events a bulk job causes. bulk-queues.deep.test.ts tests the rules with simulated rows. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
@@ -18,20 +18,14 @@ const names = [
   "prospect.created",
 ];
 
-interface Subscribed {
-  readonly receiver: Receiver;
-  readonly webhookId: number;
-}
-
-async function subscribed(): Promise<Subscribed> {
-  const { receiver, webhook } = await subscribe(
+const subscribed = () =>
+  subscribe(
     as.owner,
     names.map((event) => ({ event })),
   );
-  return { receiver, webhookId: webhook.id };
-}
+type Subscribed = Awaited<ReturnType<typeof subscribed>>;
 
-/** Creates prospects and waits for the events of their creation. Then empties the receiver's list of events. */
+/** Creates prospects, and waits for their events, which the receiver then forgets. */
 async function prospects({ receiver }: Subscribed, count: number): Promise<number[]> {
   const body = { name: uniqueName() };
   const made = Array.from({ length: count }, () => as.owner.POST("/api/prospects", { body }));
@@ -54,19 +48,23 @@ async function assign(ids: number[], events?: "each" | "none", assignedToUserId:
 }
 
 /**
- * Changes one prospect without a job, and waits until the receiver has got the event of this change. The service publishes events in the
- * order of the changes, so the delivery log then contains the deliveries of all earlier changes, even if they have not arrived yet. Returns
- * the new name, and the events of all deliveries except the `made` oldest ones, which are for the creation of the prospects.
+ * Changes one prospect without a job, and waits for its event. Events are published in the order of the changes, so the delivery log then
+ * contains the deliveries of all earlier changes. Returns the new name, and the events of all deliveries but the `made` oldest ones, which
+ * are for the creations.
  */
-async function ordinaryChange({ receiver, webhookId }: Subscribed, id: number, made: number) {
+async function ordinaryChange({ receiver, webhook }: Subscribed, id: number, made: number) {
   const name = uniqueName();
   dataOf(await as.owner.PATCH("/api/prospects/{id}", { ...at(id), body: { name } }));
   await receiver.untilSome(({ event }) => Named.safeParse(event.data).data?.prospect.name === name);
-  const params = { path: { id: webhookId }, query: { limit: 500 } };
+  const params = { path: { id: webhook.id }, query: { limit: 500 } };
   const { items } = dataOf(await as.owner.GET("/api/webhooks/{id}/deliveries", { params }));
-  // The log has the newest delivery first.
-  const events = items.map(({ event }) => event).toReversed();
-  return { name, events: events.slice(made).toSorted() };
+  return {
+    name,
+    events: items
+      .slice(0, -made)
+      .map(({ event }) => event)
+      .toSorted(),
+  };
 }
 
 const Named = z.object({ prospect: z.object({ name: z.nullable(z.string()) }), changedFields: z.array(z.string()) });
@@ -100,7 +98,6 @@ describe("a bulk job", () => {
     const undone = await ended(dataOf(await as.owner.POST("/api/jobs/{id}/undo", undo), 202).id);
     expect(undone).toMatchObject({ state: "completed", changed: 3 });
     await receiver.until(14);
-    const bulk = ({ id }: { id: number }) => ({ data: { bulk: { jobId: id } } });
     for (const one of [job, undone]) {
       const own = eventsOf(receiver).filter(
         ({ data }) => z.object({ bulk: z.object({ jobId: z.literal(one.id) }) }).safeParse(data).success,
@@ -109,7 +106,6 @@ describe("a bulk job", () => {
         ...ids.map(() => "prospect.assigned"),
         ...ids.map(() => "prospect.updated"),
       ]);
-      expect(own[0]).toMatchObject(bulk(one));
     }
     const summaries = eventsOf(receiver).filter(({ event }) => event === "prospect.bulk_completed");
     expect(summaries.map(({ data }) => data)).toEqual(
