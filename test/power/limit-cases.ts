@@ -1,4 +1,4 @@
-/** Lists how each constant of limits.ts is tested at its value and one beyond, or that another file tests it. */
+/** Lists how each constant of limits.ts is tested at its value and one beyond. limits-elsewhere.ts names those that other folders test. */
 
 import { expect } from "vitest";
 import { bearerToken } from "#shared/auth/token.ts";
@@ -43,7 +43,6 @@ import {
   createProspect,
   createWebhook,
   startReplay,
-  triggerAction,
 } from "../harness/verbs.ts";
 import { consume, newPipeline, publish } from "../webhooks/delivery-pipeline.ts";
 import type { files } from "./limit-cases-files.ts";
@@ -278,14 +277,6 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
       expect([isEnded({ invitedUntil }, NOW + ms - 1), isEnded({ invitedUntil }, NOW + ms)]).toEqual([false, true]);
     },
   },
-  webhooksPerCompany: {
-    most: async (count) => {
-      const { context, caller } = await company();
-      const counted = { ...keys.webhookCount(caller.companyId), webhooks: count - 1 };
-      await context.table.batchPut([counted]);
-      return succeeds(() => createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [] }));
-    },
-  },
   registrationsPerWebhook: {
     most: (count) => parses(NewWebhook, { ...hook, registrations: Array.from({ length: count }, () => registration) }),
   },
@@ -303,21 +294,6 @@ export const cases: Record<Exclude<keyof typeof limits, Elsewhere>, Case> = {
         states.push((await db().direct.get(key))?.status);
       }
       expect(states).toEqual(["active", "paused"]);
-    },
-  },
-  doubleTriggerMs: {
-    is: async (ms) => {
-      const { context, caller, now } = await company();
-      const { id } = await createProspect(context, caller, {});
-      const manual = NewRegistration.parse(registration);
-      const made = await createWebhook(context, caller.companyId, { name: "w", url: LOCAL, registrations: [manual] });
-      const queue = { queue: silentQueue, timeScale: 1 };
-      const trigger = () => triggerAction(context, queue, caller, id, made.registrations[0]?.id ?? 0);
-      const first = await trigger();
-      now.ms += ms - 1;
-      expect(await trigger(), "one millisecond before the end").toEqual(first);
-      now.ms += 1;
-      expect(await trigger(), "at the end").not.toEqual(first);
     },
   },
   delayMinutesMax: { most: (delayMinutes) => parses(NewRegistration, { ...registration, delayMinutes }) },

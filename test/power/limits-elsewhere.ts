@@ -1,8 +1,4 @@
-/**
- * Lists the constants of limits.ts that are tested outside this folder, with the test file of each. The test file must contain the name of
- * the constant.
- */
-
+/** Lists the constants of limits.ts that are tested outside this folder. The test file must contain the name of the constant. */
 export const others = {
   bodyBytes: "test/http/hostile.deep.test.ts",
   conflictingIds: "test/prospects/find-or-make.test.ts",
@@ -22,6 +18,9 @@ export const others = {
   authorizationCacheSeconds: "test/infra/stack/gateway.deep.test.ts",
   subscriptionsCacheMs: "test/webhooks/matching.test.ts",
   subscriptionsSettleMs: "test/webhooks/matching.test.ts",
+  webhooksPerCompany: "test/webhooks/webhooks.api.test.ts",
+  doubleTriggerMs: "test/webhooks/manual-trigger.test.ts",
+  deliveryKeptMs: "test/webhooks/debounce.deep.test.ts",
   directMatches: "test/webhooks/fan-out.deep.test.ts",
   directMatchesTogether: "test/webhooks/fan-out.test.ts",
   lookupsAtOnce: "test/outbound/dns.deep.test.ts",

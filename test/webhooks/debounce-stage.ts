@@ -1,8 +1,4 @@
-/**
- * Shared code of the tests of debounce windows: a pipeline whose registration has a delay, changes of a prospect, and checks of the
- * deliveries that the receiver got.
- */
-
+/** What the tests of debounce windows share: changes of a prospect, and checks of the deliveries that the receiver got. */
 import { expect } from "vitest";
 import * as z from "zod/mini";
 import { prospectItem } from "#shared/prospects/stored.ts";
@@ -13,7 +9,7 @@ import { createdProspect, expectReconciled, type Pipeline, publishIn, START } fr
 export const MINUTE = 60_000;
 export const DELAY = 10;
 
-/** Returns the change of a prospect to this version, `minutes` minutes after the start of the test. */
+/** Changes a prospect to this version, `minutes` minutes after the start of the test. */
 export function change({ companyId }: Pipeline, version: number, minutes: number, id = 1, filler?: string): RowChange {
   const row = (v: number) => ({
     ...createdProspect(companyId, id),
@@ -29,18 +25,12 @@ export async function publish(at: Pipeline, ...rows: RowChange[]): Promise<void>
   for (const row of rows) await untilDone(() => publishIn(at.context, row));
 }
 
+const Data = z.object({ prospect: z.object({ id: z.int(), name: z.string() }) });
 export const Body = z.object({
-  id: z.string(),
   createdAt: z.string(),
   eventCount: z.int(),
-  data: z.object({ prospect: z.object({ id: z.int(), name: z.string() }) }),
-  events: z.array(
-    z.object({
-      id: z.string(),
-      createdAt: z.string(),
-      data: z.object({ prospect: z.object({ id: z.int(), name: z.string() }) }),
-    }),
-  ),
+  data: Data,
+  events: z.array(z.object({ data: Data })),
 });
 
 /** Returns the body of each delivery. Fails the test if two posts of the same delivery have different bodies. */

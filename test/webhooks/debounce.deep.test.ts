@@ -1,9 +1,7 @@
-/**
- * Tests the debounce windows of deliveries at their limits: repeated and reordered stream records, kills at each call of the sender, large
- * bodies and long delays.
- */
+/** Tests debounce windows at their limits: repeated and reordered records, kills at each call, large bodies and long delays. */
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
+import * as limits from "#shared/limits.ts";
 import { readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
 import { killPointsOf } from "../harness/kills.ts";
@@ -65,7 +63,7 @@ describe("concurrently with the sender", () => {
     const before = calm.calls.length;
     await drain(calm);
     const outcomes = new Set<string>();
-    // Step 1 is the sender's first call, and is always tested. The window is still open before this call, so the event can join it.
+    // Before the sender's first call, the window is still open.
     for (const step of new Set([1, ...killPointsOf(calm.calls.length - before, 0)])) {
       const number = before + step;
       for (const late of [9, 12]) {
@@ -106,9 +104,8 @@ describe("a kill at each call", () => {
         doubled += at.posts.length - 3;
       });
       expect(calm.posts).toHaveLength(3);
-      // Without a kill there are three posts. The first post fails, so the service repeats it anyway, and a kill after it adds no post. A
-      // kill between another post and the record of its result makes the service repeat the post. Recording a result takes one or two
-      // writes, so at most three kill points lie between a post and its record.
+      // Without a kill there are three posts. The first one fails, so a kill after it adds no post. A kill between another post and the
+      // record of its result makes the service repeat the post. At most three kill points lie between them.
       const afterPost = (number: number) => number - (when === "before" ? 2 : 1);
       const isCutOff = (number: number) =>
         calm.calls[afterPost(number)] === "post" && afterPost(number) !== calm.calls.indexOf("post");
@@ -137,7 +134,7 @@ test("a delay of three days needs many messages, and its delivery is kept for 30
   const at = await pipeline(3 * 1_440);
   await publish(at, change(at, 2, 0), change(at, 3, 3 * 1_440 - 1));
   const [delivery] = await deliveries(at);
-  expect(delivery?.expiresAt).toBe((START + 33 * 86_400_000) / 1_000);
+  expect(delivery?.expiresAt).toBe((START + 3 * 86_400_000 + limits.deliveryKeptMs) / 1_000);
   await drain(at);
   await expectEachOnce(at, [2, 3]);
   expect(at.posts).toHaveLength(1);

@@ -1,7 +1,4 @@
-/**
- * Tests when a failed delivery is retried, how delivery ids are made, how long queue messages are delayed, and which events a filter
- * matches.
- */
+/** Tests the retry plan, delivery ids, the delays of queue messages, and which events a filter matches. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -114,13 +111,10 @@ describe("event filters", () => {
     expect(matchesFilter(z.parse(EventFilter, filter), data)).toBe(expected);
   });
 
-  test("filters deeper than five levels, or with more than fifty keys, are refused", () => {
-    const keysOf = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]));
+  test("dots count as levels, and a filter is an object of values and lists of values", () => {
     expect(z.safeParse(EventFilter, { "a.b.c.d.e": 1 }).success).toBe(true);
     expect(z.safeParse(EventFilter, { "a.b.c.d.e.f": 1 }).success).toBe(false);
     expect(z.safeParse(EventFilter, { a: { b: { c: { d: { "e.f": 1 } } } } }).success).toBe(false);
-    expect(z.safeParse(EventFilter, keysOf(50)).success).toBe(true);
-    expect(z.safeParse(EventFilter, keysOf(51)).success).toBe(false);
     expect(z.safeParse(EventFilter, { a: [{ b: 1 }] }).success).toBe(false);
     expect(z.safeParse(EventFilter, [1]).success).toBe(false);
   });

@@ -1,8 +1,6 @@
-/**
- * Tests the endpoints of webhooks and registrations: secrets, rights, validation errors and limits. Changes are in
- * test/http/patch.api.test.ts, and deletions in lists.api.test.ts beside it.
- */
+/** Tests the endpoints of webhooks and registrations: secrets, rights, validation errors and limits. */
 import { describe, expect, onTestFinished, test } from "vitest";
+import * as limits from "#shared/limits.ts";
 import { at, send, tokenOf } from "../harness/client.ts";
 import { dataOf, present, problemOf, statusOf, uniqueName } from "../harness/shapes.ts";
 import { newTeam } from "../harness/team.ts";
@@ -169,7 +167,7 @@ describe("webhooks", () => {
     );
     const made = answers.flatMap(({ data }) => (data === undefined ? [] : [data.id]));
     const first = present(made[0]);
-    expect(made).toHaveLength(40 - before);
+    expect(made).toHaveLength(limits.webhooksPerCompany - before);
     for (const refused of answers.filter(({ data }) => data === undefined)) problemOf(refused, 409, "conflict");
 
     const registered = await Promise.all(
@@ -177,8 +175,9 @@ describe("webhooks", () => {
         as.otherOwner.POST("/api/webhooks/{id}/registrations", { ...at(first), body: { event: "prospect.created" } }),
       ),
     );
-    expect(registered.filter((answer) => statusOf(answer) === 201)).toHaveLength(50);
-    expect(registered.filter((answer) => statusOf(answer) === 409)).toHaveLength(10);
+    const most = limits.registrationsPerWebhook;
+    expect(registered.filter((answer) => statusOf(answer) === 201)).toHaveLength(most);
+    expect(registered.filter((answer) => statusOf(answer) === 409)).toHaveLength(60 - most);
 
     const deleted = await Promise.all(made.map((id) => as.otherOwner.DELETE("/api/webhooks/{id}", at(id))));
     expect(deleted.every((answer) => statusOf(answer) === 200)).toBe(true);
