@@ -1,6 +1,4 @@
-/**
- * Runs as a separate process that loads one bundled function and calls it. It prints the processor time of the start and of a warm call.
- */
+/** Runs as a separate process that loads a bundled function, and prints the processor time of its start and of a warm call. */
 import type { Writable } from "node:stream";
 import * as z from "zod/mini";
 import { lambdaContext } from "../../harness/proxy-event.ts";
@@ -16,10 +14,7 @@ export interface HandlerTimes {
 
 type Handler = (event: unknown, ...rest: unknown[]) => Promise<unknown>;
 
-/**
- * Replaces the global object of Lambda's runtime. Its stream discards the answer. In production, Lambda's runtime sends the answer, so the
- * time of sending does not belong to the function.
- */
+/** Lambda's runtime sends the answer, so the time of sending does not belong to the function. This replacement discards the answer. */
 const awslambda = {
   streamifyResponse:
     (handler: (event: unknown, stream: Writable, context: unknown) => Promise<unknown>): Handler =>
@@ -39,10 +34,7 @@ const awslambda = {
 
 const Answer = z.object({ statusCode: z.optional(z.number().check(z.maximum(304))) });
 
-/**
- * Throws an error if the function has refused the request. A refused request costs less than a successful one, so the measurement would be
- * wrong.
- */
+/** A refused request would cost less than a successful one. */
 const assertSuccess = (answer: unknown): void => {
   if (!Answer.safeParse(answer ?? {}).success) throw new Error(`the function answered ${JSON.stringify(answer)}`);
 };

@@ -54,13 +54,13 @@ async function loadOf(table: BenchTable, stage: Stage, what: Record<string, stri
   return { ...result, cpuMs };
 }
 
-/** Returns the mean bytes of a prospect: its row, its note, and its share of the stored index. */
+/** The mean bytes of a prospect: its row, its note, and its share of the stored index. */
 function storedBytes({ company }: Stage, { readUnits }: Load): number {
   let bytes = 0;
   for (let i = 0; i < SAMPLES; i++) {
     const { prospect, note } = makeProspect(company, i * Math.floor(company.count / SAMPLES));
     bytes += bytesOf(prospectItem(prospect)) + (note === undefined ? 0 : bytesOf(note));
   }
-  // One read unit reads 8 KB if the read is eventually consistent. The read units of loading the whole index therefore give its size.
+  // An eventually consistent read unit reads 8 KB, so the read units of loading the whole index give its size.
   return bytes / SAMPLES + (readUnits * 8_192) / company.count;
 }

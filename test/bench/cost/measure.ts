@@ -11,28 +11,23 @@ import { lastNames } from "../../../infra/local/demo/people.ts";
 import { type LocalService, startLocal } from "../../../infra/local/service.ts";
 import { proxyEvent } from "../../harness/proxy-event.ts";
 import { inOwnProcess } from "../own-process.ts";
-import { accessLogLine } from "./access-log.ts";
 import type { HandlerTimes } from "./handler-process.ts";
 import { indexCosts } from "./index-costs.ts";
-import { functionOf, Measured, type Operation, operations, type Usage } from "./measured.ts";
+import { functionOf, Measured, type Operation, operations } from "./measured.ts";
 import { monthlyResources } from "./monthly-resources.ts";
-import { type Send, type Sent, sendTo, type TableUsage } from "./sending.ts";
+import { type Answer, resourceOf, type Send, type Sent, sendTo } from "./sending.ts";
 
-/**
- * Number of prospects of the measured company. The read and write units of a warm operation do not depend on this number
- * (docs/benchmarks.md).
- */
+/** The units of a warm operation do not depend on the number of prospects (docs/benchmarks.md). */
 const PROSPECTS = 10_000;
 const CREATES = 3;
 /**
- * Number of PATCH requests before the reads. A flush moves the writes into the stored index after `FLUSH_ENTRIES` writes, so a read finds
- * half of this number unflushed on average. `PATCHES` and `CREATES` together are this half.
+ * A flush begins after `FLUSH_ENTRIES` writes, so a read finds half of this number unflushed on average: `PATCHES` and `CREATES` together.
  */
 const PATCHES = FLUSH_ENTRIES / 2 - CREATES;
-/** Number of requests before the measured ones. After them, the function is warm and has the index in memory. */
+/** After these requests, the function is warm and has the index in memory. */
 const WARM_UP = 3;
 const READS = 12;
-/** Number of different pages that are listed. Together, they have more prospects than a function keeps in memory. */
+/** The listed pages together have more prospects than a function keeps in memory. */
 const PAGES = 25;
 /** The centre of the demo company's city, and half the width of a map view with about 1 000 pins. Apps show more pins as clusters. */
 const [LAT, LNG, HALF_VIEW] = [39.739, -104.99, 0.025];
@@ -65,7 +60,7 @@ export async function measure(): Promise<Measured> {
       ),
       starts: Object.fromEntries(operations.map((name) => [functionOf[name], times.get(name)?.startCpuMs])),
       loads: index.loads,
-      notModifiedBytes: unchanged.bytes,
+      notModifiedBytes: unchanged.usage.sentBytes,
       resources: await monthlyResources(),
       pinsInView: z.array(z.unknown()).parse(JSON.parse(view.text)).length,
       storedBytes: index.storedBytes,
@@ -82,7 +77,7 @@ interface Company {
   readonly send: Send;
   readonly token: string;
   readonly callerContext: Readonly<Record<string, string>>;
-  /** The requests of each operation. Each list and each search returns other prospects, so the function must read them from the table. */
+  /** Each list and each search returns other prospects, so the function must read them from the table. */
   readonly requests: Requests;
 }
 
@@ -131,18 +126,16 @@ function requestsOn(items: z.infer<typeof Page>["items"], statuses: z.infer<type
 
 const some = (count: number, of: (i: number) => Sent): Sent[] => Array.from({ length: count }, (_, i) => of(i));
 
-/**
- * Lists of 500 prospects. After them, a function has none of the measured prospects in memory, because it has evicted them.
- */
+/** Lists of 500 prospects, after which a function has evicted all measured prospects from its memory. */
 const FORGETTING = [19, 20].map((page) => `/api/prospects?pageSize=500&page=${page}`);
 
 /** The writes come first, so that the reads find writes that are not yet in the stored index. */
 const ORDER: readonly Operation[] = ["patch", "create", "pins", "detail", "list", "search", "authorize"];
 
-/** The usage of the authorizer: it reads one row (test/auth/directory.test.ts checks this). */
-const SIGN_IN: TableUsage = { readUnits: 1, writeUnits: 0, rounds: 1 };
+/** The authorizer reads one row (test/auth/directory.test.ts checks this). */
+const SIGN_IN = { readUnits: 1, writeUnits: 0, rounds: 1 };
 
-type Wire = Omit<Usage, "cpuMs">;
+type Wire = Answer["usage"];
 
 async function usages({ send, requests }: Company, url: string): Promise<ReadonlyMap<Operation, Wire>> {
   const used = new Map<Operation, Wire>();
@@ -154,9 +147,8 @@ async function usages({ send, requests }: Company, url: string): Promise<Readonl
       if (operation === "authorize") await fetch(`${url}/local/authorizers-cache`, { method: "DELETE" });
       if (operation === "list" || operation === "search")
         for (const path of FORGETTING) await send({ method: "GET", path });
-      const { bytes, table } = await send(sent);
-      const accessLogBytes = accessLogLine({ method: sent.method, resource: resourceOf(sent.path), bytes }).length;
-      all.push({ ...(operation === "authorize" ? SIGN_IN : table), sentBytes: bytes, accessLogBytes });
+      const { usage } = await send(sent);
+      all.push({ ...usage, ...(operation === "authorize" && SIGN_IN) });
     }
     used.set(operation, meanOf(all));
   }
@@ -174,15 +166,10 @@ function meanOf(all: readonly Wire[]): Wire {
   };
 }
 
-const resourceOf = (path: string): string => path.replace(/\?.*/, "").replace(/\d+$/, "{id}");
-
 const Times = z.object({ startCpuMs: z.number(), warmCpuMs: z.number() });
 const HANDLER_WARM_UP = 60;
 const HANDLER_CALLS = 60;
-/**
- * Number of new processes for each operation. The result is the minimum of their times, because other load of the machine can only make a
- * process slower.
- */
+/** New processes for each operation. The minimum of their times counts, because other load can only make a process slower. */
 const PROCESSES = 3;
 
 async function handlerTimes(bundles: string, { outputs }: LocalService, company: Company) {

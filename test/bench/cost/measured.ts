@@ -1,7 +1,4 @@
-/**
- * The measured cost of each operation. The measurements are stored in measured.json, because measuring takes much longer than computing the
- * model.
- */
+/** The measured cost of each operation, which measured.json stores, because measuring takes much longer than computing the model. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
@@ -11,7 +8,6 @@ import { operations as requests } from "../../load/arrivals.ts";
 export const operations = [...requests, "authorize"] as const;
 export type Operation = (typeof operations)[number];
 
-/** The file of the function that serves each operation. */
 export const functionOf: Record<Operation, string> = {
   pins: "prospects/pins",
   patch: "prospects/update",
@@ -22,18 +18,14 @@ export const functionOf: Record<Operation, string> = {
   authorize: "authorize",
 };
 
-/**
- * What one operation uses in a warm function: the mean of several requests to the local service. Two values have another source: `cpuMs` is
- * measured in a separate process that runs only the bundled function, and the units and rounds of `authorize` are constants. A list or
- * search reads all prospects of its page from the table.
- */
+/** What one operation uses in a warm function. A list or search reads all prospects of its page from the table. */
 const Usage = z.object({
   readUnits: z.number(),
   writeUnits: z.number(),
   rounds: z.number(),
   /** Bytes of the answer on the wire: status line, headers and compressed body. */
   sentBytes: z.number(),
-  /** Bytes of the request's line in the access log of API Gateway. A function logs only failed and very large requests. */
+  /** Bytes of the request's line in the access log of API Gateway. */
   accessLogBytes: z.number(),
   /** Processor milliseconds of one call of the warm bundled handler. */
   cpuMs: z.number(),
@@ -47,21 +39,14 @@ export type Load = z.infer<typeof Load>;
 export const Measured = z.object({
   date: z.string(),
   operations: z.record(z.enum(operations), Usage),
-  /**
-   * Processor milliseconds in which a new process loads a function and answers its first request, minus those of a warm call. The keys are
-   * the files of the functions.
-   */
+  /** Processor milliseconds in which a new process loads a function and answers its first request, minus those of a warm call. */
   starts: z.record(z.string(), z.number()),
-  /**
-   * The cost of loading an index, for each kind of read: `list` loads the columns for lists, `pins` also loads the coordinates, and
-   * `search` loads all columns.
-   */
+  /** `list` loads the columns for lists, `pins` also the coordinates, and `search` all columns. */
   loads: z.object({ list: Load, pins: Load, search: Load }),
   /** Bytes of the answer 304 to a request for a map view. */
   notModifiedBytes: z.number(),
   /**
-   * Number of alarms, custom metrics, dashboards, encryption keys, and queues that functions read, in the production preset, without those
-   * of the backups and of the scheduled smoke test. Each of them has a fixed price per month.
+   * What has a fixed price in the production preset, without backups and the scheduled smoke test. `queues` are those that functions read.
    */
   resources: z.object({
     alarms: z.number(),
@@ -70,9 +55,8 @@ export const Measured = z.object({
     keys: z.number(),
     queues: z.number(),
   }),
-  /** Number of pins in the measured map view. */
   pinsInView: z.number(),
-  /** Mean bytes that one prospect needs in the table: its row with the status history, its note, and its share of the index. */
+  /** Mean bytes of a prospect in the table: its row with the status history, its note, and its share of the index. */
   storedBytes: z.number(),
 });
 export type Measured = z.infer<typeof Measured>;

@@ -1,4 +1,4 @@
-/** Converts a simulated working day to dollars per month. */
+/** Converts a simulated working day to dollars a month. */
 import { FLUSH_ENTRIES } from "#shared/company-index/write/flush.ts";
 import { FLUSH_WINDOW_SECONDS } from "../../../infra/settings/capacity.ts";
 import { prices } from "../../../infra/settings/prices.ts";
@@ -32,7 +32,7 @@ export interface Cost {
   readonly preset: Deployment["preset"];
   readonly lines: Readonly<Record<CostLine, number>>;
   readonly total: number;
-  /** The sum of `total` and the costs of the preset's defaults: backups, the web ACL and the scheduled smoke test. */
+  /** `total` and the costs of backups, the web ACL and the scheduled smoke test. */
   readonly withDefaults: number;
 }
 
@@ -77,20 +77,14 @@ export function costOf(scenario: Scenario, deployment: Deployment, measured: Mea
   return { scenario, preset: deployment.preset, lines, total, withDefaults };
 }
 
-/**
- * Returns the share of map views that are answered with 304: the rep views the same area as before, and since then nobody has changed a
- * prospect in it. Views and changes arrive independently of each other.
- */
+/** Returns the share of map views that are answered with 304, if views and changes arrive independently of each other. */
 function unchangedShare({ reps, companies, prospects }: Scenario, { pinsInView }: Measured): number {
   const writes = mix.patch + mix.create;
   const ofOthers = (reps / companies - 1) * writes * Math.min(1, pinsInView / prospects);
   return (SAME_VIEW * mix.pins) / (mix.pins + writes + ofOthers);
 }
 
-/**
- * Returns the dollars per month of all Lambda functions. The table's stream starts `events/publish` for each write, but `index/flush` at
- * most once in each batching window (`FLUSH_WINDOW_SECONDS`), so several writes share an invocation.
- */
+/** The table's stream starts `events/publish` for each write, but `index/flush` at most once in each batching window. */
 function lambdaDollars({ functions }: Day, { memoryMb }: Deployment, writes: number): number {
   const { lambda } = prices;
   const run = (file: string, count: number, ms: number): number =>
@@ -111,7 +105,6 @@ const fixedDollars = ({ alarms, metrics, dashboards, keys, queues }: Measured["r
   keys * prices.kms.keyMonth +
   queues * IDLE_POLLS_A_MONTH * prices.sqs.request;
 
-/** Returns the dollars per month of the preset's defaults that `costLines` does not contain. */
 function defaultDollars(preset: Deployment["preset"], requests: number, storedGb: number): number {
   if (preset === "small") return 0;
   const { waf, cloudWatch } = prices;
@@ -121,10 +114,7 @@ function defaultDollars(preset: Deployment["preset"], requests: number, storedGb
   return storedGb * copiesOfAGb(preset) + alarms + webAcl + smokeTestDollars;
 }
 
-/**
- * Returns the dollars per month of all backup copies of a table of one GB. The number of copies grows until the first monthly copy expires.
- * The function uses the number at this time.
- */
+/** Returns the dollars a month of the copies of a GB at the time when the first monthly copy expires. Their number grows until then. */
 function copiesOfAGb(preset: Deployment["preset"]): number {
   const plan = backupPlanOf({ preset });
   if (plan === undefined) return 0;

@@ -1,11 +1,9 @@
-/**
- * Counts the resources of a deployment that have a fixed price per month, without those of the scheduled smoke test (canary). The default
- * of `config` has the capacity of the preset `production`, but no backups. Other code computes the costs of the backups and the smoke test.
- */
+/** Counts the resources of a deployment that have a fixed price a month, without those of the scheduled smoke test (canary). */
 import { customMetrics } from "../../infra/stack/custom-metrics.ts";
 import { ownIdentity, synthesized } from "../../infra/template.ts";
 import type { Measured } from "./measured.ts";
 
+/** The default of `config` has the capacity of the preset `production`, but no backups. */
 export async function monthlyResources(config = ownIdentity): Promise<Measured["resources"]> {
   const template = await synthesized({ ...config, watch: { ...config.watch, canary: false } });
   const count = (type: string): number => template.all(type).length;

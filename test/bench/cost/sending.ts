@@ -1,21 +1,14 @@
-/** Sends the measured requests. Each answer of the local service says what its request has cost. */
+/** Sends the measured requests, and says what each has used. */
 import { type IncomingMessage, request as open } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
-
-/** What a request has used. A round is one request to the table, or several concurrent ones. */
-export interface TableUsage {
-  readonly readUnits: number;
-  readonly writeUnits: number;
-  readonly rounds: number;
-}
+import { accessLogFormat } from "../../../infra/stack/api.ts";
+import type { Usage } from "./measured.ts";
 
 export interface Answer {
   readonly text: string;
-  /** Bytes on the wire: status line, headers and compressed body. */
-  readonly bytes: number;
   readonly etag: string | undefined;
-  readonly table: TableUsage;
+  readonly usage: Omit<Usage, "cpuMs">;
 }
 
 export interface Sent {
@@ -25,12 +18,12 @@ export interface Sent {
   readonly etag?: string | undefined;
 }
 
-/** Headers that only the local service sends. They are not counted as bytes of the answer. */
+/** Headers that only the local service sends. */
 const LOCAL_HEADERS = new Set(["server-timing", "keep-alive"]);
 
 export type Send = (sent: Sent) => Promise<Answer>;
 
-/** Returns a function that sends a request with the token. The function throws an error if the service refuses the request. */
+/** The returned function throws an error if the service refuses the request. */
 export const sendTo =
   (url: string, token: string): Send =>
   async ({ method, path, body, etag }) => {
@@ -48,14 +41,32 @@ export const sendTo =
     const text = (response.headers["content-encoding"] === "gzip" ? gunzipSync(whole) : whole).toString();
     const status = Number(response.statusCode);
     if (status >= 300 && status !== 304) throw new Error(`${method} ${path} answered ${status}: ${text}`);
-    const used = String(response.headers["server-timing"]);
-    return { text, bytes: headBytes(response) + whole.length, etag: response.headers.etag, table: tableUsage(used) };
+    // `Server-Timing` does not name what is 0.
+    const used = (name: string): number =>
+      Number(new RegExp(`${name};dur=([\\d.]+)`).exec(String(response.headers["server-timing"]))?.[1] ?? 0);
+    const sentBytes = headBytes(response) + whole.length;
+    const table = { readUnits: used("read-units"), writeUnits: used("write-units"), rounds: used("rounds") };
+    const accessLogBytes = accessLogLine(method, resourceOf(path), sentBytes).length;
+    return { text, etag: response.headers.etag, usage: { ...table, sentBytes, accessLogBytes } };
   };
 
-/** The header `Server-Timing` names only what the request has used. A value that it does not name is 0. */
-function tableUsage(header: string): TableUsage {
-  const of = (name: string): number => Number(new RegExp(`${name};dur=([\\d.]+)`).exec(header)?.[1] ?? 0);
-  return { readUnits: of("read-units"), writeUnits: of("write-units"), rounds: of("rounds") };
+export const resourceOf = (path: string): string => path.replace(/\?.*/, "").replace(/\d+$/, "{id}");
+
+/** API Gateway writes `-` for a variable without a value. */
+function accessLogLine(method: string, resource: string, bytes: number): string {
+  const values: Record<string, string> = {
+    "$context.requestId": "6f5a1c8e-8c5c-4d1c-9d7b-2f1f3d1b8a55",
+    "$context.httpMethod": method,
+    "$context.resourcePath": resource,
+    "$context.status": "200",
+    "$context.responseLatency": "24",
+    "$context.integrationLatency": "21",
+    "$context.responseLength": String(bytes),
+    "$context.authorizer.requestId": "0b0b9a53-1f5d-4f0e-8a53-5b8f3f0f2c11",
+    "$context.authorizer.companyId": "123456",
+    "$context.authorizer.userId": "1234567",
+  };
+  return accessLogFormat.replaceAll(/\$[\w.]+/g, (name) => values[name] ?? "-");
 }
 
 function headBytes({ statusCode, statusMessage, headersDistinct }: IncomingMessage): number {

@@ -13,7 +13,6 @@ import { type Day, type Deployment, deploymentOf, type Scenario, simulate } from
 export const REPS = [1, 50, 1_000] as const;
 const PROSPECTS = [10_000, 100_000, 1_000_000] as const;
 
-/** The scenarios with more than one company. */
 const SEVERAL: readonly Scenario[] = [
   { reps: 1_000, companies: 200, prospects: 100_000 },
   { reps: 1_000, companies: 20, prospects: 1_000_000 },
@@ -21,10 +20,10 @@ const SEVERAL: readonly Scenario[] = [
 
 const presetOf = ({ reps }: Scenario) => (reps > 50 ? ("production" as const) : ("small" as const));
 
-/** The scenario whose costs `costsOf` computes with both presets. The preset `small` would be enough for it. */
+/** The scenario whose costs are shown with both presets. */
 const SMALL_PRODUCTION: Scenario = { reps: 50, companies: 1, prospects: 100_000 };
 
-/** Simulates the scenarios of docs/cost.md with these numbers of reps, and returns their costs. This takes seconds for a thousand reps. */
+/** Computing the costs of a thousand reps takes seconds. */
 export function costsOf(measured: Measured, chosen: readonly number[] = REPS): Cost[] {
   const grid = REPS.flatMap((reps) => PROSPECTS.map((prospects) => ({ reps, companies: 1, prospects })));
   const scenarios = [...grid, ...SEVERAL].filter(({ reps }) => chosen.includes(reps));
@@ -62,7 +61,7 @@ const costRow = ({ scenario: { reps, companies, prospects }, preset, lines, tota
   dollars(withDefaults),
 ];
 
-/** Returns other architectures with their fixed dollars a month. Requests, logs and data transfer are not included. */
+/** Other architectures with their dollars a month, without requests, logs and data transfer. */
 function others(): [string, number][] {
   const { rds, fargate, loadBalancer, openSearch } = prices;
   const containers = 2 * (fargate.vcpuHour + 2 * fargate.gbHour) * HOURS_A_MONTH;
@@ -115,7 +114,6 @@ const COMPANY_PROSPECTS = 100_000;
 /** One rep sends only about 30 lists in a day, so the percentiles for one rep need many days. */
 const daysFor = (reps: number): number => (reps === 1 ? 40 : 1);
 
-/** Simulates days of one company for each number of reps. Returns the tables of docs/latency.md with the rows for these numbers. */
 export function latencyTables(measured: Measured, reps: readonly number[] = REPS): string {
   const lists: string[][] = [];
   const all: string[][] = [];

@@ -1,8 +1,9 @@
 /**
  * Simulates a working day: the requests of reps, the environments that Lambda starts for them, and the pieces of search indexes that each
- * environment has in memory. The random numbers depend on a seed, so two runs with the same seed have the same result.
+ * environment has in memory.
  */
 import { cacheBytesOf } from "#shared/company-index/read/company-index.ts";
+import * as limits from "#shared/limits.ts";
 import { randomSequence } from "../../../infra/local/demo/random.ts";
 import { capacityOf, MEMORY_MB, type Preset } from "../../../infra/settings/capacity.ts";
 import { type Arrival, arrivals } from "../../load/arrivals.ts";
@@ -20,12 +21,11 @@ import {
 import { functionOf, type Load, type Measured, type Operation } from "./measured.ts";
 
 const SEED = 20_261_122;
-/** Number of prospects of the company whose loads were measured. The costs of a load are proportional to the number of prospects. */
+/** Prospects of the company whose loads were measured. The costs of a load are proportional to the number of prospects. */
 const MEASURED_PROSPECTS = 100_000;
-/** Number of bytes that one read unit reads, if the read is eventually consistent. */
+/** Bytes of a read unit, if the read is eventually consistent. */
 const READ_UNIT_BYTES = 8_192;
-/** Seconds for which API Gateway caches the authorizer's result. */
-const AUTHORIZED_SECONDS = 60;
+const AUTHORIZED_SECONDS = limits.authorizationCacheSeconds;
 
 export interface Scenario {
   readonly reps: number;
@@ -34,13 +34,13 @@ export interface Scenario {
   readonly prospects: number;
 }
 
-/** The settings of a deployment that change its costs and latencies. They are read from the same files as the templates of the stacks. */
+/** The settings of a deployment that change its costs and latencies. */
 export interface Deployment {
   readonly preset: Preset;
   readonly memoryMb: (file: string) => number;
-  /** Number of environments with provisioned concurrency, by the file of the function. These environments are always ready. */
+  /** Environments that are always ready (provisioned concurrency), by the file of the function. */
   readonly provisioned: Readonly<Partial<Record<string, number>>>;
-  /** The minutes between two runs of the scheduled smoke test, which keeps environments alive. Undefined if there is none. */
+  /** Minutes between two runs of the scheduled smoke test, which keeps environments alive. */
   readonly smokeTestMinutes?: number;
 }
 
@@ -60,7 +60,6 @@ interface Environment {
   readonly parts: Map<string, number>;
 }
 
-/** The environments of one function, and its requests, starts and GB-seconds on the simulated day. */
 interface FunctionDay {
   environments: Environment[];
   requests: number;
@@ -68,15 +67,7 @@ interface FunctionDay {
   gbSeconds: number;
 }
 
-export interface Day {
-  readonly functions: ReadonlyMap<string, FunctionDay>;
-  /** Latencies of the requests of each operation in milliseconds. */
-  readonly latencies: ReadonlyMap<Operation, readonly number[]>;
-  /** Read units for loading indexes into memory. */
-  readonly loadUnits: number;
-}
-
-/** The scheduled smoke test has a company of its own, whose index is so small that loading it costs nothing. */
+/** The company of the scheduled smoke test. Its index is so small that loading it costs nothing. */
 const SMOKE_TEST_COMPANY = -1;
 const SMOKE_TEST = ["create", "list", "patch", "detail"] as const;
 
@@ -88,6 +79,9 @@ function smokeTests(everyMinutes: number | undefined): Arrival[] {
   );
 }
 
+export type Day = WorkingDay;
+
+/** Two days with the same seed have the same result. */
 export function simulate(scenario: Scenario, deployment: Deployment, measured: Measured, seed = SEED): Day {
   const { reps, companies } = scenario;
   const crowds = Array.from({ length: companies }, () => ({ reps: reps / companies, times: 1 }));
@@ -105,9 +99,11 @@ interface Simulation {
   readonly random: () => number;
 }
 
-class WorkingDay implements Day {
+class WorkingDay {
   readonly functions = new Map<string, FunctionDay>();
+  /** Latencies of the requests of each operation in milliseconds. */
   readonly latencies = new Map<Operation, number[]>();
+  /** Read units for loading indexes into memory. */
   loadUnits = 0;
   readonly #simulation: Simulation;
   readonly #authorizedUntil = new Map<string, number>();
@@ -168,8 +164,7 @@ class WorkingDay implements Day {
   #tableMs(isWrite: boolean): number {
     const { random } = this.#simulation;
     const { median, p99 } = isWrite ? TABLE_MS.write : TABLE_MS.read;
-    // The Box-Muller transform makes a normally distributed number. The result has a log-normal distribution with this median and this 99th
-    // percentile.
+    // The Box-Muller transform makes a normally distributed number, so the result has a log-normal distribution.
     const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
     return median * Math.exp((Math.log(p99 / median) / 2.326) * normal);
   }
@@ -234,8 +229,8 @@ const newEnvironment = (endsAt: number, isProvisioned: boolean): Environment => 
 });
 
 /**
- * Returns a free environment, or a new one if none is free. Lambda does not document which free environment it takes. This simulation
- * prefers provisioned ones, and then the one that was used most recently, so that unused environments end.
+ * Lambda does not document which free environment it takes. This simulation prefers provisioned ones, and then the one that was used most
+ * recently, so that unused environments end.
  */
 function freeEnvironment(used: FunctionDay, at: number): { environment: Environment; isNew: boolean } {
   used.environments = used.environments.filter(
