@@ -1,6 +1,6 @@
 /**
- * Tests that the delivery log shows every attempt to send a delivery, and the write units of deliveries. The row of the delivery stores up
- * to five successful attempts with short answers of the receiver. Every other attempt has a separate row.
+ * Tests that the delivery log shows every attempt, and the write units of deliveries. The row of a delivery stores up to five successful
+ * attempts with short answers. Every other attempt has a row of its own.
  */
 import { expect, test } from "vitest";
 import type { EventContext } from "#shared/context.ts";
@@ -96,7 +96,7 @@ test("the log shows an attempt that ends after its delivery was cancelled", asyn
 
 type Request = (at: Pipeline, queue: EventContext["queue"]) => Promise<unknown>;
 
-/** Each of these requests makes one delivery due immediately. */
+/** Requests that make one delivery due immediately. */
 const requests: Record<string, Request> = {
   redelivery: async (at, queue) => redeliver(at.api, queue, at.companyId, at.webhookId, (await only(at)).id),
   replay: (at, queue) => {
@@ -173,9 +173,8 @@ test("a failed attempt costs eight more write units, including two for the healt
     await drain(at);
   });
   expect(at.posts).toHaveLength(2);
-  // In addition to the 7 write units of a delivered event, the failed attempt costs 6: 2 for the row of the concurrency limiter, 1 for the
-  // row of the attempt, and 3 to schedule the next attempt. The state of the webhook costs 2 more, one for the failure and one for the
-  // recovery.
+  // The failed attempt costs 6 write units: 2 for the row of the limiter, 1 for the row of the attempt, and 3 to schedule the next attempt.
+  // The failure and the recovery of the webhook cost one each.
   expect(usage.writeUnits).toBe(7 + 6 + 2);
 });
 

@@ -1,7 +1,4 @@
-/**
- * Tests batches. A fault of one event must not affect the other events of its stream batch. A fault of one queue message must not affect
- * the other messages in the same call of the deliver function.
- */
+/** Tests that a fault of one event or queue message does not affect the others of its batch. */
 import { setImmediate as turn } from "node:timers/promises";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";
@@ -42,17 +39,14 @@ const timesPosted = (posts: readonly Post[]) =>
 const expectReconciled = async (at: Pipeline, matched: number): Promise<void> =>
   expect(await reconcileNow(at)).toMatchObject({ matched, delivered: matched, faults: [] });
 
-/** Maximum number of messages that SQS passes to one call of the deliver function. */
+/** Maximum number of messages in one call of the deliverer. */
 const BATCH = 10;
 const VISIBILITY_MS = 90_000;
 
-/** Writes the limiter row of a quick receiver. A sender needs only one slot for a whole batch of deliveries to such a receiver. */
+/** To a quick receiver, a sender needs only one slot for a whole batch. */
 const beQuick = (at: Pipeline): Promise<void> => putLimiter(db, at, { used: 0, fails: 0, slow: false });
 
-/**
- * Simulates one call of the deliver function with several messages. Returns the number of failed messages, which the queue delivers
- * again. If the call is killed, all its messages fail.
- */
+/** Simulates one call of the deliverer. Returns the number of failed messages: all of them, if the call is killed. */
 async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<number> {
   const ends = await consume(killable(at.context), entries);
   const isKilled = ends.some((end) => end.status === "rejected" && end.reason instanceof Killed);
@@ -61,7 +55,6 @@ async function consumeSome(at: Pipeline, entries: Pipeline["queue"]): Promise<nu
   return back.length;
 }
 
-/** Passes the queue's visible messages to the deliver function, up to ten at a time, until the queue is empty. */
 async function drainBatches(at: Pipeline): Promise<void> {
   for (let steps = 0; at.queue.length > 0; steps++) {
     if (steps > 200) throw new Error("the queue does not come to rest");
@@ -70,8 +63,7 @@ async function drainBatches(at: Pipeline): Promise<void> {
     const visible = at.queue.findIndex((entry) => entry.at > at.clock);
     await consumeSome(at, at.queue.splice(0, Math.min(BATCH, visible === -1 ? BATCH : visible)));
   }
-  // If a test kills a call of the deliver function, the function may still have work in progress. Wait one turn of the event loop, so that
-  // this work ends before the next call.
+  // A killed call may still have work in progress.
   await turn();
 }
 
@@ -84,16 +76,14 @@ describe("killed at each call of a batch, before and after it takes effect", () 
       const run = async (at: Pipeline): Promise<void> => {
         if (isQuick) await beQuick(at);
         await untilDone(() => publishIds(at, IDS));
-        // The publisher may have been killed after it wrote deliveries and before it sent their queue messages. The sweeper, which runs
-        // every minute, sends the missing messages.
+        // If the publisher is killed before it sends the messages, the sweeper sends them.
         await settleFor(at, 2, drainBatches);
       };
       const work = { when, turn: isQuick ? 0 : 1, stage: () => newPipeline(db), run };
       const undisturbed = await killedAtEach(work, async (at, place) => {
         const posted = timesPosted(at.posts);
         expect(posted, place).toHaveLength(IDS.length);
-        // The deliveries of a batch are sent concurrently. When the process is killed at a call for one delivery, it may already have
-        // posted another delivery without recording the result. The service later posts this delivery again.
+        // The deliveries of a batch are sent concurrently, so a kill may come after the post of another delivery and before its record.
         expect(Math.max(...posted), place).toBeLessThanOrEqual(at.postsWhenKilled === 0 ? 1 : 2);
         await expectReconciled(at, IDS.length);
       });
@@ -118,8 +108,7 @@ test("each delivery is posted once, although stream batches overlap and messages
 test("no delivery is lost or sent twice if calls of the table take effect in part or lose their replies", async () => {
   const at = await newPipeline(db);
   await beQuick(at);
-  // Every second answer of the receiver is too long to be stored in the row of its delivery. Half of the attempts therefore need separate
-  // rows.
+  // Every second answer is too long for the row of its delivery, so these attempts need rows of their own.
   at.answers = (_, number) => ({ answer: number % 2 === 0 ? "" : "x".repeat(200) });
   const disturbed: Pipeline = { ...at, context: { ...at.context, table: db.table } };
   const failures = new Map<string, number>();
@@ -141,7 +130,7 @@ test("no delivery is lost or sent twice if calls of the table take effect in par
   await expectReconciled(at, 10);
 });
 
-/** Makes the receiver answer some posts only after the test resolves `answer`. Returns a context with this receiver, and `answer`. */
+/** The receiver answers some posts only when the test resolves `answer`. */
 function hanging(at: Pipeline, isHanging: (post: Post) => boolean) {
   const answer = Promise.withResolvers<void>();
   const post = async (sent: Post): Promise<Exchange> => {
@@ -198,8 +187,7 @@ test("a delivery in the throttled backlog is sent even if its limiter does not k
   const { companyId, webhookId } = at;
   await publishIds(at, [1]);
   const [{ id } = expect.fail("no delivery")] = await deliveries(at);
-  // Writes the rows that a sender leaves if it is killed between two writes: it has added the delivery to the webhook's throttled backlog,
-  // but has not yet noted this backlog in the limiter's row, which counts the concurrent requests. Other senders hold all slots.
+  // A sender was killed after it had added the delivery to the throttled backlog, and before it noted the backlog in the limiter's row.
   const dueShard = keys.throttledBacklogShard(companyId, webhookId);
   await db.direct.write({ update: keys.delivery(companyId, webhookId, id), change: { set: { dueShard } } });
   const slots = Array.from({ length: slotLimit(at.context.senders, false) }, (_, i) => [
@@ -236,7 +224,7 @@ test("a batch stops before the first record that fails for a while, and its repe
   );
   const { queue } = at.context;
   let sends = 0;
-  // The first call sends the messages of all records together. It fails, so each of the next calls sends the message of one record.
+  // The first call has the messages of all records. It fails, so each of the next calls has the message of one record.
   const send: typeof queue.send = (entries) =>
     [1, 4].includes(++sends) ? Promise.reject(new BucketUnavailable("the queue fails")) : queue.send(entries);
   const context = { ...at.context, queue: { ...queue, send } };
@@ -287,8 +275,8 @@ test("ten events of one webhook cost less than six write units each", async () =
     await drainBatches(at);
   });
   expect(timesPosted(at.posts)).toEqual(TEN.map(() => 1));
-  // Write units of the batch: one for the row with which reconciliation checks that no delivery is lost, two for the limiter's row, and
-  // five for each of the ten deliveries (two to create it, three to record its result).
+  // One unit for the list of expected deliveries, two for the limiter's row, and for each delivery two to create it and three to record its
+  // result.
   expect(usage.writeUnits).toBe(1 + 2 + 10 * (2 + 3));
 });
 

@@ -1,6 +1,6 @@
 /**
- * Tests the whole service while DynamoDB throttles calls, reports conflicts and loses replies. The service must keep every accepted
- * write, and must deliver every event once.
+ * Tests that the service keeps every accepted write and delivers every event once, while DynamoDB throttles calls, reports conflicts and
+ * loses replies.
  */
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
@@ -17,7 +17,7 @@ import { startReceiver } from "../harness/receiver.ts";
 import { dataOf, Identified } from "../harness/shapes.ts";
 import { sized } from "../harness/tier.ts";
 
-/** Number of writes. They are enough to start a flush, which moves new entries into the company's search index. */
+/** This number of writes starts a flush. */
 const WRITES = sized({ short: 70, wide: 1_000 });
 const AT_ONCE = 8;
 const SETTLED_MS = 240_000;
@@ -56,7 +56,6 @@ async function accepted<Data>(ask: () => Promise<{ data?: Data; error?: unknown;
   throw new Error("the request was never accepted");
 }
 
-/** Returns the names of all prospects that begin with this text. */
 async function namesOf(api: ApiClient, beginning: string): Promise<(string | null)[]> {
   const names: (string | null)[] = [];
   for (let page = 1, total = 1; names.length < total; page++) {
@@ -116,10 +115,6 @@ test(`${WRITES} writes under faults are all kept, delivered once and indexed`, {
 
 const serviceTable = () => tableAt(db.endpoint, service.outputs.TableName);
 
-/**
- * Expects that reconciliation counts `expected` deliveries, that all of them are delivered, and that it finds no fault. Also checks the
- * search index.
- */
 async function expectDelivered(companyId: number, expected: number): Promise<void> {
   const table = serviceTable();
   const looks = { again: 20, wait: () => new Promise((resolve) => setTimeout(resolve, 1_000)) };
@@ -128,12 +123,11 @@ async function expectDelivered(companyId: number, expected: number): Promise<voi
   await expectIndexed(companyId);
 }
 
-/** Waits until a flush has changed the company's search index. Then expects that the index agrees with the rows of prospects and notes. */
+/** Expects that the index agrees with the rows of prospects and notes after a flush. */
 async function expectIndexed(companyId: number): Promise<void> {
   const table = serviceTable();
   const flushed = async (): Promise<number> => (await readUnflushed(table, companyId)).head.version;
   await vi.waitUntil(async () => (await flushed()) > 1, { timeout: SETTLED_MS });
-  // The check is repeated, because it may run during a flush. While the flush moves an entry, the check may see the entry both in the index
-  // and among the unflushed entries.
+  // During a flush, the check may see an entry both in the index and among the unflushed entries.
   await vi.waitFor(async () => expect(await checkIndex(table, companyId)).toEqual([]), { timeout: SETTLED_MS });
 }

@@ -117,8 +117,7 @@ describe("a change during the delay", () => {
     await drain(at);
     const [sent] = await deliveries(at);
     await updateRegistration(at.api, at.companyId, at.webhookId, at.registrationId, { delayMinutes: DELAY });
-    // The first read of the delivery finds nothing. The publisher then works as if another publisher had written the delivery after this
-    // read.
+    // The first read of the delivery finds nothing, as if another publisher had written the delivery after this read.
     const isHidden = new Set([keys.delivery(at.companyId, at.webhookId, sent?.id ?? "").sk]);
     const get: Table["get"] = async (key) => (isHidden.delete(key.sk) ? undefined : db.direct.get(key));
     await publishIn({ ...at.context, table: { ...db.direct, get } }, change(at, 2, 0));

@@ -1,7 +1,4 @@
-/**
- * Tests over HTTP that the delivery log shows every delivery, and that redelivery, replay and resumption (three ways to send old
- * deliveries) send them.
- */
+/** Tests over HTTP that the delivery log shows every delivery, and that redelivery, replay and resumption send old deliveries. */
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import * as z from "zod/mini";
@@ -31,7 +28,6 @@ const single = "/api/webhooks/{id}/deliveries/{deliveryId}";
 const detail = async (id: number, deliveryId: string) => dataOf(await as.admin.GET(single, one(id, deliveryId)));
 const again = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver";
 
-/** Waits until the log shows these fields of the delivery. */
 const settled = (id: number, deliveryId: string, fields: Partial<Delivery>) =>
   expect.poll(() => detail(id, deliveryId)).toMatchObject(fields);
 
@@ -149,12 +145,12 @@ describe("a replay", () => {
     const received = () => new Set(receiver.receipts.map(({ event }) => event.id)).size;
     for (const [i, name] of ["first", "second", "third"].entries()) {
       dataOf(await as.rep.POST("/api/prospects", { body: { name } }), 201);
-      // The received post may also be the retry of an older delivery. The loop therefore waits until the new delivery has arrived.
+      // A received post may also be the retry of an older delivery.
       while (received() <= i) await receiver.until(receiver.receipts.length + 1);
     }
     const ids = receiver.receipts.map(({ event }) => event.id);
     const failed = ids.slice(1).filter((id, i, all) => all.indexOf(id) === i);
-    // After the third attempt, the next retry comes half a minute later. Therefore no retry arrives during the replay.
+    // After the third attempt, the next retry comes half a minute later, and not during the replay.
     for (const id of failed) {
       await expect.poll(async () => (await detail(webhook.id, id)).attemptCount).toBeGreaterThanOrEqual(3);
     }
@@ -210,7 +206,7 @@ test("a resumed webhook gets the deliveries of its pause", async () => {
   expect(receiver.receipts).toEqual([]);
   expect(dataOf(await as.admin.POST("/api/webhooks/{id}/resume", at(webhook.id))).status).toBe("active");
   await receiver.until(3);
-  // Deliveries that are resumed within the same second may arrive in any order, so the names are compared as sets.
+  // Within a second, the order is not defined.
   const sent = receiver.receipts.map(({ event }) => z.parse(OfProspect, event.data).prospect.name);
   expect(new Set(sent)).toEqual(new Set(names));
 });

@@ -1,6 +1,6 @@
 /**
- * Simulates sender functions that run in parallel, with a fair queue and slow receivers. The simulated clock advances only while all
- * functions wait, so that hours pass in seconds.
+ * Simulates parallel senders with a fair queue and slow receivers. The simulated clock advances only while all of them wait, so that hours
+ * pass in seconds.
  */
 import { setImmediate as turn } from "node:timers/promises";
 import { messageGroup, type Queued } from "#shared/aws/sqs.ts";
@@ -26,7 +26,6 @@ import {
   START,
 } from "./delivery-pipeline.ts";
 
-/** The answer of a receiver. `ms` is its latency in milliseconds. */
 export type Answer = Partial<Exchange> & { readonly ms: number };
 
 export interface Hook {
@@ -53,12 +52,10 @@ export class DeliverySimulation {
   readonly sent: Sent[] = [];
   readonly hooks: Hook[] = [];
   readonly queue: Waiting[] = [];
-  /** Number of messages that were sent to the queue until now. */
+  /** Messages that were sent to the queue until now. */
   queued = 0;
-  /** The highest number of senders that have been busy for a company at the same time so far. The key is the company's id. */
-  readonly busiest = new Map<number, number>();
   readonly inFlight = new Map<string, number>();
-  /** The highest number of concurrent requests to a receiver that has occurred so far. The key is the receiver's URL. */
+  /** The highest number of concurrent requests to a receiver so far, by its URL. */
   readonly mostInFlight = new Map<string, number>();
   readonly context: EventContext;
   sweeps = true;
@@ -66,8 +63,7 @@ export class DeliverySimulation {
   readonly #db: FaultyDynamoDb;
   readonly #secrets: Secrets;
   readonly #count: number;
-  readonly #busy = new Map<number, number>();
-  /** Number of busy senders for a message group. The key is the name of the group. */
+  /** Busy senders of a message group, by its name. */
   readonly #busyGroups = new Map<string, number>();
   readonly #timers: { at: number; ring: () => void }[] = [];
   #calls = 0;
@@ -86,7 +82,7 @@ export class DeliverySimulation {
     };
     this.context = {
       ...quietContext(table, { now: () => this.clock }, send),
-      // Calls to the key service are counted, because the simulated clock must not advance while such a call runs.
+      // The simulated clock must not advance during a call to the key service.
       secrets: { open: (...place) => this.#counted(() => this.#secrets.open(...place)) },
       wait: (ms) => this.#rest(ms),
       timeScale,
@@ -108,7 +104,7 @@ export class DeliverySimulation {
     return made;
   }
 
-  /** Publishes changes of prospects that a bulk job has made. All of them are published together, in groups of 25 as in the service. */
+  /** Publishes changes of prospects by a bulk job, in groups of 25 as in the service. */
   async publishBulk({ companyId }: Hook, first: number, count: number): Promise<void> {
     const reads = batchReads(this.context);
     for (let at = 0; at < count; at += 25) {
@@ -128,15 +124,14 @@ export class DeliverySimulation {
     }
   }
 
-  /** Runs the senders until the simulated clock shows `end`. The sweeper, which sends lost messages again, runs once a minute. */
+  /** Runs the senders until the simulated clock shows `end`, and the sweeper once a minute. */
   async runUntil(end: number): Promise<void> {
     for (;;) {
       this.#dispatch();
       await this.#quiet();
       if (this.#running < this.#count && this.queue.some(({ at }) => at <= this.clock)) continue;
       const sweepAt = this.sweeps ? (Math.floor(this.clock / 60_000) + 1) * 60_000 : Number.POSITIVE_INFINITY;
-      // The clock advances to the next time at which something becomes due. Messages that are already due do not count: they wait for a
-      // free sender, so advancing the clock would not help.
+      // Messages that are already due wait for a free sender.
       const messages = this.queue.map(({ at }) => at).filter((at) => at > this.clock);
       const next = Math.min(sweepAt, ...this.#timers.map(({ at }) => at), ...messages);
       if (next > end) break;
@@ -151,7 +146,7 @@ export class DeliverySimulation {
     this.clock = Math.max(this.clock, end);
   }
 
-  /** Gives messages to free senders. As in SQS, the next message comes from the message group with the fewest busy senders. */
+  /** As in SQS, the next message comes from the message group with the fewest busy senders. */
   #dispatch(): void {
     while (this.#running < this.#count) {
       let best = -1;
@@ -172,13 +167,10 @@ export class DeliverySimulation {
   }
 
   async #consume(message: QueueMessage): Promise<void> {
-    const { companyId } = message;
     this.#running++;
-    raise(this.#busy, companyId, 1, this.busiest);
     raise(this.#busyGroups, messageGroup(message), 1);
     await consume({ context: this.context }, message, false);
     raise(this.#busyGroups, messageGroup(message), -1);
-    raise(this.#busy, companyId, -1);
     this.#running--;
   }
 
@@ -195,7 +187,6 @@ export class DeliverySimulation {
     return new Promise((ring) => this.#timers.push({ at: this.clock + ms, ring }));
   }
 
-  /** Waits until no call to the table or to the key service is running. */
   async #quiet(): Promise<void> {
     for (let calm = 0; calm < 3; ) {
       await turn();

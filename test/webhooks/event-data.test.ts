@@ -1,6 +1,6 @@
 /**
- * Tests the data of events: a warm function reads it only once, its cache is bounded, and the body of a delivery does not change after the
- * event's first publication, although a repeated publication may read newer rows.
+ * Tests the data of events: a warm function reads it only once, its cache is bounded, and the body of a delivery does not change if a
+ * repeated publication reads newer rows.
  */
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
@@ -26,7 +26,7 @@ const db = faultyDynamoDb();
 
 const COMPANY = 1;
 
-/** Simulates a newly started function, whose cache is empty. `reads` returns how often the function has read the table. */
+/** Simulates a newly started function. `reads` returns how often it has read the table. */
 function warm(): { table: Table; reads: () => number } {
   let reads = 0;
   const batchGet: Table["batchGet"] = (keys, how) => {
@@ -84,7 +84,6 @@ beforeAll(allowLoopback);
 const NOW = Date.UTC(2030, 0, 1);
 const hour = (n: number): string => new Date(NOW + n * 3_600_000).toISOString();
 
-/** Renames a prospect that has an appointment, and returns this change as a stream record. */
 async function renamedProspect() {
   let now = NOW;
   const context = contextOn(db.direct, { now: () => now });
@@ -107,14 +106,12 @@ async function renamedProspect() {
 test("neither the first nor a repeated publication of an event contains a later change of an appointment", async () => {
   const { context, caller, id, appointmentId, change, made } = await renamedProspect();
   const events = quietContext(db.direct, context.clock, async () => undefined);
-  // This appointment is created between the change and its publication. It starts before the other appointment. It would therefore be the
-  // next appointment in a body that is made from newer rows.
+  // In a body that is made from newer rows, this appointment would be the next one.
   await createAppointment(context, caller, id, { title: "second", startAt: hour(1) });
   const reads = batchReads(events);
   await Promise.all([reads.dictionary(caller.companyId), reads.subscriptions(caller.companyId)]);
   const { usage } = await metered(() => publishChanges(events, reads, [change]));
-  // One request writes the row that names the delivery for reconciliation, and one writes the delivery. No request reads, because the
-  // changed row contains all data for the body.
+  // One request writes the expected delivery, and one the delivery. The changed row contains all data for the body.
   expect(usage.requests).toBe(2);
   const [delivery, ...more] = await made();
   expect(more).toEqual([]);

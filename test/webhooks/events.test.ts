@@ -1,7 +1,4 @@
-/**
- * Tests that every event arrives although functions are killed at any of their calls. A post may be repeated only if its result was not
- * recorded before the kill.
- */
+/** Tests that every event arrives although functions are killed at any of their calls. */
 import { describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import type { Post } from "#shared/outbound/post.ts";
@@ -37,7 +34,6 @@ async function send(at: Pipeline): Promise<void> {
   await drain(at);
 }
 
-/** Expects that one delivery has arrived after this number of posts, and that no delivery waits. */
 async function expectDelivered(at: Pipeline, attempts: number): Promise<void> {
   expect(at.posts).toHaveLength(attempts);
   const rows = await deliveries(at);
@@ -58,8 +54,7 @@ describe("a kill at each call", () => {
         expect(delivery?.state, label).toBe("delivered");
         expect(await expectReconciled(at, label), label).toMatchObject({ matched: 1, delivered: 1, attempts: 1 });
         expectSame(at.posts);
-        // Only a kill after the post can cause a second post. If the process dies before it has recorded the result, the service does not
-        // know whether the post arrived. It therefore posts again.
+        // After a kill between the post and the record of its result, the service does not know whether the post arrived.
         const cutOff = number > calls.indexOf("post") || (number === calls.indexOf("post") + 1 && when === "after");
         expect(at.posts.length, label).toBeLessThanOrEqual(cutOff ? 2 : 1);
         expect(at.posts.length, label).toBeGreaterThanOrEqual(1);
@@ -127,8 +122,7 @@ describe("repeats and reordering", () => {
       let reads = 0;
       const batchGet: typeof table.batchGet = async (keys) => {
         const items = await table.batchGet(keys);
-        // The first sender has read the delivery, but has not yet asked the webhook's limiter for a slot. The call of `consume` in the next
-        // line lets a second sender do all the work.
+        // The first sender has read the delivery, but has no slot yet. A second sender does all the work.
         if (++reads === 2) await consume(at, message, false);
         return items;
       };
@@ -136,7 +130,7 @@ describe("repeats and reordering", () => {
       expect(reads).toBe(3);
       expect(at.posts).toHaveLength(1);
       expect(await deliveries(at)).toMatchObject([left]);
-      // The later tests sweep the same table, so no delivery may wait in it.
+      // Later tests sweep the same table.
       at.answers = () => ({});
       await drain(at);
     },
@@ -162,7 +156,7 @@ describe("time", () => {
     const at = await pipeline();
     at.answers = () => ({ status: 500 });
     await publish(at);
-    // SQS delays a message by at most 15 minutes, so a delivery that is due later needs several messages.
+    // SQS delays a message by at most 15 minutes.
     for (let i = 0; i < 5 && at.queue.length > 0; i++) await drain(at).catch(() => undefined);
     expect((await deliveries(at))[0]).toMatchObject({ state: "exhausted", attempt: 10 });
     expect(at.posts).toHaveLength(10);

@@ -1,4 +1,4 @@
-/** Tests the log lines from which CloudWatch makes metrics: the delay of deliveries, the result of each attempt, and missing deliveries. */
+/** Tests the log lines from which CloudWatch makes metrics: delays, the results of attempts, and missing deliveries. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod/mini";
 import { iso } from "#shared/clock.ts";
@@ -46,7 +46,7 @@ test("deliveries in paused and throttled backlogs are logged as waiting for each
   simulation.clock = START + 2 * MINUTE;
   lines.length = 0;
   await sweep(simulation.context, { assume: "messages-kept" });
-  // All deliveries of `down` wait for a retry. The three deliveries of `paused` wait in its backlog.
+  // The three deliveries of `paused` wait too.
   const waiting = (await deliveriesOf(db, down)).length;
   const [all] = of("deliveries waiting");
   expect(all).toMatchObject({ waiting: waiting + 3, inBacklogs: throttled + 3, oldestDueSeconds: 120 });

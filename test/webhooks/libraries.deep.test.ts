@@ -1,7 +1,4 @@
-/**
- * Tests that the sample code of docs/receivers accepts real deliveries. The sample code uses the libraries of Standard Webhooks and Svix
- * to verify signatures.
- */
+/** Tests that the sample code of docs/receivers for the libraries of Standard Webhooks and Svix accepts real deliveries. */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,10 +26,7 @@ interface Trial {
   readonly receipt: Pick<Receipt, "body" | "headers">;
 }
 
-/**
- * Runs the sample code of docs/receivers in a separate process, for several requests and secrets. For each of them, returns the event's id
- * or the error message.
- */
+/** Runs the sample code in a separate process. Returns the event's id or the error message for each trial. */
 async function verify({ importLine, lines }: (typeof libraries)[number], trials: readonly Trial[]) {
   const program = `${importLine}
     import { readFileSync } from "node:fs";

@@ -1,6 +1,4 @@
-/**
- * Tests over HTTP which manual triggers (actions) a user sees, and that a trigger makes one delivery.
- */
+/** Tests over HTTP which manual triggers (actions) a user sees, and that a trigger makes one delivery. */
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";

@@ -56,7 +56,7 @@ async function setUp(): Promise<Setup> {
   return { companyId, context, time, settle };
 }
 
-/** Simulates a newly started function. A cache belongs to one table object, so the copy of the table begins with an empty cache. */
+/** A cache belongs to one table object, so a copy of the table simulates a newly started function. */
 const warmFunction = (table: Table = db.direct): Table => ({ ...table });
 
 const events = ["prospect.created", "prospect.updated"] as const;
@@ -76,7 +76,7 @@ async function found({ companyId, context: { clock } }: Setup, table: Table): Pr
   return eventsIn(companyId).map((event) => matchingSubscriptions(event, subscriptions).map(shown));
 }
 
-/** Returns the matches that a computation without the cache finds. */
+/** The matches without the cache. */
 async function expected({ companyId }: Setup): Promise<string[][]> {
   const webhooks = await readWebhooks(db.direct, companyId);
   return eventsIn(companyId).map((event) => {
@@ -134,7 +134,7 @@ async function execute({ companyId, context }: Setup, what: Step): Promise<void>
 
 const waits = [0, 1_000, limits.subscriptionsSettleMs - 1, limits.subscriptionsSettleMs, 6_000, 61_000];
 const waitMs = fc.constantFrom(...waits);
-/** A number of two bits, one for each of two functions. If its bit is 1, the function publishes in this step. */
+/** Two bits, which say which of the two functions publish. */
 const publishing = fc.nat(3);
 
 const eachStep: readonly Step[] = [
@@ -146,7 +146,7 @@ const eachStep: readonly Step[] = [
   { kind: "create webhook", registrations: [input] },
   { kind: "delete webhook", nth: 0 },
 ];
-/** Every combination of a wait and a kind of write. Both functions publish a batch just before and just after the write. */
+/** Every combination of a wait and a kind of write, between batches of both functions. */
 const everyStep = waits.flatMap((ms) => eachStep.map((what): [number, number, Step, number] => [ms, 3, what, 3]));
 
 test("two warm functions find the subscriptions of an uncached read after any sequence of writes and batches", {
@@ -266,8 +266,7 @@ describe("a warm function finds", () => {
   test("a registration whose row became visible after its new version, although one transaction wrote both", async () => {
     const on = await cached();
     const { companyId, webhookId } = on;
-    // DynamoDB does not isolate a Query from a transaction. A Query can see one row before and another row after the transaction, as
-    // if there were two separate writes.
+    // DynamoDB does not isolate a Query from a transaction, so these two writes simulate one transaction.
     await db.direct.write(registrationsChange(companyId, on.time.now));
     expect((await found(on, on.table))[0]).toHaveLength(1);
     const stored = storedRegistration(companyId, webhookId, await on.context.ids.next(), input, iso(on.time.now));

@@ -1,8 +1,4 @@
-/**
- * Tests that a paused webhook sends nothing and loses nothing. After it is resumed, its backlog must be sent from the oldest event to the
- * newest.
- */
-
+/** Tests that a paused webhook sends nothing and loses nothing, and that its backlog is sent oldest first after the resumption. */
 import { describe, expect, test } from "vitest";
 import * as keys from "#shared/db/keys.ts";
 import { StoredWebhook } from "#shared/webhooks/subscriptions/schema.ts";
@@ -58,7 +54,6 @@ test("the events of a pause are kept, and sent in order of time after the resump
   expect((await resume(at)).status).toBe("active");
   await settle(at);
   expect(sentIds(at)).toEqual([1, 2, ...range(10, 55)]);
-  // The deliveries of a paused webhook's backlog are sent at ten per second after the resume.
   const times = at.posts.slice(2).map(({ headers }) => Number(headers["webhook-timestamp"]) * 1_000 - resumedAt);
   for (const [i, time] of times.entries()) expect(time).toBeGreaterThanOrEqual(Math.floor(i / 10) * 1_000 - 1_000);
   expect(Math.max(...times)).toBeLessThan(15_000);
@@ -75,7 +70,7 @@ test("a pause during the drain keeps the rest; pausing and resuming twice change
   await drain(at);
   await resume(at);
   await resume(at);
-  // Removes all messages from the queue except the one that starts the next step of sending the backlog.
+  // Only the message that starts the drain stays in the queue.
   const step = at.queue.findIndex(({ message }) => "drain" in message);
   const [first] = at.queue.splice(step, 1);
   at.queue.length = 0;
@@ -129,8 +124,7 @@ test("a delivery that joins the paused backlog after the drain is sent without a
   await pause(at);
   await publishUntilDone(at);
   const { table } = at.context;
-  // The sender has read that the webhook is paused, but has not yet added its delivery to the backlog. Before the sender's first write, the
-  // test resumes the webhook and marks its backlog as sent.
+  // The sender has read that the webhook is paused. Before its first write, the webhook is resumed, and its backlog is marked as sent.
   let isResumed = false;
   const context = {
     ...at.context,
@@ -160,7 +154,7 @@ test("a webhook that is deleted during its resumption is not found", async () =>
   await pause(at);
   const { table, queue } = at.context;
   const context = { ...at.api, table };
-  // `meanwhile` deletes the webhook after the request has read it and before the request commits.
+  // The webhook is deleted after the request has read it.
   at.meanwhile = { at: at.calls.length + 2, work: () => deleteWebhook(at.api, at.companyId, at.webhookId) };
   const resumed = resumeWebhook(context, queue, at.companyId, at.webhookId);
   await expect(resumed).rejects.toMatchObject({ code: "not_found" });
@@ -190,7 +184,7 @@ describe("a receiver", () => {
       for (let i = 0; i < days; i++) {
         at.clock = Math.max(at.clock, START + (first + i) * day + 1);
         await change(at, 1 + first + i, 1);
-        // Each delivery gets only one attempt, because waiting for retries would advance the clock too far.
+        // Retries would advance the clock too far.
         const next = at.queue.shift();
         if (next !== undefined) await drain({ ...at, queue: [next] }).catch(() => undefined);
         at.queue.length = 0;

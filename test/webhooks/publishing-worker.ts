@@ -1,7 +1,4 @@
-/**
- * Runs in a worker thread with a small heap. It publishes stream batches of the maximum size, with changes of the largest possible
- * territory.
- */
+/** Publishes stream batches of the maximum size, with changes of the largest territory, in a worker thread with a small heap. */
 import { parentPort, workerData } from "node:worker_threads";
 import { marshall } from "@aws-sdk/util-dynamodb";
 import type { DynamoDBRecord } from "aws-lambda";

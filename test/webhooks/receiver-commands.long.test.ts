@@ -19,10 +19,7 @@ const PATH = (process.env.PATH ?? "")
   .filter((folder) => !folder.includes("node_modules"))
   .join(":");
 
-/**
- * Returns a PATH that begins with the folder of this version of Node.js. Returns undefined if the version cannot be downloaded from the npm
- * registry.
- */
+/** Returns a PATH that begins with the folder of this version of Node.js, or undefined if the npm registry cannot be reached. */
 function pathWith(version: string): string | undefined {
   const command = ["exec", "--yes", `--package=node@${version}`, "--", "sh", "-c", "command -v node"];
   const { status, stdout } = spawnSync("npm", command, {
@@ -35,12 +32,11 @@ function pathWith(version: string): string | undefined {
 
 interface Running {
   readonly lines: readonly string[];
-  /** Resolves when the command has ended and its output is complete. */
   readonly ended: Promise<unknown>;
   hasEnded(): boolean;
 }
 
-/** Runs a shell command in a separate process group, so that the test can end the command with all its child processes. */
+/** Runs a shell command in a process group, which the test can end with all child processes. */
 function run(command: string, env: Record<string, string>): Running {
   const { HOME = "", TMPDIR = "" } = process.env;
   const child = spawn("sh", ["-euc", command], {
@@ -77,12 +73,7 @@ async function freePort(): Promise<string> {
   return typeof address === "object" && address !== null ? String(address.port) : expect.fail("no port");
 }
 
-test("the guide has the two blocks of commands that this file runs", () => {
-  expect(receive).toContain("npx node receiver.ts");
-  expect(use).toContain("/api/webhooks");
-});
-
-/** Time-out of a test in milliseconds. It is long, because the start of the service can take minutes on a busy machine. */
+/** On a busy machine, the start of the service can take minutes. */
 const TIMEOUT_MS = 300_000;
 
 test.for(["the installed version", "20", "22"])(
@@ -99,7 +90,7 @@ test.for(["the installed version", "20", "22"])(
     const receiverPort = await freePort();
     const inbox = mkdtempSync(join(tmpdir(), "canvassing-inbox-"));
     onTestFinished(() => rmSync(inbox, { recursive: true, force: true }));
-    // The commands are those of docs/receivers. Only the receiver's port differs, because another program may use port 8080.
+    // Another program may use port 8080.
     const here = (command: string): string => command.replaceAll("8080", receiverPort);
     const receiver = run(here(receive), { PATH: path, INBOX: inbox });
     await untilLine(receiver, /^listening on /);

@@ -1,7 +1,4 @@
-/**
- * Tests that reconciliation reports each kind of damage to manual, test and delayed deliveries. It must also report a webhook whose backlog
- * is not sent any more.
- */
+/** Tests that reconciliation reports damage to manual, test and delayed deliveries, and work that has stopped. */
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -35,17 +32,8 @@ const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 const PROSPECT = 4_711;
 
-interface Staged {
-  readonly at: Pipeline;
-  /** The delivery of a manual trigger. It is waiting. */
-  readonly triggered: StoredDelivery;
-  /** The test delivery. It is waiting. */
-  readonly testDelivery: StoredDelivery;
-  /** The delivery of a debounce window, which collects the events of one record. It contains three events and is waiting. */
-  readonly window: StoredDelivery;
-}
-
-async function stage(): Promise<Staged> {
+/** Creates three waiting deliveries: of a manual trigger, of a test, and of a debounce window with three events. */
+async function stage() {
   const at = await newPipeline(db, "prospect.updated", 10);
   const { caller, companyId, webhookId, context } = at;
   const { id } = await createRegistration(at.api, companyId, webhookId, manual("prospect.updated"));
@@ -79,8 +67,8 @@ async function eventRows({ companyId, webhookId }: Pipeline) {
   return found.filter(({ sk }) => sk.startsWith("V#"));
 }
 
-/** Each function damages the table in one way. It returns the fault that reconciliation must report. */
-const damages: Record<string, (staged: Staged) => Promise<string>> = {
+/** Each function damages the table, and returns the fault that reconciliation must report. */
+const damages: Record<string, (staged: Awaited<ReturnType<typeof stage>>) => Promise<string>> = {
   "an event of an open debounce window is lost": async ({ at, window }) => {
     const first = present((await eventRows(at))[0]);
     await db.direct.batchRemove([first]);
@@ -135,7 +123,6 @@ const damages: Record<string, (staged: Staged) => Promise<string>> = {
 
 test.each(Object.entries(damages))("%s", async (_, damage) => {
   const staged = await stage();
-  // Reconciliation finds no fault and three matches, so it expects all three kinds of deliveries.
   expect(await expectReconciled(staged.at)).toMatchObject({ matched: 3, waiting: 3 });
   const fault = await damage(staged);
   expect((await reconcileNow(staged.at)).faults).toContain(fault);
@@ -153,7 +140,6 @@ test("a delivery with the longest delay is still expected when it is sent, and f
   await publish(at);
   for (const days of [1, 29, 30, 31, 58]) {
     at.clock = START + days * DAY + MINUTE;
-    // The queue delivers the message that is due on day 30.
     if (days === 30) await drain(at);
     const { delivered } = await expectReconciled(at);
     expect(delivered).toBe(days < 30 ? 0 : 1);

@@ -17,12 +17,10 @@ const db = faultyDynamoDb();
 let simulation: DeliverySimulation;
 let hook: Hook;
 
-/** All rows of the undamaged table. Each test restores the table from them. */
+/** All rows of the undamaged table, which each test restores. */
 let rows: Item[];
 
-/**
- * Makes six deliveries that are delivered, two that have failed in all attempts (exhausted), and four that wait for their first attempt.
- */
+/** Makes six delivered, two exhausted, and four waiting deliveries. */
 beforeAll(async () => {
   simulation = new DeliverySimulation(db, 10, 1_000);
   simulation.sweeps = false;
@@ -33,7 +31,6 @@ beforeAll(async () => {
   simulation.answers = () => ({ ms: 10, status: 500 });
   await simulation.publish(hook, 10, 2);
   await simulation.runUntil(START + HOUR / 5);
-  // These four deliveries keep waiting, because the simulated senders do not run again.
   await simulation.publish(hook, 20, 4);
   staged = { clock: simulation.clock, queue: [...simulation.queue] };
   rows = await db.direct.batchGet(await db.keysOf(""));
@@ -91,7 +88,7 @@ test("reconciliation finds no fault after successes, failures and an open breake
 const waiting = () => one("waiting");
 const delivered = () => one("delivered");
 
-/** Each function damages the table in one way. It returns the fault that reconciliation must report. */
+/** Each function damages the table, and returns the fault that reconciliation must report. */
 const damages: Record<string, () => Promise<string>> = {
   "the row of a waiting delivery is lost": async () => {
     const delivery = await waiting();

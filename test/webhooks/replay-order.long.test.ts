@@ -1,8 +1,4 @@
-/**
- * Tests that a replay sends each failed delivery once, from the oldest to the newest and at a bounded rate. A kill must neither lose nor
- * repeat a delivery.
- */
-
+/** Tests that a replay sends each failed delivery once, oldest first and at a bounded rate, also after kills. */
 import { describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -30,10 +26,7 @@ import {
 
 const db = faultyDynamoDb();
 const HOUR = 3_600_000;
-/**
- * The time at which the tests start a replay: one hour after the first delivery was created. Each delivery of `sceneOf` has then had at
- * least one attempt.
- */
+/** The time at which the tests start a replay. */
 const LATER = START + HOUR;
 
 const everything: ReplayRange = { from: iso(START - HOUR), to: undefined, deliveries: "undelivered" };
@@ -43,8 +36,8 @@ const replay = (at: Pipeline, range: Partial<ReplayRange> = {}) =>
 type Fate = "delivered" | "exhausted" | "failing";
 
 /**
- * Makes one delivery for each given `Fate`, one second apart. An exhausted delivery has already had ten attempts, and each other delivery
- * has had one. The queue contains no messages for these deliveries.
+ * Makes a delivery without a message for each `Fate`, one second apart. An exhausted one has had ten attempts, and each other one has had
+ * one.
  */
 async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
   const at = await newPipeline(db);
@@ -61,15 +54,13 @@ async function sceneOf(fates: readonly Fate[]): Promise<Pipeline> {
     const key = keys.delivery(at.companyId, at.webhookId, delivery.id);
     const change = { set: { state: "exhausted", attempt: 10 }, remove: ["dueShard"] };
     await db.direct.write({ update: key, change });
-    // An exhausted delivery also has the rows of ten failed attempts.
     const attempts = Array.from({ length: 10 }, (_, i) => ({
       ...keys.attempt(at.companyId, at.webhookId, delivery.id, i + 1),
       ...failedAttempt(i + 1, delivery),
     }));
     await db.direct.batchPut(attempts);
   }
-  // The limiter's row counts the failures of the receiver, and can stop the sending. Without this row, each delivery can be sent
-  // immediately.
+  // Without the limiter's row, which counts the failures, each delivery can be sent immediately.
   await db.direct.batchRemove([limiterKeys.limiter(at.companyId, at.webhookId)]);
   at.posts.length = 0;
   at.queue.length = 0;
@@ -151,7 +142,6 @@ test("a replay skips deliveries that had no attempt, are in a paused backlog, or
   expect(await replay(at, { deliveries: "all" })).toEqual({ count: 0 });
 });
 
-/** Starts a replay through the table whose calls the test can kill. Then lets three minutes pass. */
 async function run(at: Pipeline): Promise<void> {
   const context = { ...at.api, table: at.context.table };
   const range = { ...everything, deliveries: "all" } as const;

@@ -1,7 +1,4 @@
-/**
- * Tests a local service that is killed under load and then started again. After the restart, it must have every acknowledged write, and
- * must deliver every waiting event.
- */
+/** Tests that a local service that is killed under load keeps every acknowledged write, and delivers every waiting event. */
 import { expect, onTestFinished, test } from "vitest";
 import * as z from "zod/mini";
 import { at } from "../harness/client.ts";
@@ -14,7 +11,7 @@ const Created = z.object({ data: z.object({ prospect: Identified }) });
 test("a killed service keeps each acknowledged write and delivers each waiting event once", async () => {
   const start = restartable({ LOCAL_TIME_SCALE: "60" });
   const first = await start();
-  // The receiver answers 503 until the service is killed. At the kill, every delivery is therefore still waiting.
+  // The receiver answers 503 until the kill, so that every delivery still waits then.
   let isUp = false;
   const receiver = await startReceiver((_, response) => response.writeHead(isUp ? 200 : 503).end());
   onTestFinished(receiver.close);

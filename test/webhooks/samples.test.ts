@@ -19,7 +19,6 @@ ajv.addSchema({ $id: "document", components: at(document, "components") }, "docu
 const contentOf = (event: string) =>
   at(document, "webhooks", event, "post", "requestBody", "content", "application/json");
 
-/** Returns the faults that the schema of the event finds in a body. */
 function faultsIn(event: string, body: unknown): unknown {
   const name = String(at(contentOf(event), "schema", "$ref"))
     .split("/")
@@ -42,10 +41,7 @@ test("the OpenAPI document has each event of the catalogue, with an example of a
 const SECRET = "a secret of the test";
 const URL = "http://127.0.0.1:2/";
 
-/**
- * Adds a webhook with a registration for each of `events`. The filter of these registrations matches nothing, and their delay is longer
- * than the test. The pipeline's own webhook is registered for `event` without a filter.
- */
+/** Adds a webhook whose registrations have a filter that matches nothing, and a delay that is longer than the test. */
 async function newReceiver(event: string, events: readonly string[]) {
   const pipeline = await newPipeline(db, event);
   const context = pipeline.api;

@@ -1,7 +1,4 @@
-/**
- * Tests that a slow or failing receiver does not delay deliveries to other receivers. The service limits the concurrent requests to each
- * webhook (slots), stops sending to a failing receiver for a while (circuit breaker), and keeps a backlog for each webhook.
- */
+/** Tests that a slow or failing receiver does not delay deliveries to other receivers: slots, circuit breaker and backlogs. */
 import { afterEach, describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
@@ -14,9 +11,8 @@ import { deleteWebhook, pauseWebhook, resumeWebhook } from "../harness/verbs.ts"
 import { deliveriesOf, expectReconciled, limiterRowOf, START } from "./delivery-pipeline.ts";
 import { type Answer, DeliverySimulation } from "./delivery-simulation.ts";
 
-/** Each test gets an empty table, because the sweeper reads the deliveries of all companies. */
+// Each test gets an empty table, because the sweeper reads the deliveries of all companies.
 const db = faultyDynamoDb("test");
-/** After each test, reconciliation must find no fault in any company. */
 afterEach(async () => {
   for (const simulation of staged.splice(0)) {
     for (const { companyId } of simulation.hooks) await expectReconciled({ db, companyId, clock: simulation.clock });
@@ -41,12 +37,12 @@ async function stage(timeScale = 1) {
 }
 
 interface Trouble {
-  /** Number of events for the slow or failing receiver. They are published together. */
+  /** Number of events for the slow or failing receiver, which are published together. */
   readonly events: number;
-  /** Number of events for the other company. They are published at a rate of ten per second. */
+  /** Number of events for the other company, ten a second. */
   readonly others: number;
   readonly trouble: Answer;
-  /** True if the slow or failing receiver was quick before. The limiter then allows it more concurrent requests at first. */
+  /** True if the receiver was quick before. The limiter then allows it more concurrent requests at first. */
   readonly wasQuick: boolean;
 }
 
@@ -94,8 +90,7 @@ describe("events for a slow or failing receiver do not delay another company's s
 
   test("if a quick receiver with many deliveries in flight suddenly hangs", { timeout: 30 * MINUTE }, async () => {
     const found = await isolate({ ...many, trouble: hang, wasQuick: true });
-    // A sender whose receiver was quick waits up to RECHECKS * RECHECK_MS milliseconds for a slot. During this wait, it cannot send
-    // deliveries of the other company. They may therefore be as late as the wait is long.
+    // A sender waits this long for a slot of a receiver that was quick. Meanwhile it cannot send deliveries of the other company.
     expect(found.worstLatenessMs).toBeLessThanOrEqual(RECHECKS * RECHECK_MS);
     expect(found.mostConcurrent).toBe(slotLimit(10, false));
   });
@@ -113,7 +108,6 @@ describe("the slots of a webhook", () => {
     expect(new Set(simulation.sent.map(({ post }) => post.body)).size).toBe(30);
     expect(simulation.mostInFlight.get(hook.url)).toBe(2);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
-    // After the backlog is sent, no slot may be in use, and the index of due rows must not contain the limiter's row.
     expect(await limiterRow()).toMatchObject({ used: 0 });
     expect(await limiterRow()).not.toHaveProperty("dueShard");
     expect(simulation.queue).toEqual([]);
@@ -129,8 +123,7 @@ describe("the slots of a webhook", () => {
     await simulation.runUntil(START + 30 * SECOND);
     expect(simulation.sent).toHaveLength(105);
     expect(simulation.mostInFlight.get(hook.url)).toBe(8);
-    // Few messages return to the queue, because senders first wait a short time for a slot. Without this wait, each message would return
-    // about six times.
+    // Senders wait a short time for a slot. Without this wait, each message would return about six times.
     expect(simulation.queued).toBeLessThan(125);
     expect(new Set(await states())).toEqual(new Set(["delivered"]));
   });
@@ -143,8 +136,7 @@ describe("the breaker", () => {
     simulation.answers = (_, now) => ({ ms: 10, status: now < backAt ? 503 : 200 });
     await simulation.publish(hook, 1, 40);
     await simulation.runUntil(START + 3 * SECOND);
-    // When the circuit breaker opens, some requests are already running. The number of posts may therefore exceed the number of failures
-    // that opens the breaker.
+    // When the breaker opens, some requests are already running.
     expect(simulation.sent.length).toBeLessThan(BREAKER_FAILURES + slotLimit(10, false));
     const soFar = simulation.sent.length;
     const waiting = (await deliveriesOf(db, hook)).filter(({ attempt }) => attempt === 1);
@@ -186,8 +178,7 @@ describe("the breaker", () => {
       for (const [i, gap] of retryGapsMs.entries()) {
         const waited = ((times[i + 1]?.at ?? 0) - (times[i]?.at ?? 0)) * scale;
         expect(waited).toBeGreaterThanOrEqual(gap * 0.8);
-        // The retry plan varies each gap by up to 20 %. While the breaker is open, it lets one delivery through as a probe at least every
-        // five minutes. Six deliveries wait, so the last one may come 30 minutes later than the plan says.
+        // A gap varies by up to 20 %. An open breaker lets one of the six deliveries through at least every five minutes.
         expect(waited).toBeLessThanOrEqual(gap * 1.2 + 6 * 5 * MINUTE + MINUTE);
       }
     }

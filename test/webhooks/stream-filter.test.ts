@@ -1,7 +1,4 @@
-/**
- * Tests which changed rows start the publisher. The stream's filter must drop the prospects and notes that an import creates, and must not
- * drop a row that makes an event.
- */
+/** Tests that the stream's filter drops the prospects and notes that an import creates, and no row that makes an event. */
 import { marshall } from "@aws-sdk/util-dynamodb";
 import { expect, test } from "vitest";
 import { systemClock } from "#shared/clock.ts";
@@ -20,7 +17,7 @@ const passes = createFilter("Publisher", {
 const starts = (eventName: "INSERT" | "MODIFY", row: Item): boolean =>
   passes({ eventName, dynamodb: { NewImage: marshall(row, { removeUndefinedValues: true }) } });
 
-/** Returns the rows that an import of one prospect with a note writes before it makes the prospect visible. */
+/** The rows that an import writes before its prospect becomes visible. */
 async function importedRows(): Promise<Item[]> {
   const context = warmFunction(db, systemClock);
   const rows: Item[] = [];

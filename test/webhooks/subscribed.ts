@@ -1,4 +1,4 @@
-/** Creates webhooks and receivers that a test needs. They are deleted when the test has finished. */
+/** Creates webhooks and receivers, which are deleted when the test has finished. */
 import { onTestFinished } from "vitest";
 import type { NewRegistration, NewWebhook } from "../../docs/client/api.ts";
 import { at, type Client } from "../harness/client.ts";
@@ -18,7 +18,6 @@ export async function newWebhook(client: Client, body: Partial<NewWebhook> = {})
   return webhook;
 }
 
-/** Creates a receiver, and a webhook with its URL. */
 export async function subscribe(client: Client, registrations: NewRegistration[], behave?: Behaviour) {
   const receiver = await newReceiver(behave);
   const webhook = await newWebhook(client, { url: receiver.url, registrations });

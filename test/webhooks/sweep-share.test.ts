@@ -1,7 +1,4 @@
-/**
- * Tests how much one run of the sweeper handles. The work must be bounded and fair to each company. Later runs must handle the remaining
- * entries.
- */
+/** Tests that the work of one run of the sweeper is bounded and fair to each company, and that later runs handle the remaining entries. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
@@ -53,7 +50,7 @@ test("a large backlog does not delay another company, whose few entries are all 
 });
 
 const db = faultyDynamoDb();
-/** Number of deliveries of another company at the beginning of each partition of the due index. */
+/** Deliveries of another company at the beginning of each partition of the due index. */
 const WAITING = 500;
 const WRITE_MS = 100;
 
@@ -84,7 +81,7 @@ test("after the loss of the queue, a run begins no entry after its time, and a l
   };
   expect(await sweep({ ...at.context, table: { ...table, query, write } }, { assume: "messages-lost" })).toBe(0);
   expect(writes).toBeGreaterThanOrEqual(WORK_MS / WRITE_MS);
-  // The sweeper handles the entries of a partition in groups of ten. When its time is over, it may still finish a group in each partition.
+  // When the time is over, the sweeper may still finish a group of ten entries in each partition.
   expect(writes).toBeLessThanOrEqual(WORK_MS / WRITE_MS + 20 * shards.length);
 
   at.clock = START + 61 * 60_000;

@@ -1,6 +1,6 @@
 /**
- * Tests requests that cannot be sent, for example because DNS fails. They do not count as attempts, do not open the circuit breaker, and
- * do not pause the webhook. The sender repeats them with a backoff for a limited time.
+ * Tests requests that cannot be sent, for example because DNS fails. They do not count as attempts, do not open the circuit breaker, do not
+ * pause the webhook, and are repeated for a limited time.
  */
 import { describe, expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
@@ -43,7 +43,6 @@ const unsent: Partial<Exchange> = { status: null, error: REASON, isUnsent: true 
 
 const api = (at: Pick<Pipeline, "clock">) => contextOn(db.direct, { now: () => at.clock });
 
-/** Expects that the delivery, the circuit breaker and the webhook do not count the failures as failures of the receiver. */
 async function expectNoBlame(at: Pick<Pipeline, "companyId" | "webhookId" | "clock">): Promise<void> {
   const [shown] = (await listDeliveries(api(at), at.companyId, at.webhookId, { limit: 9 })).items;
   expect(shown).toMatchObject({ status: "waiting", attemptCount: 0, heldBy: "limit" });
@@ -82,7 +81,7 @@ test("a delivery that cannot be sent during the whole retry plan is exhausted, a
   await simulation.publish(hook, 1, 15);
   await simulation.runUntil(START + 30 * MINUTE);
   const early = simulation.sent.length;
-  // Each of the concurrent senders may send one request before the first wait. After each wait, only one request is sent.
+  // Before the first wait, each sender may send one request. After each wait, only one request is sent.
   expect(early).toBeLessThanOrEqual(20);
   simulation.clock = START + UNSENT_MS - 10 * MINUTE;
   await simulation.runUntil(START + UNSENT_MS - MINUTE);
