@@ -19,25 +19,20 @@ test("an idle connection to a receiver is closed", async () => {
 const ANSWER = "HTTP/1.1 204 No Content\r\n\r\n";
 
 describe("the connection to a receiver", () => {
-  // The service closes an idle connection after a second. A busy machine may delay a test by more, so these tests switch this time-out off.
+  // The service closes an idle connection after a second, by which a busy machine may delay a test.
   beforeEach(() => {
     const timeout = vi.spyOn(Socket.prototype, "setTimeout").mockReturnThis();
     onTestFinished(() => timeout.mockRestore());
   });
 
-  /**
-   * Starts a TCP receiver. `behave` gets the number of the request on its connection, and the number of the connection. Both numbers begin
-   * at 1.
-   */
-  const counted = async (behave: (socket: Socket, request: number, connection: number) => void) => {
-    let connection = 0;
+  /** `behave` gets the number of the request on its connection, counted from 1. */
+  const counted = async (behave: (socket: Socket, request: number) => void) => {
     let requests = 0;
     const receiver = await tcp((socket) => {
-      const own = ++connection;
       let request = 0;
       socket.on("data", () => {
         requests++;
-        behave(socket, ++request, own);
+        behave(socket, ++request);
       });
     });
     return { ...receiver, requests: () => requests };
@@ -58,8 +53,8 @@ describe("the connection to a receiver", () => {
   ])("is replaced if the receiver has %s it while it was idle", async (_, end) => {
     const receiver = await counted((socket, request) => (request === 1 ? void socket.write(ANSWER) : end(socket)));
     for (let i = 0; i < 3; i++) expect(await send(receiver)).toMatchObject({ status: 204, error: null });
-    // The second exchange finds that the first connection is closed, and opens a second connection for its retry. The service never reuses
-    // the connection of a retry, so the third exchange opens a third connection.
+    // The second exchange finds that the first connection is closed, and opens another one for its retry. The connection of a retry is
+    // never reused.
     expect({ connections: receiver.count(), requests: receiver.requests() }).toEqual({ connections: 3, requests: 4 });
   });
 

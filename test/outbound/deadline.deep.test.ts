@@ -22,7 +22,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Starts a receiver that behaves like this when the first bytes of a request arrive. Then `asked` resolves. */
+/** `asked` resolves when the first bytes of a request have arrived. */
 async function listen(behave: (socket: Socket) => void) {
   const { promise: asked, resolve } = Promise.withResolvers<void>();
   const receiver = await tcp((socket) => {
@@ -34,10 +34,7 @@ async function listen(behave: (socket: Socket) => void) {
   return { ...receiver, asked };
 }
 
-/**
- * Maximum number of iterations of the event loop between the deadline and the end of the exchange. They take so little time that the
- * deadline itself must have ended the exchange. A second timer would need more time.
- */
+/** Iterations of the event loop in which the deadline must end the exchange. A second timer would need more time. */
 const TURNS = 50;
 
 async function endsAtDeadline(exchange: ReturnType<typeof post>): Promise<Awaited<ReturnType<typeof post>>> {

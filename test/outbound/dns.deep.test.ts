@@ -1,7 +1,4 @@
-/**
- * Tests DNS look-ups with a real name server. A name server that does not answer may delay only the look-ups that it should answer. A
- * delivery whose look-up failed must not count as an attempt.
- */
+/** Tests DNS look-ups with a name server of the test. A silent name server may delay only the look-ups of its own names. */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -22,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-/** Number of look-ups in threads of libuv. libuv has only four threads, so slow look-ups in threads would block other work. */
+/** Look-ups in threads of libuv. It has only four threads, so slow look-ups would block other work. */
 let threads = 0;
 const counter = createHook({
   init(_id, type) {
@@ -32,7 +29,7 @@ const counter = createHook({
 beforeAll(() => counter.enable());
 afterAll(() => counter.disable());
 
-/** Time limit of a look-up in milliseconds. It is far below the service's limit, so that the tests are short. */
+/** Far below the service's limit, so that the tests are short. */
 const LOOKUP_MS = 400;
 let clock = 0;
 const resolver = (more: object = {}): Resolve =>
@@ -90,7 +87,7 @@ describe("a name", () => {
 
   test("is evicted from a full cache, the oldest first", async () => {
     server.answer = () => ({ addresses: ["192.0.2.1"] });
-    // The time limit is longer in this test, because the test makes about a thousand look-ups and the machine may be busy.
+    // The machine may be busy, and the test makes about a thousand look-ups.
     const resolve = resolver({ lookupMs: 10_000 });
     for (let i = 0; i <= limits.namesKept; i++) await resolve(`n${i}.test`);
     server.questions.length = 0;
@@ -111,8 +108,7 @@ describe("a name", () => {
   test.each(["silence", "SERVFAIL", "REFUSED"] as const)("that gets %s fails with LookupFailed", async (answer) => {
     server.answer = () => answer;
     expect(await failure(resolver()("a.test"))).toBeInstanceOf(LookupFailed);
-    // The name has no IPv4 address, and the look-up of its IPv6 addresses fails. The service therefore cannot know whether the name has an
-    // address.
+    // Without the answer about IPv6, the service cannot know whether the name has an address.
     server.answer = (_, type) => (type === "A" ? "NXDOMAIN" : answer);
     expect(await failure(resolver()("b.test"))).toBeInstanceOf(LookupFailed);
     server.answer = (_, type) => (type === "A" ? { addresses: ["192.0.2.1"] } : answer);
@@ -138,7 +134,7 @@ describe("a name", () => {
     for (const error of await Promise.all(silent)) expect(error).toBeInstanceOf(LookupFailed);
     const many = Array.from({ length: limits.lookupsAtOnce }, (_, i) => failure(resolve(`silent-${i}.test`)));
     server.questions.length = 0;
-    // The message must tell an operator that this limit was reached. It must not blame a name server.
+    // The message must not blame a name server.
     expect(await failure(resolve("one-more.test"))).toMatchObject({
       name: "LookupFailed",
       message: `one-more.test was not looked up: ${limits.lookupsAtOnce} other look-ups are in progress`,
@@ -179,7 +175,7 @@ describe("a post", () => {
     const port = new URL(receiver.url).port;
     server.answer = () => ({ addresses: ["127.0.0.1"] });
     expect(await send(`http://a.test:${port}/`, resolver())).toMatchObject({ status: 200 });
-    // The next two posts use the resolver of the deployed service. All other posts of this file use a resolver of the test.
+    // These two posts use the resolver of the deployed service.
     expect(await send(`http://localhost:${port}/`)).toMatchObject({ status: 200 });
     await send(`http://nothing.invalid:${port}/`);
     expect(threads - before).toBe(0);

@@ -1,8 +1,4 @@
-/**
- * Tests hostile webhook URLs. The service must open no connection for them, neither when a user saves the URL nor when it sends a
- * delivery.
- */
-
+/** Tests that the service opens no connection for hostile webhook URLs, neither when a user saves them nor when it sends a delivery. */
 import { createHook } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import type { LookupAddress } from "node:dns";
@@ -28,7 +24,7 @@ const counter = createHook({
   },
 }).enable();
 
-/** A server on every address of this machine, so that it notices each connection. */
+/** Listens on every address of this machine. */
 const listener = createServer((socket) => {
   received++;
   socket.on("error", () => undefined).end("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
@@ -54,7 +50,7 @@ const unknown: Resolve = () => Promise.reject(new Error("ENOTFOUND"));
 const request = (url: string) => ({ url: at(url), body: "{}", headers: { "Content-Type": "application/json" } });
 const send = (url: string, resolve: Resolve): Promise<Exchange> => post(request(url), "public", resolve);
 
-/** Runs the check that is made when a user saves a webhook, which must refuse the URL. Returns the message of the error. */
+/** Returns the message with which the service refuses to save the URL. */
 async function refusal(url: string, resolve: Resolve): Promise<string> {
   const error: unknown = await assertTarget(at(url), "public", resolve).catch((reason: unknown) => reason);
   if (!(error instanceof ApiError)) throw new Error(`${url} was not refused`);
@@ -119,8 +115,7 @@ describe("a name with changing answers", () => {
 
   test("is looked up once for each exchange, which connects to the vetted address", async () => {
     let asked = 0;
-    // A second look-up would return a forbidden address. The connection must use the result of the first look-up, which the service has
-    // checked.
+    // A second look-up would return a forbidden address.
     const rebinding: Resolve = async () => records([asked++ === 0 ? "127.0.0.1" : "10.0.0.1"]);
     const exchange = await post(request("http://rebind.example:PORT/"), "local", rebinding);
     expect(exchange.status).toBe(200);
@@ -158,8 +153,7 @@ test("a post ignores the proxy in the environment variables and connects to the 
   const [printed, complaints] = await Promise.all([text(child.stdout), text(child.stderr)]);
   expect(printed.trim(), complaints).toBe("200 502");
   expect(received - before).toBe(1);
-  // The child process also sends a request without `post`. The proxy receives this request, which proves that the proxy variables have an
-  // effect.
+  // The request without `post` proves that the variables have an effect.
   expect(proxy.count()).toBe(1);
 });
 

@@ -3,7 +3,7 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { isIPv6 } from "node:net";
 
-/** An answer of the name server: addresses with their TTL in seconds, an error, or no reply. */
+/** `ttl` is in seconds. */
 export type NameAnswer =
   | { readonly addresses: readonly string[]; readonly ttl?: number }
   | "silence"
@@ -16,8 +16,7 @@ export interface NameServer {
   readonly address: string;
   /** The questions so far, for example `A x.test`. */
   readonly questions: string[];
-  /** Chooses the answer to a question. `asked` is the number of earlier questions for the same name and type. */
-  answer: (name: string, type: "A" | "AAAA", asked: number) => NameAnswer;
+  answer: (name: string, type: "A" | "AAAA") => NameAnswer;
   stop(): void;
 }
 
@@ -38,9 +37,8 @@ export async function startNameServer(): Promise<NameServer> {
   };
   socket.on("message", (message, peer) => {
     const { name, type, end } = questionOf(message);
-    const asked = questions.filter((question) => question === `${type} ${name}`).length;
     questions.push(`${type} ${name}`);
-    const answer = made.answer(name, type, asked);
+    const answer = made.answer(name, type);
     if (answer === "silence") return;
     const code = typeof answer === "string" ? codes[answer] : 0;
     const { addresses, ttl = 60 } = typeof answer === "string" ? { addresses: [] } : answer;
