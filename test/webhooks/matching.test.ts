@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, test } from "vitest";
 import { iso } from "#shared/clock.ts";
 import { type ApiContext, contextOn } from "#shared/context.ts";
+import * as keys from "#shared/db/keys.ts";
 import { metered } from "#shared/db/meter.ts";
 import type { Table } from "#shared/db/table.ts";
 import * as limits from "#shared/limits.ts";
@@ -15,6 +16,7 @@ import {
   filterOf,
   readWebhooks,
   registrationsChange,
+  registrationsVersionOf,
   registrationWrite,
   storedRegistration,
 } from "#shared/webhooks/subscriptions/webhooks.ts";
@@ -26,6 +28,9 @@ import {
   createWebhook,
   deleteRegistration,
   deleteWebhook,
+  pauseWebhook,
+  resumeWebhook,
+  rotateSecret,
   updateRegistration,
   updateWebhook,
 } from "../harness/verbs.ts";
@@ -303,6 +308,24 @@ describe("a warm function finds", () => {
       expect((await found(on, on.table))[0]).toHaveLength(4);
     },
   );
+});
+
+test("no other write of a webhook makes functions read the registrations again", async () => {
+  const { companyId, context, time } = await setUp();
+  const { id, registrations } = await createWebhook(context, companyId, { name: "x", url, registrations: [input] });
+  const version = async () => registrationsVersionOf(await db.direct.get(keys.webhookCount(companyId)));
+  const before = await version();
+  expect(before).toEqual({ number: 1, changedAt: time.now });
+  time.now += 1_000;
+  await updateRegistration(context, companyId, id, registrations[0]?.id ?? 0, { delayMinutes: 0 });
+  const missing = { code: "not_found" };
+  await expect(updateRegistration(context, companyId, id, 1, { delayMinutes: 1 })).rejects.toMatchObject(missing);
+  await expect(deleteRegistration(context, companyId, id, 1)).rejects.toMatchObject(missing);
+  await updateWebhook(context, companyId, id, { name: "y" });
+  await rotateSecret(context, companyId, id, {});
+  await pauseWebhook(context, companyId, id);
+  await resumeWebhook(context, { send: async () => undefined, returnIn: async () => undefined }, companyId, id);
+  expect(await version()).toEqual(before);
 });
 
 test("the cache contains neither secrets nor addresses of receivers", async () => {
