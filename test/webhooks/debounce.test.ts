@@ -5,9 +5,8 @@ import * as keys from "#shared/db/keys.ts";
 import type { Table } from "#shared/db/table.ts";
 import { StoredDelivery } from "#shared/webhooks/delivery.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { sized } from "../harness/tier.ts";
 import { deleteRegistration, pauseWebhook, resumeWebhook, updateRegistration } from "../harness/verbs.ts";
-import { bodies, change, DELAY, expectEachOnce, MINUTE, names, namesIn, publish } from "./debounce-stage.ts";
+import { bodies, change, DELAY, MINUTE, names, namesIn, publish } from "./debounce-stage.ts";
 import {
   deliveries,
   drain,
@@ -54,20 +53,6 @@ describe("a debounce window", () => {
     await drain(at);
     expect(bodies(at).map(namesIn)).toEqual([names(2), names(3)]);
     expect(at.clock).toBe(START + 15 * MINUTE);
-  });
-});
-
-describe("concurrently with the sender", () => {
-  test("twenty events each arrive once", { tags: "sized" }, async () => {
-    for (let round = 0; round < sized({ short: 2, wide: 4 }); round++) {
-      const at = await pipeline();
-      await publish(at, change(at, 2, 0));
-      at.clock = START + DELAY * MINUTE;
-      const versions = Array.from({ length: 20 }, (_, i) => i + 3);
-      await Promise.all([drain(at), ...versions.map((version) => publish(at, change(at, version, 1)))]);
-      await drain(at);
-      await expectEachOnce(at, [2, ...versions]);
-    }
   });
 });
 

@@ -88,18 +88,6 @@ describe("a kill at each call", () => {
 });
 
 describe("repeats and reordering", () => {
-  test("a stream record that is published repeatedly and whose message the sender receives repeatedly makes one post", async () => {
-    const at = await pipeline();
-    for (let i = 0; i < 3; i++) await publish(at);
-    at.queue.push(...at.queue.map((entry) => ({ ...entry })));
-    await drain(at);
-    await publish(at);
-    await drain(at);
-    expect(at.posts).toHaveLength(1);
-    expect(await deliveries(at)).toHaveLength(1);
-    expect(await expectReconciled(at)).toMatchObject({ matched: 1, delivered: 1 });
-  });
-
   test("concurrent senders with the same message make one post", async () => {
     const at = await pipeline();
     await publish(at);
