@@ -2,22 +2,16 @@
  * Tests requests that cannot be sent, for example because DNS fails. They do not count as attempts, do not open the circuit breaker, do not
  * pause the webhook, and are repeated for a limited time.
  */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { contextOn } from "#shared/context.ts";
 import * as keys from "#shared/db/keys.ts";
-import { createResolver } from "#shared/outbound/dns.ts";
-import { type Exchange, post } from "#shared/outbound/post.ts";
-import { deliver } from "#shared/webhooks/deliver/deliver.ts";
+import type { Exchange } from "#shared/outbound/post.ts";
 import { listDeliveries, readDelivery } from "#shared/webhooks/deliver/log.ts";
 import { BREAKER_FAILURES } from "#shared/webhooks/limiter/limiter.ts";
-import { messageFor } from "#shared/webhooks/messages.ts";
 import { UNSENT_MS } from "#shared/webhooks/retry-plan.ts";
 import { getWebhook } from "#shared/webhooks/subscriptions/webhooks.ts";
 import { faultyDynamoDb } from "../harness/fault-test.ts";
-import { closeAfterEach, http } from "../harness/listening.ts";
-import { present } from "../harness/shapes.ts";
-import { updateWebhook } from "../harness/verbs.ts";
-import { startNameServer } from "../outbound/name-server.ts";
+import { closeAfterEach } from "../harness/listening.ts";
 import {
   deliveries,
   deliveriesOf,
@@ -26,7 +20,6 @@ import {
   limiterRowOf,
   newPipeline,
   type Pipeline,
-  publish,
   publishUntilDone,
   START,
   settleFor,
@@ -138,64 +131,26 @@ test("a delivery arrives when requests can be sent again, despite a kill at each
   }
 });
 
-describe("webhooks whose name server is silent", () => {
-  test("do not stop another company's first attempts in the same batch", async () => {
-    const server = await startNameServer();
-    server.answer = (name) => (name.startsWith("silent") ? "silence" : { addresses: ["127.0.0.1"] });
-    const resolve = createResolver({ servers: [server.address], lookupMs: 300 });
-    const receiver = await http((response) => void response.end());
-    const { port } = new URL(receiver.url);
-    const scenes: Pipeline[] = [];
-    for (const name of ["silent1.test", "silent2.test", "good.test"]) {
-      const at = await newPipeline(db);
-      await updateWebhook(at.api, at.companyId, at.webhookId, { url: `http://${name}:${port}/` });
-      await publish(at);
-      scenes.push(at);
-    }
-    const first = present(scenes[0]);
-    const context = {
-      ...first.context,
-      table: db.direct,
-      post: (request: Parameters<typeof post>[0]) => post(request, "local", resolve),
-    };
-    const batch = (await Promise.all(scenes.map(deliveries))).flat();
-    const ends = await deliver(
-      context,
-      batch.map((delivery) => ({ message: messageFor(delivery), isRepeat: false })),
-    );
-    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
-    const after = (await Promise.all(scenes.map(deliveries))).flat();
-    expect(after.map(({ state, attempt }) => ({ state, attempt }))).toEqual([
-      { state: "waiting", attempt: 1 },
-      { state: "waiting", attempt: 1 },
-      { state: "delivered", attempt: 1 },
-    ]);
-    for (const at of scenes.slice(0, 2)) await expectNoBlame(at);
-    expect(receiver.count()).toBe(1);
-    server.stop();
-  });
-
-  test("of one company do not delay another company's deliveries, and all its deliveries are retried", async () => {
-    const simulation = new DeliverySimulation(db, 10);
-    const silent = await simulation.hook();
-    const good = await simulation.hook();
-    simulation.answers = ({ url }) => (url === good.url ? { ms: 20 } : { ...unsent, ms: 3_000 });
-    await simulation.publish(silent, 1, 20);
-    const due = new Map<number, number>();
-    for (let i = 1; i <= 20; i++) {
-      await simulation.runUntil(START + i * 100);
-      due.set(i, simulation.clock);
-      await simulation.publish(good, 1_000 + i, 1);
-    }
-    await simulation.runUntil(START + MINUTE);
-    const sent = simulation.sent.filter(({ url }) => url === good.url);
-    expect(sent.map(({ at }, i) => at - (due.get(i + 1) ?? 0))).toEqual(sent.map(() => 0));
-    expect(sent).toHaveLength(20);
-    expect((await deliveriesOf(db, good)).every(({ state, attempt }) => state === "delivered" && attempt === 1)).toBe(
-      true,
-    );
-    expect((await deliveriesOf(db, silent)).every(({ state, attempt }) => state === "waiting" && attempt === 1)).toBe(
-      true,
-    );
-  });
+test("webhooks whose name server is silent do not delay another company's deliveries, and all their deliveries are retried", async () => {
+  const simulation = new DeliverySimulation(db, 10);
+  const silent = await simulation.hook();
+  const good = await simulation.hook();
+  simulation.answers = ({ url }) => (url === good.url ? { ms: 20 } : { ...unsent, ms: 3_000 });
+  await simulation.publish(silent, 1, 20);
+  const due = new Map<number, number>();
+  for (let i = 1; i <= 20; i++) {
+    await simulation.runUntil(START + i * 100);
+    due.set(i, simulation.clock);
+    await simulation.publish(good, 1_000 + i, 1);
+  }
+  await simulation.runUntil(START + MINUTE);
+  const sent = simulation.sent.filter(({ url }) => url === good.url);
+  expect(sent.map(({ at }, i) => at - (due.get(i + 1) ?? 0))).toEqual(sent.map(() => 0));
+  expect(sent).toHaveLength(20);
+  expect((await deliveriesOf(db, good)).every(({ state, attempt }) => state === "delivered" && attempt === 1)).toBe(
+    true,
+  );
+  expect((await deliveriesOf(db, silent)).every(({ state, attempt }) => state === "waiting" && attempt === 1)).toBe(
+    true,
+  );
 });
