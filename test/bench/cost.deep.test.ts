@@ -9,7 +9,7 @@ import { readMeasured } from "./cost/measured.ts";
 import { costLines, costOf } from "./cost/model.ts";
 import { monthlyResources } from "./cost/monthly-resources.ts";
 import { costsOf, costTables, latencyTables, REPS } from "./cost/tables.ts";
-import { deploymentOf, simulate } from "./cost/working-day.ts";
+import { deploymentOf } from "./cost/working-day.ts";
 import { readPage, withTables } from "./written-page.ts";
 
 const COMMAND = "npm run cost -- --write";
@@ -61,32 +61,4 @@ test("the fixed prices are those of the templates, and with the alarms of the ba
   const template = await synthesized(readConfig({ preset: "production", alarmEmail: "operator@example.com" }));
   const [acl] = template.all("AWS::WAFv2::WebACL");
   expect(listed(acl?.properties.Rules)).toHaveLength(webAclRules);
-});
-
-test("with the defaults of the preset, a deployment also pays for the web ACL, the smoke test and the backups", () => {
-  // The defaults of the preset cost this much in a month: 0.60 dollars for each million of the 15 million requests (web ACL), 10 dollars
-  // for the web ACL with its rules, 2.05 for the smoke test, 0.50 for the alarms and the metric of the backups, and 1.13 for the copies of
-  // each GB.
-  const requests = 0.6 * ((1_000 * 6 * 21 * 119) / 1_000_000);
-  const copies = 1.13 * ((100_000 * measured.storedBytes) / 2 ** 30);
-  expect(oneCompany.withDefaults - oneCompany.total).toBeCloseTo(requests + 10 + 2.05 + 0.5 + copies);
-  for (const { preset, total, withDefaults } of costs) {
-    if (preset === "small") expect(withDefaults, "the preset small has none of them").toBe(total);
-  }
-});
-
-test("for a lone rep, the smoke test or a provisioned environment avoids nearly all cold starts of the list function", () => {
-  const oneRep = { reps: 1, companies: 1, prospects: 100_000 };
-  const startsWith = (more: object): number | undefined =>
-    simulate(oneRep, { ...deployment, ...more }, measured).functions.get("prospects/list")?.starts;
-  expect(startsWith({})).toBeGreaterThan(5);
-  expect(startsWith({ smokeTestMinutes: 5 })).toBeLessThan(2);
-  expect(startsWith({ provisioned: { "prospects/list": 1 } })).toBe(0);
-});
-
-test("a larger cache does not load more", () => {
-  const several = { reps: 50, companies: 20, prospects: 1_000_000 };
-  const loadsAt = (memoryMb: number): number =>
-    simulate(several, { ...deployment, memoryMb: () => memoryMb }, measured).loadUnits;
-  expect(loadsAt(5_120)).toBeLessThan(loadsAt(1_024));
 });
