@@ -43,8 +43,6 @@ export interface Group<At> {
   readonly repeats?: readonly string[];
   /** Fills the caches of a process before its verb begins, so that they are outdated after the competing call. */
   readonly warm?: Verb<At>;
-  /** Finishes the work that the verb and the competing verb have begun, for example by processing the messages of the queue. */
-  readonly settle?: Verb<At>;
   /** Names of fields that are not compared, because their values are random or of no importance. */
   readonly ignored?: readonly string[];
   /** Matches random parts of keys and values. They are replaced before the comparison. */
@@ -104,9 +102,7 @@ const Agenda = z.looseObject({
   bytes: z.object({ B: z.string() }),
 });
 
-/**
- * Decodes the appointments of an agenda (the row with the times of all appointments of a prospect), so that their ids can be renumbered.
- */
+/** Decodes the appointments of an agenda, so that their ids can be renumbered. */
 function withEntries(item: unknown): unknown {
   const { data } = z.safeParse(Agenda, item);
   if (data === undefined) return item;
@@ -114,10 +110,7 @@ function withEntries(item: unknown): unknown {
   return { ...data, bytes: agendaOf({ prospectId: Number(data.prospectId.N), bytes }).entries };
 }
 
-/**
- * Replaces each id that the two calls have created by its rank among them. A call that repeats its attempt takes more ids, so the ids
- * themselves cannot be compared.
- */
+/** Replaces each id that the calls have created by its rank, because a call that repeats its attempt takes more ids. */
 function renumbered(rows: readonly (readonly [string, string])[]): Rows {
   const own = /(?<![1-9]\d*)[23]\d{6}(?!\d)/g;
   const ids = [...new Set(rows.flatMap((row) => row.join(" ").match(own) ?? []))].toSorted();
@@ -125,7 +118,7 @@ function renumbered(rows: readonly (readonly [string, string])[]): Rows {
   const ranked = (text: string): string => text.replaceAll(own, (id) => ranks.get(id) ?? id);
   const numbered = new Map<string, string>();
   for (const [key, content] of rows.toSorted(([, a], [, b]) => (a < b ? -1 : 1))) {
-    // Rows whose keys differ only in a random part now have the same key, so a suffix distinguishes them.
+    // Keys that differ only in a random part are now equal.
     let name = ranked(key);
     while (numbered.has(name)) name += "'";
     numbered.set(name, ranked(content));
@@ -165,7 +158,7 @@ export async function startInterleaving() {
 
   const bucket = memoryBucket();
 
-  /** A cache of the sorted texts of items. It saves time, because most rows are the same after each run. */
+  /** The sorted texts of items, because most rows are the same after each run. */
   const texts = new Map<string, string>();
   function sortedText(item: string): string {
     const text = texts.get(item) ?? JSON.stringify(sorted(JSON.parse(item)));
@@ -199,7 +192,6 @@ export async function startInterleaving() {
     senders: 10,
   });
 
-  /** Tests the law for all pairs. Throws at the first pair that breaks it. */
   async function holds<At>(group: Group<At>, gaps: Gaps): Promise<void> {
     await restore(new Map(), rows());
     const at = await group.stage(processOn(table, 1_000_000, START));
@@ -209,7 +201,6 @@ export async function startInterleaving() {
 
     /** Returns the rows that differ from those of the stage, and restores the stage. */
     async function stateAfter(): Promise<Rows> {
-      await group.settle?.(processOn(table, 4_000_000, START + 600_000), at);
       const now = rows();
       await restore(stage, now);
       const plain = (content: string): string => (group.random ? content.replaceAll(group.random, "?") : content);
@@ -227,7 +218,6 @@ export async function startInterleaving() {
     const secondProcess = () => processOn(table, 3_000_000, START + 60_000);
     const answer = (work: Promise<unknown>): Promise<string> => work.then(() => "done", refused);
 
-    /** Runs `calls` one after the other. */
     async function inTurn(...calls: readonly (readonly [Process, Verb<At>])[]) {
       const answers: string[] = [];
       for (const [context, verb] of calls) answers.push(await answer(verb(context, at)));
@@ -252,10 +242,7 @@ export async function startInterleaving() {
 
     const named = (name: string): Verb<At> => group.verbs[name] ?? (() => Promise.reject(new Error(`no verb ${name}`)));
     const alones = new Map<string, Promise<{ own: string; other: string | undefined; rows: Rows }>>();
-    /**
-     * Returns the expected result of a competing call if the interrupted call is refused with a conflict. The result does not depend on the
-     * interrupted call, so it is computed only once.
-     */
+    /** The expected result if the interrupted call is refused with a conflict. It does not depend on this call. */
     function otherAlone(name: string) {
       const run = async () => {
         const { answers, rows } = await inTurn([secondProcess(), named(name)]);
@@ -301,8 +288,7 @@ export async function startInterleaving() {
           if (answered === undefined) break;
           const reasons: string[][] = [];
           const isBeforeWrites = !names.slice(0, gap - 1).some((call) => WRITES.test(call));
-          // If the competing call ended before the verb began, only the order with the competing call first is allowed, although the caches
-          // of the verb are older than the competing call.
+          // If the competing call ended before the verb began, only this order is allowed, although the caches of the verb are older.
           const isFirst = gap === 1 || (isBeforeWrites && group.first?.includes(otherName));
           for (const order of isFirst ? allowed.slice(0, gap === 1 ? 1 : 2) : allowed) {
             const expected = await order();
@@ -322,8 +308,8 @@ export async function startInterleaving() {
   }
 
   /**
-   * Calls each verb twice, and gives both calls the same new ids. This happens if the counter of ids was restored from a backup. The second
-   * call must be refused or take other ids. It must not replace a row of the first call.
+   * Calls each verb twice with the same new ids, which happens if the counter of ids was restored from a backup. The second call must be
+   * refused or take other ids.
    */
   async function replacesNothing<At>(group: Pick<Group<At>, "stage" | "verbs">): Promise<void> {
     await restore(new Map(), rows());
@@ -347,10 +333,9 @@ export async function startInterleaving() {
     }
   }
 
-  return { table, holds, replacesNothing, stop: () => server.stop() };
+  return { holds, replacesNothing, stop: () => server.stop() };
 }
 
-/** Describes the rows that differ: the expected and the actual content of each. */
 function differenceOf(expected: Rows, actual: Rows): string[] {
   return [...new Set([...expected.keys(), ...actual.keys()])]
     .filter((key) => expected.get(key) !== actual.get(key))
@@ -369,10 +354,7 @@ function lazily<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/**
- * Returns a table that throws TableBusy at the third failed condition. Without this limit, a call that takes the same used id at each
- * attempt would repeat its write for seconds.
- */
+/** A call that takes a used id at each attempt would repeat its write for seconds. This table throws TableBusy at the third one. */
 function impatient(table: Table): Table {
   let left = 3;
   return calledBy(
