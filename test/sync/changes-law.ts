@@ -11,7 +11,7 @@ import type { ApiContext } from "#shared/context.ts";
 import { ApiError, isTransient } from "#shared/errors.ts";
 import { readChanges } from "#shared/sync/changes/changes.ts";
 import { type ChangesPage, ChangeType } from "#shared/sync/changes/schema.ts";
-import { CompanyModel, callerOf, modelled, noRights } from "./company-model.ts";
+import { CompanyModel, callerOf, noRights } from "./company-model.ts";
 import { CompanyWrites, isWrite, type WriteKind, writeWeights } from "./company-writes.ts";
 import { Device } from "./device.ts";
 import { listed } from "./listed.ts";
@@ -139,9 +139,9 @@ export class Run {
   constructor(stage: TimedStage) {
     this.#stage = stage;
     const { context, owner, reps } = stage;
-    this.#model.users.set(owner.userId, { name: "A", rights: owner, isWithdrawn: false });
-    for (const { userId } of reps) this.#model.users.set(userId, { name: "A", rights: noRights, isWithdrawn: false });
+    this.#model.users.set(owner.userId, { rights: owner, isWithdrawn: false });
     const repIds = reps.map(({ userId }) => userId);
+    for (const id of repIds) this.#model.users.set(id, { rights: noRights, isWithdrawn: false });
     this.#writes = new CompanyWrites(context, owner, repIds, this.#model);
     const [first = 0, second = 0, third = 0] = repIds;
     const all = ChangeType.options;
@@ -174,10 +174,7 @@ export class Run {
   /** Adds to the model the statuses that a new company has from the beginning. */
   async #learnStatuses(): Promise<void> {
     const { items } = await this.#request(new Device(this.#stage.owner.userId, ["statuses"], [500]));
-    for (const { id, data } of items) {
-      const { value, isActive } = Object(data);
-      this.#model.statuses.set(id, { value, isActive });
-    }
+    for (const { id, data } of items) this.#model.statuses.set(id, { isActive: Object(data).isActive });
   }
 
   async #play({ kind, a, b }: Step, isAlone: boolean): Promise<void> {
@@ -262,9 +259,7 @@ export class Run {
     for (const device of this.#devices) await this.#expectEqual(device);
   }
 
-  /**
-   * Reads to the end. Then compares the device's copies with what the user may see according to the model, and with the service's lists.
-   */
+  /** Reads to the end. Then compares the device's copies with the service's lists. */
   async #expectEqual(device: Device): Promise<void> {
     const { userId, types } = device;
     const name = `the device of user ${userId} with ${types}`;
@@ -278,18 +273,12 @@ export class Run {
       if (!page.hasMore) break;
       expect(pages, name).toBeLessThan(1_000);
     }
-    const { context, owner, time } = this.#stage;
-    const visible = this.#model.visible(userId, types, time.nowMs);
-    expect(sorted(device.copies(modelled)), `copies of ${name}`).toEqual(sorted(visible));
+    const { context, owner } = this.#stage;
     const caller = callerOf(this.#model, owner.companyId, userId);
-    const copies = sorted(device.copies((_, data) => data));
-    expect(copies, `copies of ${name}, and lists`).toEqual(sorted(await listed(context, caller, types)));
+    expect(device.copies(), `copies of ${name}`).toEqual(await listed(context, caller, types));
     // The next request finds nothing.
     const idle = await this.#page(device);
     const checksums = device.checksums();
     expect(idle, name).toMatchObject({ phase: "changes", items: [], hasMore: false, checksums });
   }
 }
-
-const sorted = <T>(records: ReadonlyMap<string, T>): [string, T][] =>
-  [...records].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));

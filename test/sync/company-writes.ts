@@ -1,4 +1,4 @@
-/** Makes writes of all kinds to a company through the service, and makes the same changes in the model of the company. */
+/** Makes writes of all kinds to a company through the service, and notes in the model which records exist. */
 import type { Caller } from "#shared/auth/caller.ts";
 import { rebuild } from "#shared/company-index/repair/rebuild.ts";
 import type { ApiContext } from "#shared/context.ts";
@@ -11,7 +11,14 @@ import { storedProspect } from "#shared/prospects/stored.ts";
 import { freshDictionary } from "#shared/reference/dictionary.ts";
 import { memoryIdentities } from "../harness/memory-identities.ts";
 import * as verbs from "../harness/verbs.ts";
-import { type CompanyModel, callerOf, noRights, type ProspectModel, type Rights } from "./company-model.ts";
+import {
+  type AttachedModel,
+  type CompanyModel,
+  callerOf,
+  noRights,
+  type ProspectModel,
+  type Rights,
+} from "./company-model.ts";
 import { importProspects } from "./imported.ts";
 
 const HOUR_MS = 3_600_000;
@@ -103,23 +110,20 @@ export class CompanyWrites {
    * Returns a start time for an appointment. Most times are between two hours ago and two days ahead. One in three is up to three months
    * ahead.
    */
-  #startAt(choice: Choice): { startAt: string; startMs: number } {
+  #startAt(choice: Choice): string {
     const hours = choice % 3 === 0 ? 24 * (choice % 90) : (choice % 50) - 2;
-    const startMs = this.#context.clock.now() + hours * HOUR_MS + (choice % 3) * 1_000;
-    return { startAt: new Date(startMs).toISOString(), startMs };
+    return new Date(this.#context.clock.now() + hours * HOUR_MS + (choice % 3) * 1_000).toISOString();
   }
 
   async create(_: Choice, b: Choice): Promise<void> {
     const [name, assignee] = [this.#name("p"), this.#assigneeAt(b)];
     const { id } = await verbs.createProspect(this.#context, this.#owner, { name, assignedToUserId: assignee });
-    this.#model.prospects.set(id, { name, assignee, status: null, tags: [], isDeleted: false });
+    this.#model.prospects.set(id, { assignee, isDeleted: false });
   }
 
   rename = (a: Choice): Promise<void> =>
-    this.#changeLive(a, async (id, record) => {
-      const name = this.#name("r");
-      await verbs.updateProspect(this.#context, this.#owner, id, { name });
-      record.name = name;
+    this.#changeLive(a, async (id) => {
+      await verbs.updateProspect(this.#context, this.#owner, id, { name: this.#name("r") });
     });
 
   assign = (a: Choice, b: Choice): Promise<void> =>
@@ -130,18 +134,16 @@ export class CompanyWrites {
     });
 
   setStatus = (a: Choice, b: Choice): Promise<void> =>
-    this.#changeLive(a, async (id, record) => {
+    this.#changeLive(a, async (id) => {
       const active = [...this.#model.statuses].filter(([, { isActive }]) => isActive).map(([status]) => status);
       const status = chosen([null, ...active], b) ?? null;
       await verbs.updateProspect(this.#context, this.#owner, id, { currentStatusId: status });
-      record.status = status;
     });
 
   tag = (a: Choice, b: Choice): Promise<void> =>
-    this.#changeLive(a, async (id, record) => {
-      const tags = [...this.#model.tags.keys()].filter((_, i) => ((b >> i) & 1) === 1);
-      await verbs.setTags(this.#context, this.#owner, id, { tagIds: tags });
-      record.tags = tags;
+    this.#changeLive(a, async (id) => {
+      const tagIds = [...this.#model.tags].filter((_, i) => ((b >> i) & 1) === 1);
+      await verbs.setTags(this.#context, this.#owner, id, { tagIds });
     });
 
   hide = (a: Choice): Promise<void> =>
@@ -169,20 +171,19 @@ export class CompanyWrites {
   async note(a: Choice, b: Choice): Promise<void> {
     const [prospect] = chosen(this.#live(), a) ?? [];
     if (prospect === undefined) return;
-    const [writer, body] = [this.#writerOf(prospect, b), this.#name("note ")];
-    const { id } = await verbs.createNote(this.#context, writer, prospect, { body });
-    this.#model.notes.set(id, { prospect, body, author: writer.userId });
+    const body = this.#name("note ");
+    const { id } = await verbs.createNote(this.#context, this.#writerOf(prospect, b), prospect, { body });
+    this.#model.notes.set(id, { prospect });
   }
 
   /** Returns the notes or appointments of prospects that are not deleted. */
-  #visible = <T extends { readonly prospect: number }>(all: ReadonlyMap<number, T>) =>
+  #visible = (all: ReadonlyMap<number, AttachedModel>) =>
     [...all].filter(([, { prospect }]) => this.#model.prospects.get(prospect)?.isDeleted === false);
 
   editNote = (a: Choice, b: Choice): Promise<void> =>
     this.#change("note", this.#visible(this.#model.notes), a, async (id, record) => {
       const body = this.#name("edited ");
       await verbs.updateNote(this.#context, this.#writerOf(record.prospect, b), id, { body });
-      record.body = body;
     });
 
   dropNote = (a: Choice, b: Choice): Promise<void> =>
@@ -194,20 +195,17 @@ export class CompanyWrites {
   async meet(a: Choice, b: Choice): Promise<void> {
     const [prospect] = chosen(this.#live(), a) ?? [];
     if (prospect === undefined) return;
-    const { startAt, startMs } = this.#startAt(b);
-    const [title, assignee] = [this.#name("visit "), this.#assigneeAt(b) ?? this.#owner.userId];
-    const input = { title, startAt, assignedToUserId: assignee };
+    const [title, assignedToUserId] = [this.#name("visit "), this.#assigneeAt(b) ?? this.#owner.userId];
+    const input = { title, startAt: this.#startAt(b), assignedToUserId };
     const { id } = await verbs.createAppointment(this.#context, this.#writerOf(prospect, a), prospect, input);
-    this.#model.appointments.set(id, { prospect, title, startMs, isScheduled: true, assignee });
+    this.#model.appointments.set(id, { prospect });
   }
 
   move = (a: Choice, b: Choice): Promise<void> =>
     this.#change("appointment", this.#visible(this.#model.appointments), a, async (id, record) => {
-      const { startAt, startMs } = this.#startAt(b);
-      const isScheduled = b % 4 !== 0;
-      const [title, status] = [this.#name("moved "), isScheduled ? "scheduled" : "completed"] as const;
-      await verbs.updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, { title, startAt, status });
-      Object.assign(record, { title, startMs, isScheduled });
+      const [title, status] = [this.#name("moved "), b % 4 === 0 ? "completed" : "scheduled"] as const;
+      const patch = { title, startAt: this.#startAt(b), status };
+      await verbs.updateAppointment(this.#context, this.#writerOf(record.prospect, b), id, patch);
     });
 
   cancel = (a: Choice, b: Choice): Promise<void> =>
@@ -217,29 +215,26 @@ export class CompanyWrites {
     });
 
   async newTerritory(_: Choice, b: Choice): Promise<void> {
-    const [name, assignee] = [this.#name("area "), this.#assigneeAt(b)];
-    const input = { name, totalProperties: 0, assignedToUserId: assignee };
+    const input = { name: this.#name("area "), totalProperties: 0, assignedToUserId: this.#assigneeAt(b) };
     const { id } = await verbs.createTerritory(this.#context, this.#owner, input);
-    this.#model.territories.set(id, { name, assignee });
+    this.#model.territories.add(id);
   }
 
   changeTerritory = (a: Choice, b: Choice): Promise<void> =>
-    this.#change("territory", this.#model.territories, a, async (id) => {
-      const [name, assignee] = [this.#name("zone "), this.#assigneeAt(b)];
-      await verbs.updateTerritory(this.#context, this.#owner, id, { name, assignedToUserId: assignee });
-      this.#model.territories.set(id, { name, assignee });
+    this.#change("territory", this.#model.territories.entries(), a, async (id) => {
+      const patch = { name: this.#name("zone "), assignedToUserId: this.#assigneeAt(b) };
+      await verbs.updateTerritory(this.#context, this.#owner, id, patch);
     });
 
   dropTerritory = (a: Choice): Promise<void> =>
-    this.#change("territory", this.#model.territories, a, async (id) => {
+    this.#change("territory", this.#model.territories.entries(), a, async (id) => {
       await verbs.deleteTerritory(this.#context, this.#owner, id);
       this.#model.territories.delete(id);
     });
 
   async newStatus(): Promise<void> {
-    const value = this.#name("status ");
-    const { id } = await verbs.createStatus(this.#context, this.#owner.companyId, { value });
-    this.#model.statuses.set(id, { value, isActive: true });
+    const { id } = await verbs.createStatus(this.#context, this.#owner.companyId, { value: this.#name("status ") });
+    this.#model.statuses.set(id, { isActive: true });
   }
 
   renameStatus = (a: Choice, b: Choice): Promise<void> =>
@@ -250,26 +245,21 @@ export class CompanyWrites {
         record.isActive = false;
         return;
       }
-      const value = this.#name("state ");
-      await verbs.updateStatus(this.#context, companyId, id, { value });
-      record.value = value;
+      await verbs.updateStatus(this.#context, companyId, id, { value: this.#name("state ") });
     });
 
   async newTag(): Promise<void> {
-    const value = this.#name("tag ");
-    const { id } = await verbs.createTag(this.#context, this.#owner.companyId, { value });
-    this.#model.tags.set(id, { value });
+    const { id } = await verbs.createTag(this.#context, this.#owner.companyId, { value: this.#name("tag ") });
+    this.#model.tags.add(id);
   }
 
   renameTag = (a: Choice): Promise<void> =>
-    this.#change("tag", this.#model.tags, a, async (id, record) => {
-      const value = this.#name("label ");
-      await verbs.updateTag(this.#context, this.#owner.companyId, id, { value });
-      record.value = value;
+    this.#change("tag", this.#model.tags.entries(), a, async (id) => {
+      await verbs.updateTag(this.#context, this.#owner.companyId, id, { value: this.#name("label ") });
     });
 
   dropTag = (a: Choice): Promise<void> =>
-    this.#change("tag", this.#model.tags, a, async (id) => {
+    this.#change("tag", this.#model.tags.entries(), a, async (id) => {
       await verbs.deleteTag(this.#context, this.#owner.companyId, id);
       this.#model.tags.delete(id);
     });
@@ -278,15 +268,11 @@ export class CompanyWrites {
     const { companyId } = this.#owner;
     const name = this.#name("Invited ");
     const email = `${name.replace(" ", "-")}-of-${companyId}@x.test`;
-    const from = this.#context.clock.now();
     const user = await verbs.createUser(this.#context, this.#identities, this.#owner, {
       ...{ email, firstName: name, lastName: "B", role: "sales", permissions: [] },
     });
-    // Steps that run at the same time may have advanced the clock, so any time since the beginning of the request is right.
-    const at = Date.parse(user.createdAt);
-    if (at < from || at > this.#context.clock.now()) throw new Error(`user ${user.id} was created at a wrong time`);
-    const invitedUntil = at + limits.invitationMs;
-    this.#model.users.set(user.id, { name, rights: noRights, invitedUntil, isWithdrawn: false });
+    const invitedUntil = Date.parse(user.createdAt) + limits.invitationMs;
+    this.#model.users.set(user.id, { rights: noRights, invitedUntil, isWithdrawn: false });
   }
 
   /** Withdraws an invitation that is pending. */
@@ -307,10 +293,8 @@ export class CompanyWrites {
    */
   renameUser(a: Choice, b: Choice): Promise<void> {
     const shown = [...this.#model.users].filter(([, { invitedUntil }]) => invitedUntil === undefined);
-    return this.#change("user", b % 4 === 0 ? this.#model.users : shown, a, async (id, record) => {
-      const firstName = this.#name("Named ");
-      await verbs.updateUser(this.#context, this.#owner, id, { firstName });
-      record.name = firstName;
+    return this.#change("user", b % 4 === 0 ? this.#model.users : shown, a, async (id) => {
+      await verbs.updateUser(this.#context, this.#owner, id, { firstName: this.#name("Named ") });
     });
   }
 
@@ -332,12 +316,10 @@ export class CompanyWrites {
   async import(a: Choice, b: Choice): Promise<void> {
     const assignees = Array.from({ length: 1 + (a % 7) }, (_, i) => this.#assigneeAt(b + i));
     const { prospects, notes } = await importProspects(this.#context, this.#owner, assignees);
-    for (const { id, name, assignedToUserId: assignee } of prospects) {
-      this.#model.prospects.set(id, { name: name ?? "", assignee, status: null, tags: [], isDeleted: false });
+    for (const { id, assignedToUserId: assignee } of prospects) {
+      this.#model.prospects.set(id, { assignee, isDeleted: false });
     }
-    for (const { id, prospectId, body } of notes) {
-      this.#model.notes.set(id, { prospect: prospectId, body, author: this.#owner.userId });
-    }
+    for (const { id, prospectId: prospect } of notes) this.#model.notes.set(id, { prospect });
   }
 }
 

@@ -74,14 +74,8 @@ export class Device {
     this.#copies = new Map();
   }
 
-  /** Returns the copies, each converted by `convert`. The keys of the map have the form `type id`. */
-  copies<T>(convert: (type: ChangeType, data: Record<string, unknown>) => T): Map<string, T> {
-    const found = new Map<string, T>();
-    for (const type of this.types) {
-      for (const [name, { data }] of this.#copies) {
-        if (name.startsWith(`${type} `)) found.set(name, convert(type, data));
-      }
-    }
-    return found;
+  /** Returns the copies. The keys of the map have the form `type id`. */
+  copies(): Map<string, Record<string, unknown>> {
+    return new Map([...this.#copies].map(([name, { data }]) => [name, data]));
   }
 }
